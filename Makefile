@@ -96,11 +96,12 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	    -m "$(or $(SELECT),$(REAL))" $(ONLY)
 
 .PHONY: test-api-version
-test-api-version: setup ## The tests of definitions with another kube-apiserver than the cluster's: API=oldest or API=newest
+test-api-version: setup ## The tests of definitions and policies with another kube-apiserver than the cluster's: API=oldest or API=newest
 	binaries=$$($(CLUSTER) binaries) && server=$$(hack/tool.sh kube-apiserver-$(API)) && helm=$$(hack/tool.sh helm) && \
 	    "$$server" --version && \
 	    cd operator && PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_KUBE_APISERVER=$$server PLIMSOLL_HELM=$$helm \
-	    $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 -m crd $(or $(ONLY),$(addprefix tests/crd/test_,constraints.py refusals.py runs.py results.py suites.py studies.py installation_check.py))
+	    $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 -m crd $(or $(ONLY),$(addprefix tests/crd/test_,constraints.py refusals.py runs.py results.py suites.py studies.py installation_check.py) \
+	    $(addprefix tests/chart/test_admission_,accepted.py operator.py jobs.py reserved.py burner.py))
 
 .PHONY: test-network
 test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine

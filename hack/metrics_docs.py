@@ -112,10 +112,10 @@ To read the metrics without Prometheus: `kubectl -n plimsoll-system port-forward
 
 - **Number of series.** A result with one operation has 18, each further operation adds 9; a run has about 16; a suite
   about 25, and 6 for each outcome of a comparison or hypothesis. At most {MAX_RESULTS} results are exposed, those with
-  the latest trials, {MAX_RUNS} runs, unfinished ones first, and {MAX_SUITES} suites, the oldest ones. If there are more,
-  namespaces take turns, so none hides another's. A trial that claims to have finished in the future has finished now.
-  `plimsoll_results_omitted`, `plimsoll_runs_omitted` and `plimsoll_suites_omitted` count the others. No series has a
-  pod, node, image or UID as a label. The series of a conductor end with its pod.
+  the latest trials, {MAX_RUNS} runs, unfinished ones first, and {MAX_SUITES} suites, the oldest ones. If there are
+  more, namespaces take turns, so none hides another's. A trial that claims to have finished in the future has finished
+  now. `plimsoll_results_omitted`, `plimsoll_runs_omitted` and `plimsoll_suites_omitted` count the others. No series has
+  a pod, node, image or UID as a label. The series of a conductor end with its pod.
 - The operator also has `process_*` and `python_info`, like every program with the Prometheus library for Python.
 """
 

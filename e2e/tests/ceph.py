@@ -11,7 +11,7 @@ from plimsoll.ceph.rights import COMMANDS, Rights
 from plimsoll.ceph.versions import gives_map_alone
 
 from runs import run, workload
-from support import OPERATOR_NAMESPACE, ROOT, Cluster
+from support import ROOT, TEARDOWN_NAMESPACE, Cluster
 
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
 
@@ -318,13 +318,13 @@ class Ceph:
         return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
-        """Return leaks of this session's runs in Ceph, in Rook's and the operator's namespace, and at cluster scope."""
+        """Return leaks of this session's runs in Ceph, in Rook's namespace, in that of teardowns, and in none."""
         pools, users, rules, file_systems, keys = self._listed(
             "osd pool ls", "auth ls", "osd crush rule ls", "fs ls", "config-key ls"
         )
         kinds = "secrets,configmaps,jobs,pods,networkpolicies"
         elsewhere = [
-            *self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace"),
+            *self._cluster.api.objects(kinds, TEARDOWN_NAMESPACE, "plimsoll.dev/run-namespace"),
             *self._cluster.api.objects("storageclasses", None, "plimsoll.dev/run-namespace"),
         ]
         return [

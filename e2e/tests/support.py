@@ -17,6 +17,7 @@ from runs import CLEAN, LATE, MEASURED, STANDARD, STORAGE_CLASS, invalid_for_loa
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
 OPERATOR_NAMESPACE = "plimsoll-system"
+TEARDOWN_NAMESPACE = "plimsoll-teardown"
 OPERATOR_LOCK = Path(tempfile.gettempdir()) / "plimsoll-e2e-operator.lock"
 """Held by a test process while no other one may kill the operator."""
 

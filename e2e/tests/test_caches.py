@@ -1,5 +1,6 @@
 """Dropping caches before trials: the helpers on the nodes, and whom they answer."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -164,7 +165,7 @@ def token(cluster: Cluster, namespace: str, *audiences: str) -> str:
 
 
 def make_sender(cluster: Cluster, namespace: str) -> None:
-    """Create a pod with the labels of a client: the NetworkPolicy admits no other."""
+    """Create a pod with the labels of a client, as only the Job controller can: the NetworkPolicy admits no other."""
     security = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -180,14 +181,11 @@ def make_sender(cluster: Cluster, namespace: str) -> None:
     }
     labels = {"app.kubernetes.io/managed-by": "plimsoll", "app.kubernetes.io/component": "client"}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False}
-    cluster.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "sender", "namespace": namespace, "labels": labels},
-            "spec": spec,
-        }
-    )
+    metadata = {"name": "sender", "namespace": namespace, "labels": labels}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    assert "is reserved for the objects that Plimsoll's operator creates" in cluster.refusal(pod)
+    controller = "--as=system:serviceaccount:kube-system:job-controller"
+    cluster.kubectl("create", "--filename=-", controller, text=json.dumps(pod))
     cluster.kubectl("wait", "--for=condition=Ready", "pod/sender", "-n", namespace, "--timeout=60s")
 
 

@@ -88,7 +88,7 @@ def test_a_stalled_client_is_detected(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
     for _ in attempts(cluster, namespace):
         pod = cluster.client_pod("bad", namespace, 1)["metadata"]["name"]
-        cluster.stall(namespace, pod, "bad-client-1", 6)
+        cluster.stall(namespace, pod, "plimsoll-bad-client-1", 6)
     messages = assert_invalid(cluster, namespace, "ClientStalled")
     assert "client 1" in messages
     assert "client 0" not in messages
@@ -100,7 +100,7 @@ def test_short_repeated_freezes_of_storage_are_detected(cluster: Cluster, namesp
     cluster.until_condition("bad", namespace, "ClientsReady", status="True")
     pod = cluster.client_pod("bad", namespace, 0)["metadata"]["name"]
     freezing = faults.enter_context(ThreadPoolExecutor()).submit(
-        cluster.stall, namespace, pod, "bad-client-0", 0.85, 0.9
+        cluster.stall, namespace, pod, "plimsoll-bad-client-0", 0.85, 0.9
     )
     messages = assert_invalid(cluster, namespace, "Stalled")
     assert "no client completed anything" in messages

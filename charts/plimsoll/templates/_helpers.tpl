@@ -42,6 +42,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: caches
 {{- end }}
 
+{{/* The namespace of the runs' teardown records, with their keyrings and Jobs. */}}
+{{- define "plimsoll.teardownName" -}}
+{{- printf "%s-teardown" (include "plimsoll.fullname" .) }}
+{{- end }}
+
 {{/* The namespace of the helper that runs kube-burner, and the name of its objects. */}}
 {{- define "plimsoll.kubeBurnerName" -}}
 {{- printf "%s-kube-burner" (include "plimsoll.fullname" .) }}
@@ -65,6 +70,41 @@ app.kubernetes.io/component: kube-burner
 {{/* As whom the API server knows the operator. */}}
 {{- define "plimsoll.operatorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "plimsoll.serviceAccountName" . }}
+{{- end }}
+
+{{/* Name and labels of an admission policy or its binding, of a list of the chart's context and the policy's ending. */}}
+{{- define "plimsoll.policyMetadata" -}}
+{{- $context := index . 0 -}}
+metadata:
+  name: {{ include "plimsoll.fullname" $context }}-{{ index . 1 }}
+  labels: {{- include "plimsoll.labels" $context | nindent 4 }}
+{{- end }}
+
+{{/* The binding of an admission policy, of the same list. What is in no namespace is always included. */}}
+{{- define "plimsoll.policyBinding" -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+{{ include "plimsoll.policyMetadata" . }}
+spec:
+  policyName: {{ include "plimsoll.fullname" (index . 0) }}-{{ index . 1 }}
+  validationActions: [Deny]
+{{- with index . 2 }}
+  matchResources:
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end }}
+
+{{/* Whom the policies about the objects of runs do not bind, as a CEL list. */}}
+{{- define "plimsoll.exemptUsers" -}}
+{{- $users := list (include "plimsoll.operatorUser" .) }}
+{{- if .Values.kubeBurner.enabled }}
+{{- $helper := include "plimsoll.kubeBurnerName" . }}
+{{- $users = append $users (printf "system:serviceaccount:%s:%s" $helper $helper) }}
+{{- end }}
+{{- concat $users .Values.admission.exemptUsers | toJson }}
 {{- end }}
 
 {{/* An image, of a list of the chart's context and the image's values. */}}

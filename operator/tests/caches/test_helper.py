@@ -26,7 +26,7 @@ from support.pretended_ceph import pretend_ceph
 FSID = "6d04ba56-a6f8-4d33-82bc-29ea547a8cf9"
 OURS = "ours"
 USERS = {
-    OURS: "system:serviceaccount:bench:demo-conductor",
+    OURS: "system:serviceaccount:bench:plimsoll-demo-conductor",
     "theirs": "system:serviceaccount:lab:default",
     "human": "admin",
 }

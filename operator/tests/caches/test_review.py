@@ -15,7 +15,7 @@ async def test_only_a_token_for_the_helpers_names_its_service_account(
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     ours, general = token_of(apiserver, namespace, CACHES_AUDIENCE), token_of(apiserver, namespace)
     async with TokenReviews() as reviews:
-        assert await reviews.username(ours) == f"system:serviceaccount:{namespace}:demo-conductor"
+        assert await reviews.username(ours) == f"system:serviceaccount:{namespace}:plimsoll-demo-conductor"
         assert await reviews.username(general) is None, "a token for the API server"
         assert await reviews.username(ours[:-2]) is None
         assert await reviews.username("forged") is None

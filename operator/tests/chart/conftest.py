@@ -1,7 +1,10 @@
-"""The rendered chart, which no test changes."""
+"""What no test changes: the rendered chart, and an installation of it whose policies are tested."""
+
+from collections.abc import Iterator
 
 import pytest
 
+from chart.admission import VALUES, Installation, installed
 from chart.rendering import EVERYTHING, Rendering, render
 
 
@@ -14,3 +17,10 @@ def everything() -> Rendering:
 @pytest.fixture(scope="session")
 def defaults() -> Rendering:
     return render()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Return the chart on an API server; tests that create objects give them other names."""
+    with installed(tmp_path_factory.mktemp("apiserver"), VALUES) as installation:
+        yield installation

@@ -34,7 +34,7 @@ EVERYTHING: Document = {
         "nodeSelector": {"bench": "true"},
     },
     "kubeBurner": {"enabled": True, "namespaces": ["bench"], "maxObjects": 50, "nodeSelector": {"bench": "true"}},
-    "admission": {"pods": True},
+    "admission": {"allowedRepositories": ["registry.example.com/earlier/runner"], "exemptUsers": ["backup"]},
     "imagePullSecrets": [{"name": "registry"}],
     "serviceAccount": {"annotations": {"who": "me"}},
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],

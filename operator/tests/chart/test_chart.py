@@ -63,7 +63,7 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"caches": COLD | {"ceph": {"keyringSecret": "key"}}}, "caches.ceph.monitors is empty"),
         ({"queue": {"holdSeconds": 59}}, "at '/queue/holdSeconds': minimum: got 59, want 60"),
         ({"watchNamespaces": ["be*"]}, "'be*' does not match pattern"),
-        ({"admission": {"claims": "no"}}, "at '/admission/claims': got string, want boolean"),
+        ({"admission": {"runs": "no"}}, "at '/admission/runs': got string, want boolean"),
         ({"logFormat": "xml"}, "value must be one of 'json', 'plain'"),
         ({"metrics": {"podMonitor": {"interval": "15"}}}, "at '/metrics/podMonitor/interval'"),
         ({"metrics": {"rules": {"interval": "15s"}}}, "additional properties 'interval' not allowed"),
@@ -153,6 +153,9 @@ def test_generated_files_are_what_their_sources_say() -> None:
 # -- what is rendered
 
 
+POLICIES = ("claims", "copies", "jobs", "labels", "metadata", "names", "objects", "rights", "runs", "storage")
+
+
 def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Rendering) -> None:
     hooks = [one for one in defaults.objects if "helm.sh/hook" in one["metadata"].get("annotations", {})]
     assert {one["metadata"]["annotations"]["helm.sh/hook"] for one in hooks} == {"test"}
@@ -165,16 +168,13 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("CustomResourceDefinition", "benchmarkruns.plimsoll.dev"),
         ("CustomResourceDefinition", "benchmarksuites.plimsoll.dev"),
         ("Deployment", "plimsoll"),
-        ("Role", "plimsoll"),
-        ("RoleBinding", "plimsoll"),
+        ("Namespace", "plimsoll-teardown"),
+        ("Role", "plimsoll-teardown"),
+        ("RoleBinding", "plimsoll-teardown"),
         ("Service", "plimsoll-metrics"),
         ("ServiceAccount", "plimsoll"),
-        ("ValidatingAdmissionPolicy", "plimsoll-claims"),
-        ("ValidatingAdmissionPolicy", "plimsoll-copies"),
-        ("ValidatingAdmissionPolicy", "plimsoll-metadata"),
-        ("ValidatingAdmissionPolicyBinding", "plimsoll-claims"),
-        ("ValidatingAdmissionPolicyBinding", "plimsoll-copies"),
-        ("ValidatingAdmissionPolicyBinding", "plimsoll-metadata"),
+        *(("ValidatingAdmissionPolicy", f"plimsoll-{name}") for name in POLICIES),
+        *(("ValidatingAdmissionPolicyBinding", f"plimsoll-{name}") for name in POLICIES),
     ]
 
 

@@ -32,7 +32,8 @@ def test_nothing_of_a_node_is_mounted_by_default(defaults: Rendering) -> None:
     assert "hostPath" not in defaults.text
     assert "PLIMSOLL_CACHES" not in defaults.text
     assert not defaults.of_kind("DaemonSet")
-    assert not defaults.of_kind("Namespace")
+    (namespace,) = defaults.of_kind("Namespace")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
 def test_only_the_helpers_mount_a_file_of_the_node_in_a_namespace_of_their_own(everything: Rendering) -> None:

@@ -127,21 +127,16 @@ def test_only_clients_in_listed_namespaces_reach_it(everything: Rendering) -> No
     assert rule["from"][0]["namespaceSelector"] == {}
 
 
-def test_claims_of_runs_are_its_own_too(everything: Rendering) -> None:
-    found = everything.one("ValidatingAdmissionPolicy", "plimsoll-claims")["spec"]["validations"][0]["expression"]
-    assert f"system:serviceaccount:{NAME}:{NAME}" in found
-    without = render().one("ValidatingAdmissionPolicy", "plimsoll-claims")["spec"]["validations"][0]["expression"]
-    assert "kube-burner" not in without
+def policy(rendering: Rendering, name: str) -> str:
+    return str(rendering.one("ValidatingAdmissionPolicy", f"plimsoll-{name}")["spec"])
 
 
-def test_only_if_it_is_enabled_may_clients_have_a_token_for_it(everything: Rendering) -> None:
-    def expressions(rendering: Rendering) -> str:
-        return str(
-            [
-                one["expression"]
-                for one in rendering.one("ValidatingAdmissionPolicy", "plimsoll-pods")["spec"]["validations"]
-            ]
-        )
+def test_claims_and_labels_of_runs_are_its_own_too(everything: Rendering, defaults: Rendering) -> None:
+    for name in ("claims", "labels", "names"):
+        assert f"system:serviceaccount:{NAME}:{NAME}" in policy(everything, name)
+        assert "kube-burner" not in policy(defaults, name)
 
-    assert "plimsoll-kube-burner" in expressions(everything)
-    assert "plimsoll-kube-burner" not in expressions(render({"admission": {"pods": True}}))
+
+def test_only_if_it_is_enabled_may_clients_have_a_token_for_it(everything: Rendering, defaults: Rendering) -> None:
+    assert "plimsoll-kube-burner" in policy(everything, "jobs")
+    assert "plimsoll-kube-burner" not in policy(defaults, "jobs")

@@ -34,7 +34,16 @@ PATHS = {
 def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """Return an API server with the namespaces that the chart is rendered for; they demand the restricted profile."""
     with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
-        for name in (NAMESPACE, "rook-ceph", "other", "bench", "lab", "plimsoll-caches", "plimsoll-kube-burner"):
+        for name in (
+            NAMESPACE,
+            "rook-ceph",
+            "other",
+            "bench",
+            "lab",
+            "plimsoll-caches",
+            "plimsoll-kube-burner",
+            "plimsoll-teardown",
+        ):
             labels = {"pod-security.kubernetes.io/enforce": "restricted"}
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
             server.request("POST", PATHS["Namespace"], namespace).expect(201)

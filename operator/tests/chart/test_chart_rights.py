@@ -9,6 +9,7 @@ from chart.rendering import CHART, NAMESPACE, Rendering, pod_specs, render
 
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]
+TEARDOWN = "plimsoll-teardown"
 
 
 def test_no_role_has_a_wildcard(everything: Rendering) -> None:
@@ -19,12 +20,12 @@ def test_no_role_has_a_wildcard(everything: Rendering) -> None:
             assert not {"escalate", "bind", "impersonate"} & set(named)
 
 
-def test_secrets_are_read_by_name_or_in_the_operators_own_namespace(everything: Rendering) -> None:
+def test_secrets_are_read_by_name_or_in_the_namespace_of_teardowns(everything: Rendering) -> None:
     for role in [*everything.of_kind("ClusterRole"), *everything.of_kind("Role")]:
         for rule in role["rules"]:
             if "secrets" in rule.get("resources", ()) and set(rule["verbs"]) != {"create"}:
-                assert rule.get("resourceNames") or role["metadata"].get("namespace") == NAMESPACE
-                assert set(rule["verbs"]) <= {"get", "delete"}
+                assert rule.get("resourceNames") or role["metadata"].get("namespace") == TEARDOWN
+                assert set(rule["verbs"]) <= {"get", "create", "delete"}
 
 
 def test_each_rook_namespace_has_one_role(everything: Rendering) -> None:

@@ -65,7 +65,7 @@ def pods_of(spec: Document, settings: Settings) -> Iterator[Document]:
     run = run_of(manifest(RUN_KIND, spec, **metadata))
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=settings.runner_image)
-    control_plane = ControlPlane(helper=HELPER, storage_class="fast")
+    control_plane = ControlPlane(helper=HELPER, certificate="the certificate", storage_class="fast")
     # As if the administrator allowed everything.
     plan = plan.model_copy(update={"cache_helper": HELPER, "control_plane": control_plane})
     jobs = [conductor.job(run, plan, settings)]

@@ -11,17 +11,21 @@ import pytest
 
 from support.apiserver import CRDS, Binaries, account_config, operator_process, read_yamls, running_apiserver
 from support.pretend_conductor import Knobs
-from support.pretend_rook import OPERATOR_NAMESPACE, ROOK_NAMESPACE
+from support.pretend_rook import ROOK_NAMESPACE
 from support.served_world import ServedWorld, controller_manager
 
 ROOT = Path(__file__).parents[3]
+OPERATOR_NAMESPACE = "plimsoll-system"
 MANIFESTS = (ROOT / "manifests" / "install.yaml", ROOT / "manifests" / "rook" / "rook.yaml")
 ROOK_KINDS = ROOT / "e2e" / "rook" / "crds.yaml"
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
-    """Install the operator as its manifests say, on a server without anything, and run it with the controllers."""
+    """Install the operator as its manifests say, on a server without anything, and run it with the controllers.
+
+    So are the admission policies, which refuse no request of the operator and no pod of the Job controller.
+    """
     directory = tmp_path_factory.mktemp("served")
     binaries = Binaries.find(os.environ)
     with running_apiserver(binaries, directory) as api:
@@ -38,8 +42,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWorld]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         config = account_config(api, directory, OPERATOR_NAMESPACE, "plimsoll")
-        clusters = json.dumps({f"{ROOK_NAMESPACE}/rook-ceph": ["*"]})
-        with controller_manager(api, directory), operator_process(config, log, PLIMSOLL_ROOK_CLUSTERS=clusters):
+        environment = {"PLIMSOLL_ROOK_CLUSTERS": json.dumps({f"{ROOK_NAMESPACE}/rook-ceph": ["*"]})}
+        environment["PLIMSOLL_RUNNER_IMAGE"] = "plimsoll-runner:0.1.0"
+        with controller_manager(api, directory), operator_process(config, log, **environment):
             yield world
         assert world.complaints() == []
 

@@ -4,11 +4,14 @@ e2e/tests does the same on real nodes in the other ways.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from plimsoll.api.names import RunPhase
-from support.served_world import ServedWorld
+from support.apiserver import read_yamls
+from support.served_world import ServedWorld, path_of
 from support.specs import document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
@@ -82,3 +85,15 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
     world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")
     world.until(lambda: not world.results(namespace), "the results are gone")
     world.until(lambda: not world.volumes(namespace), "the volumes are gone")
+
+
+def test_what_is_created_for_a_run_that_does_not_exist_is_garbage(world: ServedWorld, namespace: str) -> None:
+    """Policies cannot tell whether a UID exists: somebody with the operator's token may invent one."""
+    text = (Path(__file__).parents[1] / "golden" / "render" / "filesystem.yaml").read_text()
+    text = text.replace("namespace: bench", f"namespace: {namespace}")
+    objects = read_yamls(text.replace("image: runner:1", "image: plimsoll-runner:0.1.0"))
+    paths = [f"{path_of(obj['kind'], namespace)}/{obj['metadata']['name']}" for obj in objects]
+    with closing(world.api.as_user("system:serviceaccount:plimsoll-system:plimsoll")) as operator:
+        for obj in objects:
+            operator.request("POST", path_of(obj["kind"], namespace), obj).expect(201)
+    world.until(lambda: all(world.api.request("GET", path).code == 404 for path in paths), "they are gone")

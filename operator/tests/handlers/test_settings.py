@@ -13,19 +13,19 @@ ROOK = NamespacedName(namespace="rook-ceph", name="main")
 
 def test_nobody_may_use_anything_by_default() -> None:
     settings = settings_of(IMAGE)
-    assert settings.namespace == "plimsoll-system"
+    assert settings.teardown_namespace == "plimsoll-teardown"
     assert not settings.osd_bench
     assert not settings.allows(ROOK, "bench")
 
 
 def test_what_is_allowed_is_allowed() -> None:
     allowed = {"PLIMSOLL_ROOK_CLUSTERS": '{"rook-ceph/main": ["bench"], "other/c": ["*"]}'}
-    settings = settings_of(IMAGE | allowed | {"PLIMSOLL_OSD_BENCH": "true", "POD_NAMESPACE": "here"})
+    settings = settings_of(IMAGE | allowed | {"PLIMSOLL_OSD_BENCH": "true", "PLIMSOLL_TEARDOWN_NAMESPACE": "here"})
     assert settings.allows(ROOK, "bench")
     assert not settings.allows(ROOK, "default")
     assert settings.allows(NamespacedName(namespace="other", name="c"), "anything")
     assert settings.osd_bench
-    assert settings.namespace == "here"
+    assert settings.teardown_namespace == "here"
 
 
 def test_only_listed_options_may_be_set() -> None:

@@ -51,7 +51,7 @@ class Programs:
         self.port = free_port()
         self._processes = ExitStack()
         self._make_objects()
-        self.kubeconfig = account_config(apiserver, directory, namespace, naming.conductor(self.plan.run.name))
+        self.kubeconfig = account_config(apiserver, directory, namespace, naming.conductor_account(self.plan.run.name))
 
     def _make_objects(self) -> None:
         name, namespace = self.plan.run.name, self.namespace

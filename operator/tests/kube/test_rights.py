@@ -1,6 +1,6 @@
 """The operator's rights: what it asks for, and what it grants to conductors, and nothing else.
 
-Everywhere by the ClusterRole, in its own namespace by a Role, and by another in the namespace of a Rook cluster.
+Everywhere by the ClusterRole, in the namespace of teardowns by a Role, and by others for Rook clusters.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from support.apiserver import read_yamls
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE
-from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
+from support.pretend_rook import ROOK, ROOK_NAMESPACE, TEARDOWN_NAMESPACE
 from support.pretend_world import PretendWorld
 from support.specs import suite_document
 
@@ -80,7 +80,7 @@ def documents(manifest: Path) -> list[dict[str, Any]]:
 
 def _is_own(role: dict[str, Any]) -> bool:
     """Whether a role is the operator's; those of users have another name."""
-    return role["metadata"]["name"] in {"plimsoll", "plimsoll-rook"}
+    return role["metadata"]["name"] in {"plimsoll", "plimsoll-rook", "plimsoll-teardown"}
 
 
 def right(request: str) -> Right:
@@ -101,9 +101,9 @@ def rights(requests: Iterable[str]) -> set[Right]:
 
 
 def place(request: str) -> str:
-    """Return the namespace of a request: the operator's, Rook's, or nothing for all others."""
+    """Return the namespace of a request: that of teardowns, Rook's, or nothing for all others."""
     where = request.rsplit(maxsplit=1)[-1].partition("/")[0]
-    return where if where in {OPERATOR_NAMESPACE, ROOK_NAMESPACE} else ""
+    return where if where in {TEARDOWN_NAMESPACE, ROOK_NAMESPACE} else ""
 
 
 def play(world: PretendWorld) -> None:
@@ -176,17 +176,18 @@ async def play_suite() -> set[Right]:
 async def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(asked: list[str], lent: set[Right]) -> None:
     used = rights(request for request in asked if not place(request)) | await play_suite()
     needed = used | lent | KOPF | FOLLOWING | OWNING
-    held = granted(OPERATOR, "ClusterRole")
-    assert needed - held == set(), "missing"
+    held, for_rook = granted(OPERATOR, "ClusterRole"), granted(ROOK_ROLE, "ClusterRole")
+    assert needed - held - for_rook == set(), "missing"
     assert held - needed == set(), "not used"
+    assert for_rook - needed == set(), "not used"
+    assert held & for_rook == set(), "held without Rook"
+    assert not {verb for verb, resource in held if resource == "storageclasses"} - {"list"}
 
 
-def test_in_its_own_namespace_it_holds_more_for_what_it_keeps_there(asked: list[str]) -> None:
-    needed = rights(request for request in asked if place(request) == OPERATOR_NAMESPACE)
-    everywhere, held = granted(OPERATOR, "ClusterRole"), granted(OPERATOR, "Role")
-    assert needed - everywhere - held == set(), "missing"
-    assert held - needed == set(), "not used"
-    assert held & everywhere == set(), "held everywhere"
+def test_in_the_namespace_of_teardowns_it_holds_all_that_it_uses_there_and_nothing_else(asked: list[str]) -> None:
+    """With `watchNamespaces` the ClusterRole is not bound there."""
+    needed = rights(request for request in asked if place(request) == TEARDOWN_NAMESPACE)
+    assert granted(OPERATOR, "Role") == needed
 
 
 def test_in_rooks_namespace_it_holds_what_it_uses_there_and_nothing_else(asked: list[str]) -> None:

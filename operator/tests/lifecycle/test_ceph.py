@@ -10,7 +10,7 @@ import pytest
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from support.pretend_cluster import NAMESPACE
-from support.pretend_rook import KEY, OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
+from support.pretend_rook import KEY, ROOK, ROOK_NAMESPACE, TEARDOWN_NAMESPACE
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
 
 
@@ -36,10 +36,10 @@ def test_nothing_is_made_before_the_record_of_it(world: PretendWorld) -> None:
     world.until_settled(uid)
     made = [request for request in world.cluster.kube.requests if request.startswith("create ")]
     kinds = [request.split()[1] for request in made]
-    record = made.index(f"create ConfigMap {OPERATOR_NAMESPACE}/{naming.teardown(uid)}")
+    record = made.index(f"create ConfigMap {TEARDOWN_NAMESPACE}/{naming.teardown(uid)}")
     order = [kinds.index(kind) for kind in ("CephBlockPool", "CephClient", "StorageClass", "PersistentVolumeClaim")]
     assert [record, *order] == sorted([record, *order])
-    keyring = made.index(f"create Secret {OPERATOR_NAMESPACE}/{naming.teardown(uid)}")
+    keyring = made.index(f"create Secret {TEARDOWN_NAMESPACE}/{naming.teardown(uid)}")
     assert kinds.index("CephClient") < keyring < kinds.index("Job")
 
 
@@ -54,7 +54,7 @@ def test_the_keys_are_where_they_are_needed_and_nowhere_else(world: PretendWorld
     assert len(secrets) == 3
     assert all(text.startswith("[client.plimsoll-a-") and f"key = {KEY}" in text for text in secrets.values())
     assert "-conductor]" in secrets[naming.teardown(uid)]
-    assert "-agent]" in secrets[naming.keyring_secret("a", uid, naming.CLIENT)]
+    assert "-agent]" in secrets[naming.keyring_secret(uid, naming.CLIENT)]
     world.until_settled(uid)
     others = [obj for obj in world.cluster.kube.objects() if obj["kind"] != "Secret"]
     assert KEY not in json.dumps(others)
@@ -81,7 +81,7 @@ def test_a_run_without_a_ceph_cluster_asks_nothing_of_one(world: PretendWorld) -
     asked = " ".join(world.cluster.kube.requests)
     assert "Ceph" not in asked
     assert ROOK_NAMESPACE not in asked
-    assert OPERATOR_NAMESPACE not in asked
+    assert TEARDOWN_NAMESPACE not in asked
     assert "PersistentVolume " not in asked
 
 
@@ -204,7 +204,7 @@ def test_a_user_that_is_deleted_while_its_key_is_copied_again_keeps_the_run(worl
         world.round()
     cleaned_up = world.conditions(uid)["CleanedUp"]
     assert cleaned_up["reason"] == "TeardownFailing"
-    assert f"then delete Secret {OPERATOR_NAMESPACE}/{naming.key_renewal(uid)}" in cleaned_up["message"]
+    assert f"then delete Secret {TEARDOWN_NAMESPACE}/{naming.key_renewal(uid)}" in cleaned_up["message"]
     assert any(world.rook.images.values())
 
 

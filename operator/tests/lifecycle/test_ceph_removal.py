@@ -79,7 +79,7 @@ def test_a_teardown_job_that_somebody_tidies_up_is_not_made_anew_when_its_user_i
 
 
 def test_a_plan_that_somebody_changed_says_nothing_of_what_is_torn_down(world: PretendWorld) -> None:
-    """The Job runs in the operator's namespace, with a key."""
+    """The Job runs in the namespace of teardowns, with a key."""
     uid = create(world)
     world.until(lambda: world.conductors.loads)
     plan = world.cluster.find("ConfigMap", naming.plan_config_map("a"))

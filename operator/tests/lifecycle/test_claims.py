@@ -34,7 +34,7 @@ def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str,
     world.until(lambda: world.conditions(uid).get("ClientsReady", {}).get("reason") == clients, rounds=8)
     ended = world.until_ended(uid)
     assert ended["reason"] == "ClaimsNotBound"
-    for words in ("PVC a-client-0 is Pending", "external provisioner 'absent'", "check the StorageClass"):
+    for words in ("PVC plimsoll-a-client-0 is Pending", "external provisioner 'absent'", "check the StorageClass"):
         assert words in ended["message"]
     assert "add nodes" not in ended["message"]
 
@@ -113,11 +113,11 @@ def test_clients_that_share_a_volume_have_one_claim_for_all(world: PretendWorld)
     uid = world.create("a", storage=SHARED, cleanup="Never")
     assert world.until_ended(uid)["status"] == "True"
     (claim,) = world.cluster.of_run("PersistentVolumeClaim", uid)
-    assert claim["metadata"]["name"] == "a-shared"
+    assert claim["metadata"]["name"] == "plimsoll-a-shared"
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
     world.until(lambda: world.conditions(uid)["CleanedUp"]["reason"] == "StorageKept")
-    assert "PVC: a-shared" in world.conditions(uid)["CleanedUp"]["message"]
+    assert "PVC: plimsoll-a-shared" in world.conditions(uid)["CleanedUp"]["message"]
     world.change(uid, cleanup="Always")
     world.until_settled(uid)
     assert not world.cluster.of_run("PersistentVolumeClaim", uid)

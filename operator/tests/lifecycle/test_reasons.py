@@ -167,7 +167,7 @@ CASES = [
     Case(
         reason="ClaimsNotBound",
         before=set_faults(no_volumes=True),
-        says=("PVC a-client-0", "PVC a-client-1", "absent", "check the StorageClass"),
+        says=("PVC plimsoll-a-client-0", "PVC plimsoll-a-client-1", "absent", "check the StorageClass"),
     ),
     Case(
         reason="ContainerFailed",
@@ -242,7 +242,12 @@ CASES = [
     Case(
         reason="QuotaExceeded",
         before=refuse("create PersistentVolumeClaim", lambda asked: ForbiddenError(asked, "exceeded quota: disks")),
-        says=("provisionSeconds (60 s)", "create PersistentVolumeClaim bench/a-client-", "quota: disks", "volume.size"),
+        says=(
+            "provisionSeconds (60 s)",
+            "PersistentVolumeClaim bench/plimsoll-a-client-",
+            "quota: disks",
+            "volume.size",
+        ),
     ),
     Case(
         reason="ApiRefused",

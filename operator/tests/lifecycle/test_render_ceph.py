@@ -159,7 +159,7 @@ def test_the_teardown_reaches_dns_and_ceph_and_nobody_reaches_it() -> None:
     policy = teardown.network_policy(made.run, record, SETTINGS)
     labels = pods_labels(made)[naming.TEARDOWN]
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
-    assert policy["metadata"]["namespace"] == SETTINGS.namespace
+    assert policy["metadata"]["namespace"] == SETTINGS.teardown_namespace
     assert policy["spec"]["ingress"] == []
     *open_to_all, monitor = policy["spec"]["egress"]
     assert [port["port"] for rule in open_to_all for port in rule["ports"]] == [53, 53, 3300, 6789, 6800]

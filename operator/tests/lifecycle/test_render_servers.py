@@ -20,7 +20,7 @@ from plimsoll.tools.registry import TOOLS
 from support.apiserver import read_yamls
 from support.pretend_rook import ROOK
 from support.pretend_world import LIBRBD
-from support.specs import KEY, PAIRS
+from support.specs import KEY, PAIRS, UID
 from support.tooling import restricted
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render" / "servers.yaml"
@@ -49,7 +49,7 @@ def planned(placement: str, **spec: Any) -> tuple[Run, Plan]:
         "repetitions": 1,
         **spec,
     }
-    metadata = {"name": "run", "namespace": "bench", "uid": "u", "creationTimestamp": "2026-01-01T12:00:00Z"}
+    metadata = {"name": "run", "namespace": "bench", "uid": UID, "creationTimestamp": "2026-01-01T12:00:00Z"}
     run = run_of(
         {
             "apiVersion": "plimsoll.dev/v1alpha1",
@@ -163,4 +163,4 @@ def test_claims_are_of_clients_only() -> None:
     workloads = [{"name": "w", KEY: {}}, {"name": "v", "fio": {}}]
     run, plan = planned("ClientNodes", storage=FAST, workloads=workloads)
     names = [claim["metadata"]["name"] for claim in client.claims(run, plan, "fast")]
-    assert names == ["run-client-0", "run-client-1"]
+    assert names == ["plimsoll-run-client-0", "plimsoll-run-client-1"]

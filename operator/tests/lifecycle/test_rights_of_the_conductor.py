@@ -29,10 +29,10 @@ def test_a_conductor_may_record_its_end_until_its_deadline_and_has_no_rights_aft
     stop(world, uid, way)
     world.round()
     assert any(asked.startswith("delete Job bench/a-conductor") for asked in world.cluster.kube.requests)
-    assert world.cluster.find("RoleBinding", "a-conductor") is not None
+    assert world.cluster.find("RoleBinding", "plimsoll-a-conductor") is not None
     world.round(3600.0)
     world.round()
-    assert world.cluster.find("RoleBinding", "a-conductor") is None
+    assert world.cluster.find("RoleBinding", "plimsoll-a-conductor") is None
 
 
 def test_a_suspended_runs_conductor_has_no_rights_once_its_pod_was_deleted_by_force(world: PretendWorld) -> None:
@@ -42,10 +42,10 @@ def test_a_suspended_runs_conductor_has_no_rights_once_its_pod_was_deleted_by_fo
         world.cluster.lose_node(node)
     world.change(uid, suspend=True)
     world.round(0.0)
-    assert world.cluster.find("RoleBinding", "a-conductor") is not None
+    assert world.cluster.find("RoleBinding", "plimsoll-a-conductor") is not None
     for pod in world.cluster.of_run("Pod", uid):
         world.cluster.let_go(pod, KUBELET)
-    world.until(lambda: world.cluster.find("RoleBinding", "a-conductor") is None)
+    world.until(lambda: world.cluster.find("RoleBinding", "plimsoll-a-conductor") is None)
     assert run_of(world, uid)["spec"]["suspend"]
     world.cluster.faults.dead_nodes.clear()
     world.change(uid, suspend=False)

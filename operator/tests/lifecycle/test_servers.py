@@ -60,7 +60,7 @@ def test_only_clients_have_volumes(world: PretendWorld) -> None:
     uid = world.create("a", servers=SERVERS, workloads=[*WORKLOADS, fio])
     until_trial(world)
     claims = world.cluster.of_run("PersistentVolumeClaim", uid)
-    assert sorted(claim["metadata"]["name"] for claim in claims) == ["a-client-0", "a-client-1"]
+    assert sorted(claim["metadata"]["name"] for claim in claims) == ["plimsoll-a-client-0", "plimsoll-a-client-1"]
     world.until_settled(uid)
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
 

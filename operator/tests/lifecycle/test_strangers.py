@@ -13,14 +13,14 @@ from support.pretend_world import PretendWorld
 
 IN_THE_WAY = [
     ("v1", "ConfigMap", "a-state"),
-    ("v1", "ServiceAccount", "a-conductor"),
+    ("v1", "ServiceAccount", "plimsoll-a-conductor"),
     ("v1", "Service", "a-conductor"),
-    ("v1", "PersistentVolumeClaim", "a-client-1"),
+    ("v1", "PersistentVolumeClaim", "plimsoll-a-client-1"),
     ("batch/v1", "Job", "a-client-0-0"),
     ("batch/v1", "Job", "a-conductor"),
     ("networking.k8s.io/v1", "NetworkPolicy", "a-client-network"),
-    ("rbac.authorization.k8s.io/v1", "Role", "a-conductor"),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding", "a-conductor"),
+    ("rbac.authorization.k8s.io/v1", "Role", "plimsoll-a-conductor"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "plimsoll-a-conductor"),
     ("plimsoll.dev/v1alpha1", "BenchmarkResult", "a-w-000"),
 ]
 
@@ -76,11 +76,11 @@ def test_what_stands_in_the_way_ends_the_run_and_is_left_alone(
 
 
 def test_a_volume_of_somebody_else_is_never_mounted(world: PretendWorld) -> None:
-    claim = put(world, "v1", "PersistentVolumeClaim", "a-client-0", labels={"app": "database"})
+    claim = put(world, "v1", "PersistentVolumeClaim", "plimsoll-a-client-0", labels={"app": "database"})
     world.create("a")
     for _ in range(30):
         world.round()
-        assert not uses_of(world, "a-client-0")
+        assert not uses_of(world, "plimsoll-a-client-0")
     assert is_as_it_was(world, claim)
 
 
@@ -89,25 +89,25 @@ def test_the_label_or_the_owner_alone_does_not_make_an_object_the_runs(world: Pr
     uid = world.create("a", suspend=True)
     owner = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "a", "uid": uid}
     metadata = {"ownerReferences": [owner]} if owned else {"labels": {naming.LABEL_RUN_UID: uid}}
-    put(world, "v1", "PersistentVolumeClaim", "a-client-0", **metadata)
+    put(world, "v1", "PersistentVolumeClaim", "plimsoll-a-client-0", **metadata)
     world.change(uid, suspend=False)
     for _ in range(20):
         world.round()
-        assert not uses_of(world, "a-client-0")
+        assert not uses_of(world, "plimsoll-a-client-0")
 
 
 def test_a_claim_that_is_going_is_waited_for(world: PretendWorld) -> None:
-    claim = put(world, "v1", "PersistentVolumeClaim", "a-client-0", finalizers=["example.com/busy"])
+    claim = put(world, "v1", "PersistentVolumeClaim", "plimsoll-a-client-0", finalizers=["example.com/busy"])
     world.cluster.delete(claim)
     uid = world.create("a")
     world.until(lambda: world.conditions(uid).get("Reconciling", {}).get("reason") == "WaitingForEarlierRun")
-    assert not uses_of(world, "a-client-0")
+    assert not uses_of(world, "plimsoll-a-client-0")
     world.cluster.let_go(claim, "example.com/busy")
     assert world.until_ended(uid)["status"] == "True"
 
 
 def test_a_claim_that_does_not_go_is_waited_for_no_longer_than_for_volumes(world: PretendWorld) -> None:
-    claim = put(world, "v1", "PersistentVolumeClaim", "a-client-0", finalizers=["example.com/busy"])
+    claim = put(world, "v1", "PersistentVolumeClaim", "plimsoll-a-client-0", finalizers=["example.com/busy"])
     world.cluster.delete(claim)
     assert world.until_ended(world.create("a"))["reason"] == "NameTaken"
 

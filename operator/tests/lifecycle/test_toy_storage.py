@@ -171,7 +171,7 @@ def test_storage_that_is_kept_is_named_and_goes_with_the_run(server: Server) -> 
     world.until_settled(uid)
     cleaned_up = world.conditions(uid)["CleanedUp"]
     assert cleaned_up["reason"] == "StorageKept"
-    assert "2 PVCs: a-client-0, a-client-1; Share plimsoll-a-" in cleaned_up["message"]
+    assert "2 PVCs: plimsoll-a-client-0, plimsoll-a-client-1; Share plimsoll-a-" in cleaned_up["message"]
     run = world.run(uid)
     assert run is not None
     world.cluster.delete(run)

@@ -79,7 +79,7 @@ async def look(kube: FakeKube, *, has_claims: bool = False) -> ExternalObjects:
         api_version="v1", kind="PersistentVolumeClaim", namespace="default", name="r-0", uid="c", deleting=False
     )
     claims = (ClaimFact(child=claim, client=0, phase="Bound"),) if has_claims else ()
-    settings = replace(SETTINGS, namespace="ops")
+    settings = replace(SETTINGS, teardown_namespace="ops")
     view = View(run=run, seen=Observed(results={}, warnings={}, claims=claims), settings=settings, now=START)
     return await answer_look(look_at_rook(view), kube)
 

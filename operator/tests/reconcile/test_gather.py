@@ -162,6 +162,26 @@ async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refu
     assert len(await asked(kube, digests)) == 6
 
 
+@pytest.mark.parametrize(
+    ("jobs", "counts"),
+    [
+        ([job()], True),
+        ([job(ownerReferences=[{**OWNERS[0], "uid": "another"}])], False),  # somebody else's, with the run's label
+        ([], False),
+    ],
+)
+async def test_a_pod_decides_something_only_while_its_job_shows_that_it_is_the_runs(
+    jobs: list[dict[str, Any]], *, counts: bool
+) -> None:
+    """Whoever may create pods can give one the labels of a conductor that has measured everything."""
+    kube = FakeKube()
+    for obj in (*jobs, pod("Succeeded")):
+        kube.put(obj)
+    seen = await gather(kube, RUN)
+    assert [entry.child.name for entry in seen.conductor_pods] == (["p"] if counts else [])
+    assert [entry.child.name for entry in seen.loading_pods] == ([] if jobs and not counts else ["p"])
+
+
 async def test_the_platform_is_the_version_and_the_storage_classes() -> None:
     kube = FakeKube()
     kube.put({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}})

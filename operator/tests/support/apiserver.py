@@ -95,18 +95,23 @@ class Answer:
 
 
 class ApiServer:
-    """A client of one API server. Every caller is an administrator."""
+    """A client of one API server: an administrator, or another user, whom the administrator impersonates."""
 
-    def __init__(self, port: int, token: str, certificate: Path) -> None:
+    def __init__(self, port: int, token: str, certificate: Path, *, user: str = "") -> None:
         self.port = port
         self._token = token
         self._certificate = certificate
+        self._user = user
         context = ssl.create_default_context(cafile=str(certificate))
         self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
         self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
+
+    def as_user(self, user: str) -> "ApiServer":
+        """Return a client of another user; a ServiceAccount is system:serviceaccount:NAMESPACE:NAME."""
+        return ApiServer(self.port, self._token, self._certificate, user=user)
 
     def request(
         self,
@@ -121,6 +126,8 @@ class ApiServer:
             self._connection.close()  # the server may have closed it already; the request reconnects
         self._used = time.monotonic()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": accept, "Content-Type": content}
+        if self._user:
+            headers["Impersonate-User"] = self._user
         try:
             self._connection.request(method, path, None if document is None else json.dumps(document), headers)
             response = self._connection.getresponse()
@@ -287,7 +294,7 @@ def account_config(apiserver: ApiServer, directory: Path, namespace: str, name: 
     return str(path)
 
 
-ACCOUNT = "demo-conductor"
+ACCOUNT = "plimsoll-demo-conductor"
 
 
 def token_of(server: ApiServer, namespace: str, *audiences: str, account: str = ACCOUNT) -> str:
@@ -338,15 +345,12 @@ def operator_process(kubeconfig: str, log: Path, *options: str, **environment: s
     """Run one, give the port of its metrics, and expect that it ends well when it is told to end."""
     port, liveness = _free_ports(2)
     addresses = ["--liveness", f"http://127.0.0.1:{liveness}/healthz", "--metrics", f"http://127.0.0.1:{port}/metrics"]
+    # The operator is that of the tests, also where another one is installed.
+    caller = {"PYTHONPATH": path} if (path := os.environ.get("PYTHONPATH")) else {}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll", "operator", *addresses, *options],
-            env={
-                "KUBECONFIG": kubeconfig,
-                "PLIMSOLL_RUNNER_IMAGE": "runner:1",
-                "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the Plimsoll that is tested
-                **environment,
-            },
+            env={**caller, "KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1", **environment},
             stdout=output,
             stderr=output,
         )

@@ -21,7 +21,7 @@ from support.apiserver import read_yaml
 from support.fake_kube import copy_of
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase, pool_of, volume_of
 
-OPERATOR_NAMESPACE = "plimsoll-system"
+TEARDOWN_NAMESPACE = "plimsoll-teardown"
 ROOK_NAMESPACE = "rook-ceph"
 ROOK = {"cluster": {"namespace": ROOK_NAMESPACE, "name": "rook-ceph"}, "pool": {"replicated": {"size": 3}}}
 KEY = "AQBsecretsecretsecretsecretsecretsecret=="
@@ -88,7 +88,7 @@ class PretendRook:
     def install(self) -> None:
         """Create a healthy cluster of three hosts, with keys that the operator must not read."""
         put = self.cluster.kube.put
-        for name in (OPERATOR_NAMESPACE, ROOK_NAMESPACE):
+        for name in (TEARDOWN_NAMESPACE, ROOK_NAMESPACE):
             put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         ready = {"type": "Ready", "status": "True", "reason": "ClusterCreated"}
         conditions = [ready | {"message": "Cluster created successfully"}]

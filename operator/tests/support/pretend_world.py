@@ -130,7 +130,7 @@ def _body(document: Any) -> kopf.Body:
 T = TypeVar("T")
 
 MAX_STATUS_BYTES = 64 * 1024
-SECRETS = re.compile(r"plimsoll-system/plimsoll-teardown-.*|rook-ceph/plimsoll-\d+|bench/keyring")
+SECRETS = re.compile(r"plimsoll-teardown/plimsoll-teardown-.*|rook-ceph/plimsoll-\d+|bench/keyring")
 """Those that the operator may look at: its own, and where Rook or the user put a key for it."""
 
 LOAD_ENDS_SECONDS = 200

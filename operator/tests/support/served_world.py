@@ -255,6 +255,8 @@ def controller_manager(api: ApiServer, directory: Path) -> Iterator[None]:
         f"--kubeconfig={config}",
         f"--controllers={','.join(CONTROLLERS)}",
         "--leader-elect=false",
+        # As in most clusters: the Job controller creates pods as itself, which the admission policies know.
+        "--use-service-account-credentials",
         "--secure-port=0",
     ]
     with running_program(arguments, directory / "controller-manager.log"):
@@ -314,11 +316,11 @@ class ServedWorld:
             self.round()
 
     def complaints(self) -> list[str]:
-        """Return what the operator logged that it never should: rights that it does not have, and crashes.
+        """Return what the operator logged that it never should: rights that it does not have, refusals, and crashes.
 
         Nobody may write into a namespace that is being deleted; that is refused in other words.
         """
-        return re.findall(r"cannot \w+ resource.*|Traceback.*(?:\n.*){0,30}", self._log.read_text())
+        return re.findall(r"cannot \w+ resource.*|.*denied request.*|Traceback.*(?:\n.*){0,30}", self._log.read_text())
 
     # -- what users do
 

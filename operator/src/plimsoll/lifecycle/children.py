@@ -123,9 +123,15 @@ class Members:
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
-        """Return the run's pods, but none that another owner's Job created."""
-        foreign = {job.fact.child.uid for job in self.jobs if not job.own}
-        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & foreign)
+        """Return the pods of the run's Jobs: whoever may create pods can copy their labels."""
+        run_jobs = {job.fact.child.uid for job in self.jobs if job.own}
+        return tuple(pod.fact for pod in self.pods if pod.own and pod.jobs & run_jobs)
+
+    @property
+    def orphans(self) -> tuple[PodFact, ...]:
+        """Return the pods whose Job is gone, which may have been one of the run's."""
+        jobs = {job.fact.child.uid for job in self.jobs}
+        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & jobs)
 
     @property
     def has_unbound_claim(self) -> bool:
@@ -298,7 +304,7 @@ def last_seen(event: Object) -> str:
 
 
 def is_of_run(obj: Object, uid: str) -> bool:
-    """Whether an object belongs to the run with that UID: by its label, and by its owner or, for a pod, its Job.
+    """Whether an object belongs to the run with that UID: by its label and its owner; a pod has to be owned by a Job.
 
     For results the specification decides: they may outlive the run, and users may change their labels.
     """

@@ -65,18 +65,26 @@ def state_config_map(run: str) -> str:
     return child(run, "state")
 
 
-def session_secret(run: str, uid: str) -> str:
+def session_secret(uid: str) -> str:
     """Return the name of the session secret.
 
-    It contains a digest of the UID: the operator cannot read Secrets, and must not use the one of an earlier run with
-    this name, which is about to be garbage-collected.
+    It contains the UID: the operator cannot read Secrets, and must not use the one of an earlier run with this name,
+    which is about to be garbage-collected. The API server lets a run's pods mount only Secrets with its UID.
     """
-    return child(run, f"session-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
+    return f"{MANAGED_BY}-session-{uid}"
 
 
 def conductor(run: str) -> str:
-    """Return the name of the conductor's Job, Service, ServiceAccount, Role and RoleBinding."""
+    """Return the name of the conductor's Job and Service."""
     return child(run, CONDUCTOR)
+
+
+def conductor_account(run: str) -> str:
+    """Return the name of the conductor's ServiceAccount, Role and RoleBinding.
+
+    Unlike `<run>-conductor`, only the operator may create a ServiceAccount with such a name.
+    """
+    return f"{MANAGED_BY}-{conductor(run)}"
 
 
 def network_policy(run: str, component: str) -> str:
@@ -90,13 +98,13 @@ def client_job(run: str, client: int, attempt: int) -> str:
 
 
 def client_claim(run: str, client: int) -> str:
-    """Return the name of a client's PVC, which outlives its processes."""
-    return child(run, f"{CLIENT}-{client}")
+    """Return the name of a client's PVC, which outlives its processes. Only the operator may create such a PVC."""
+    return child(f"{MANAGED_BY}-{run}", f"{CLIENT}-{client}")
 
 
 def shared_claim(run: str) -> str:
     """Return the name of the one PVC that all clients share."""
-    return child(run, "shared")
+    return child(f"{MANAGED_BY}-{run}", "shared")
 
 
 def result(run: str, point: str) -> str:
@@ -109,9 +117,9 @@ def ceph_config_map(run: str) -> str:
     return child(run, "ceph")
 
 
-def keyring_secret(run: str, uid: str, component: str) -> str:
-    """Return the name of the Secret with the conductor's or the clients' keyring, with a digest of the UID as well."""
-    return child(run, f"{component}-keyring-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
+def keyring_secret(uid: str, component: str) -> str:
+    """Return the name of the Secret with the conductor's or the clients' keyring, with the UID as well."""
+    return f"{MANAGED_BY}-{component}-keyring-{uid}"
 
 
 def storage_class(run: str, uid: str) -> str:
@@ -120,7 +128,7 @@ def storage_class(run: str, uid: str) -> str:
 
 
 def teardown(uid: str) -> str:
-    """Return the name of a run's record, keyring Secret and Job in the operator's namespace."""
+    """Return the name of a run's record, keyring Secret, NetworkPolicy and Job in the namespace of teardowns."""
     return f"{MANAGED_BY}-{TEARDOWN}-{uid}"
 
 

@@ -56,7 +56,8 @@ class Observed:
     departing: tuple[str, ...] = ()  # objects of an earlier run with the same name that are being deleted with it
     name_taken: str = ""  # another owner's object that occupies the plan's name; empty if there is none
     jobs: tuple[JobFact, ...] = ()
-    pods: tuple[PodFact, ...] = ()
+    pods: tuple[PodFact, ...] = ()  # of these Jobs
+    orphans: tuple[PodFact, ...] = ()  # pods whose Job is gone: they may load the storage, and decide nothing else
     claims: tuple[ClaimFact, ...] = ()
     others: tuple[Child, ...] = ()  # objects that need only to be deleted
     warnings: Mapping[str, str]  # UID of a PVC, a Job or a pod -> the newest warning about it
@@ -99,6 +100,11 @@ class Observed:
         return job is not None and (job.complete or any(pod.phase == "Succeeded" for pod in self.conductor_pods))
 
     @property
+    def loading_pods(self) -> tuple[PodFact, ...]:
+        """Return all pods that may load the storage."""
+        return (*self.pods, *self.orphans)
+
+    @property
     def unbound_claims(self) -> Sequence[ClaimFact]:
         """Return the PVCs that have no volume yet."""
         return [claim for claim in self.claims if claim.phase != "Bound"]
@@ -130,7 +136,7 @@ class Observed:
     @cached_property
     def _names_by_kind(self) -> dict[str, set[str]]:
         names: dict[str, set[str]] = {}
-        processes = (*(job.child for job in self.jobs), *(pod.child for pod in self.pods))
+        processes = (*(job.child for job in self.jobs), *(pod.child for pod in self.loading_pods))
         for child in (*processes, *(claim.child for claim in self.claims), *self.others):
             names.setdefault(child.kind, set()).add(child.name)
         return names
@@ -189,6 +195,7 @@ def observe(
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
         jobs=jobs,
         pods=members.own_pods,
+        orphans=members.orphans,
         claims=claims,
         others=(*map(children.child_of, run_maps.values()), *fixed),
         warnings=warnings,

@@ -42,7 +42,7 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
     first = _absent(seen, wanted)
     yield from first
     # The API server refuses to bind a Role that does not exist yet.
-    if naming.conductor(run.name) in seen.names("Role"):
+    if naming.conductor_account(run.name) in seen.names("Role"):
         yield from _absent(seen, [render_conductor.role_binding(run)])
     yield from storage.missing()
     # A Job refers to objects by name, so all of them have to be observed as the run's own first.
@@ -62,7 +62,7 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
     # new Job is created once one that a suspension deletes is gone.
     pods = [seen.client_pod(client) for client in range(plan.members)]
     are_scheduled = all(pod is not None and pod.node for pod in pods)
-    is_permitted = naming.conductor(run.name) in seen.names("RoleBinding")
+    is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
     if are_scheduled and is_permitted and seen.conductor_job is None:
         yield Create(obj=render_conductor.job(run, plan, settings))
 

@@ -37,7 +37,8 @@ class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
 
     runner_image: str  # image of conductor and agents; frozen into the plan of each run
-    namespace: str = "plimsoll-system"  # the operator's, with the runs' teardown records, keyrings and Jobs
+    # Of the runs' teardown records, with their keyrings and Jobs: nothing else is in it.
+    teardown_namespace: str = "plimsoll-teardown"
     # `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.

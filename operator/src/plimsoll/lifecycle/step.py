@@ -182,7 +182,7 @@ def _situation(
 
 
 def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    stopping = bool(seen.jobs or seen.pods)
+    stopping = bool(seen.jobs or seen.loading_pods)
     lost = queue.place_lost(run, seen, settings, now)
     keeps_until = queue.keeps_until(run, seen, settings, now) if lost is None else None
     if stopping:

@@ -43,8 +43,9 @@ def revoke_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
     whose pod was deleted by force may be: a conductor that still has a connection would otherwise measure on and change
     the results.
     """
-    is_gone = seen.conductor_job is None and not seen.conductor_pods
-    is_overdue = any(pod.gone_by is not None and pod.gone_by < now for pod in seen.conductor_pods)
+    pods = [pod for pod in seen.loading_pods if pod.client is None]
+    is_gone = seen.conductor_job is None and not pods
+    is_overdue = any(pod.gone_by is not None and pod.gone_by < now for pod in pods)
     return deletions(child for child in seen.others if child.kind == "RoleBinding") if is_gone or is_overdue else ()
 
 
@@ -52,12 +53,12 @@ def stop_load(seen: Observed) -> tuple[Action, ...]:
     """Return the deletions that stop the load: every Job with its pods, and pods that have lost their Job."""
     if seen.jobs:
         return deletions((job.child for job in seen.jobs), foreground=True)
-    return deletions(pod.child for pod in seen.pods)
+    return deletions(pod.child for pod in seen.loading_pods)
 
 
 def load_is_gone(seen: Observed, now: datetime) -> bool:
     """Whether a run no longer loads its target, whatever the state of its nodes and its pods' finalizers."""
-    are_gone = all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in seen.pods)
+    are_gone = all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in seen.loading_pods)
     return are_gone and all(job.child.deleting for job in seen.jobs)
 
 
@@ -65,7 +66,7 @@ def stopping_message(seen: Observed) -> str:
     """Return what is still stopping, and on which nodes."""
     nodes = _nodes(seen)
     where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
-    return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.pods), 'pod')} are stopping{where}"
+    return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.loading_pods), 'pod')} are stopping{where}"
 
 
 def keeps_volumes(run: Run, ending: RunEnding) -> bool:
@@ -76,13 +77,13 @@ def keeps_volumes(run: Run, ending: RunEnding) -> bool:
 
 def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     load, rights = stop_load(seen), revoke_rights(seen, now)
-    if load or seen.jobs or seen.pods:
+    if load or seen.jobs or seen.loading_pods:
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
-        if seen.pods and load_is_gone(seen, now):
+        if seen.loading_pods and load_is_gone(seen, now):
             message = (
-                f"{counted(len(seen.pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s ago and "
-                "can no longer load the storage, so the next run may start; delete the Node if it will not return, or "
-                "taint it node.kubernetes.io/out-of-service"
+                f"{counted(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s "
+                "ago and can no longer load the storage, so the next run may start; delete the Node if it will not "
+                "return, or taint it node.kubernetes.io/out-of-service"
             )
             fact = Fact.false(Reason.NODE_GONE, message)
         return Teardown(actions=(*load, *rights), fact=fact)
@@ -102,5 +103,5 @@ def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bo
 
 def _nodes(seen: Observed) -> str:
     """Return the nodes of pods that are being deleted, as ` on a, b`; empty if there are none."""
-    nodes = sorted({pod.node for pod in seen.pods if pod.child.deleting and pod.node})
+    nodes = sorted({pod.node for pod in seen.loading_pods if pod.child.deleting and pod.node})
     return f" on {listed(nodes)}" if nodes else ""

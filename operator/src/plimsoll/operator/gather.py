@@ -230,15 +230,15 @@ class RunDigests:
         self.pods = members(_POD, pod_fact, shapes.Pod)
         self.claims = members(_CLAIM, claim_fact, shapes.Claim)
         self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
-        conductor = naming.conductor(run.name)
+        account = naming.conductor_account(run.name)
         policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
         names: Mapping[Kind, Sequence[str]] = {
             _CONFIG_MAP: [naming.ceph_config_map(run.name)],
-            _SERVICE_ACCOUNT: [conductor],
-            _SERVICE: [conductor],
+            _SERVICE_ACCOUNT: [account],
+            _SERVICE: [naming.conductor(run.name)],
             _POLICY: policies,
-            _ROLE: [conductor],
-            _ROLE_BINDING: [conductor],
+            _ROLE: [account],
+            _ROLE_BINDING: [account],
         }
         self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
 

@@ -198,7 +198,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         raise kopf.PermanentError(message)
     return Settings(
         runner_image=image,
-        namespace=environment.get("POD_NAMESPACE") or "plimsoll-system",
+        teardown_namespace=environment.get("PLIMSOLL_TEARDOWN_NAMESPACE") or "plimsoll-teardown",
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
         caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),

@@ -182,7 +182,7 @@ _DELETION_BLOCKED = Explanation(
     f"Rook does not delete the pool, the file system or the user; the message quotes it. {_NEXT_WAITS}",
     "inspect the pool (`rbd ls`, `rbd trash ls --all`) or the file system (`ceph fs subvolume ls NAME csi`) and remove "
     "unneeded images or subvolumes. A VolumeSnapshot or a clone of a run's PVC keeps the pool until it is deleted; the "
-    "chart's value `admission.claims` prevents users from creating one",
+    "chart's value `admission.runs` prevents users from creating one",
 )
 
 REMOVAL_REASONS = (
@@ -248,7 +248,7 @@ REMOVAL_REASONS = (
         under_way=Explanation(
             "PVCs that do not belong to the run are bound to PersistentVolumes of its StorageClass; the message names "
             "them. Their storage in Ceph is kept until they are deleted; the next run starts",
-            "have those PVCs deleted; the chart's value `admission.claims` prevents users from creating such PVCs",
+            "have those PVCs deleted; the chart's value `admission.runs` prevents users from creating such PVCs",
         ),
         load_is_gone=True,
     ),

@@ -235,8 +235,10 @@ class CephProvider(ClusterProvider):
         return [record, pool, Access(view=view, there=there), claims, Leftovers(view=view, there=there)]
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at the operator's namespace; None before the run is admitted."""
-        return look_at_ceph(view.settings.namespace, view.run.identity) if view.run.start_time is not None else None
+        """Return the look at the namespace of teardowns; None before the run is admitted."""
+        if view.run.start_time is None:
+            return None
+        return look_at_ceph(view.settings.teardown_namespace, view.run.identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +277,7 @@ class Unseen(Resource):
 
 
 class Record(CephResource):
-    """The record of what has to be removed, in the operator's namespace; removed together with the teardown Job."""
+    """The record of what has to be removed, in the namespace of teardowns; removed together with the teardown Job."""
 
     def desired(self) -> Iterable[Action]:
         """Return the record's creation."""
@@ -428,9 +430,8 @@ class Leftovers(CephResource):
         else:
             message = (
                 f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
-                f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
-                f"{settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is gone for "
-                "good, delete the Secret of that name"
+                f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap {job.child.place}, which "
+                "the operator recreates; if the Ceph cluster is gone for good, delete the Secret of that name"
             )
             if inactive := rook_facts.inactive_groups(there.cluster):
                 message = f"{inactive}, so {message}"

@@ -397,7 +397,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     rook, volume, cluster = storage["rook"], storage.get("volume") or {}, storage["rook"].get("cluster") or {}
     uses_claims = bool(volume) and volume.get("access", "PVC") == "PVC"
     namespace, labels = str(cluster.get("namespace", "")), {naming.LABEL_RUN_UID: run.uid}
-    teardown = yield from common.look_at_teardown(view.settings.namespace, run.uid)
+    teardown = yield from common.look_at_teardown(view.settings.teardown_namespace, run.uid)
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
     try:
         pools, users, clusters, config_maps = yield [
@@ -420,7 +420,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         copied = common.external_objects_of(teardown, run=run)
         generations = {copied.key_generation, *(user.key_generation for user in own)}
         if copied.keyring is None or not generations <= {"", FIRST_KEY}:
-            teardown = [*teardown, *(yield from common.look_at_renewal(view.settings.namespace, run.uid))]
+            teardown = [*teardown, *(yield from common.look_at_renewal(view.settings.teardown_namespace, run.uid))]
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
@@ -444,7 +444,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     events = [
         *volume_events,
         *(yield from common.look_for_events(namespace, in_rook, ROOK_KINDS)),
-        *(yield from common.look_for_events(view.settings.namespace, teardown, (common.JOB,))),
+        *(yield from common.look_for_events(view.settings.teardown_namespace, teardown, (common.JOB,))),
     ]
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
     return common.external_objects_of(

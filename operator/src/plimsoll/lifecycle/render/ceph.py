@@ -31,7 +31,7 @@ def keyring_secret(run: Run, component: str) -> Json:
 
     Whoever creates it copies the key from Rook's Secret. Without Rook the pods mount the Secret that the user names.
     """
-    return empty_secret(metadata(run, naming.keyring_secret(run.name, run.uid, component), component=component))
+    return empty_secret(metadata(run, naming.keyring_secret(run.uid, component), component=component))
 
 
 def clients_use_ceph(plan: Plan) -> bool:
@@ -46,7 +46,7 @@ def uses_ceph(plan: Plan, client: int) -> bool:
 
 def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     """Return the pod's volume with `ceph.conf` and keyring, readable by the pod's group."""
-    name, key = naming.keyring_secret(run.name, run.uid, component), KEYRING_FILE
+    name, key = naming.keyring_secret(run.uid, component), KEYRING_FILE
     if target.keyring is not None:
         name, key = target.keyring.name, target.keyring.key
     secret = {"name": name, "items": [{"key": key, "path": KEYRING_FILE}]}

@@ -114,7 +114,7 @@ def container_security(*, is_root: bool = False) -> Json:
 def session_volume(run: Run, items: Mapping[str, str]) -> Json:
     """Return the volume with some keys of the session secret, under these paths."""
     secret = {
-        "secretName": naming.session_secret(run.name, run.uid),
+        "secretName": naming.session_secret(run.uid),
         "defaultMode": READABLE,
         "items": [{"key": key, "path": path} for key, path in items.items()],
     }
@@ -143,7 +143,7 @@ def state_config_map(run: Run) -> Json:
 
 def session_secret(run: Run) -> Json:
     """Return the session secret without data, which is generated at its creation."""
-    return empty_secret(metadata(run, naming.session_secret(run.name, run.uid), component="session"))
+    return empty_secret(metadata(run, naming.session_secret(run.uid), component="session"))
 
 
 def result(run: Run, plan: Plan, point: Point) -> Json:

@@ -25,7 +25,8 @@ _BYTES_PER_ROW = 200
 
 def service_account(run: Run) -> Json:
     """Return the conductor's ServiceAccount."""
-    return manifest("ServiceAccount", _metadata(run), automountServiceAccountToken=False)
+    metadata = _metadata(run, naming.conductor_account(run.name))
+    return manifest("ServiceAccount", metadata, automountServiceAccountToken=False)
 
 
 def role(run: Run, plan: Plan) -> Json:
@@ -36,15 +37,15 @@ def role(run: Run, plan: Plan) -> Json:
         _rule(GROUP, "benchmarkresults", results, ["get"]),
         _rule(GROUP, "benchmarkresults/status", results, ["patch"]),
     ]
-    return manifest("Role", _metadata(run), rules=rules)
+    return manifest("Role", _metadata(run, naming.conductor_account(run.name)), rules=rules)
 
 
 def role_binding(run: Run) -> Json:
     """Return the binding of that Role."""
-    name = naming.conductor(run.name)
+    name = naming.conductor_account(run.name)
     return manifest(
         "RoleBinding",
-        _metadata(run),
+        _metadata(run, name),
         roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         subjects=[{"kind": "ServiceAccount", "name": name, "namespace": run.namespace}],
     )
@@ -57,7 +58,7 @@ def service(run: Run, settings: Settings) -> Json:
         "publishNotReadyAddresses": True,
         "ports": [{"name": "rendezvous", "port": settings.port, "targetPort": "rendezvous", "protocol": "TCP"}],
     }
-    return manifest("Service", _metadata(run), spec=spec)
+    return manifest("Service", _metadata(run, naming.conductor(run.name)), spec=spec)
 
 
 def job(run: Run, plan: Plan, settings: Settings) -> Json:
@@ -79,15 +80,15 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         "podFailurePolicy": {"rules": rules},
         "template": {"metadata": metadata, "spec": _pod(run, plan, settings)},
     }
-    return manifest("Job", _metadata(run), spec=spec)
+    return manifest("Job", _metadata(run, naming.conductor(run.name)), spec=spec)
 
 
 def _rule(group: str, resource: str, names: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
 
 
-def _metadata(run: Run) -> Json:
-    return common.metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR)
+def _metadata(run: Run, name: str) -> Json:
+    return common.metadata(run, name, component=naming.CONDUCTOR)
 
 
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
@@ -97,7 +98,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
         settings,
         grace_seconds=30,
         token=True,
-        serviceAccountName=naming.conductor(run.name),
+        serviceAccountName=naming.conductor_account(run.name),
         tolerations=[dict(toleration) for toleration in clients.tolerations],
         imagePullSecrets=[{"name": secret.name} for secret in clients.image_pull_secrets],
         containers=[_container(run, plan, settings)],

@@ -1,4 +1,4 @@
-"""A run's objects in the operator's namespace, which clean up Ceph even if the run's namespace is deleted.
+"""A run's objects in the namespace of teardowns, which clean up Ceph even if the run's namespace is deleted.
 
 The record is created before anything else. It holds all that the teardown Job needs.
 """
@@ -80,7 +80,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
 
 
 def _metadata(run: Run, settings: Settings) -> Json:
-    name, namespace = naming.teardown(run.uid), settings.namespace
+    name, namespace = naming.teardown(run.uid), settings.teardown_namespace
     return common.foreign_metadata(run, name, namespace=namespace, component=naming.TEARDOWN)
 
 

@@ -1,0 +1,208 @@
+"""Which Jobs somebody with the operator's token cannot create, on a real API server with the rights of the chart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chart.admission import ROOK, Installation, collection, create, refused
+from chart.rendering import Document
+from plimsoll.lifecycle import naming
+from support.fake_kube import copy_of
+from support.specs import UID, ceph_run, made_for_ceph
+
+pytestmark = [pytest.mark.chart, pytest.mark.crd]
+
+OTHER_UID = "00000000-0000-4000-8000-000000000000"
+
+
+def job(component: str = "client", name: str = "rook-images") -> Document:
+    found = (obj for obj in made_for_ceph(ceph_run(name)) if obj["kind"] == "Job")
+    return copy_of(next(dict(obj) for obj in found if obj["metadata"]["labels"][naming.LABEL_COMPONENT] == component))
+
+
+Change = Callable[[Document], object]
+
+
+def pod(**changes: Any) -> Change:
+    return lambda job: job["spec"]["template"]["spec"].update(changes)
+
+
+def template(**metadata: Document) -> Change:
+    def change(job: Document) -> None:
+        for field, value in metadata.items():
+            job["spec"]["template"]["metadata"].setdefault(field, {}).update(value)
+
+    return change
+
+
+def container(**changes: Any) -> Change:
+    return lambda job: job["spec"]["template"]["spec"]["containers"][0].update(changes)
+
+
+def security(**changes: Any) -> Change:
+    return lambda job: job["spec"]["template"]["spec"]["containers"][0]["securityContext"].update(changes)
+
+
+def volume(**source: Any) -> Change:
+    return lambda job: job["spec"]["template"]["spec"]["volumes"].append({"name": "more", **source})
+
+
+def secret(name: str) -> Change:
+    return volume(secret={"secretName": name})
+
+
+def projected(**source: Any) -> Change:
+    return volume(projected={"sources": [source]})
+
+
+def token(**fields: Any) -> Change:
+    return projected(serviceAccountToken={"path": "token", **fields})
+
+
+def variable(**fields: Any) -> Change:
+    return lambda job: job["spec"]["template"]["spec"]["containers"][0]["env"].append(fields)
+
+
+def mounted(path: str) -> Change:
+    def change(job: Document) -> None:
+        mounts = job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+        mounts.append({"name": "scratch", "mountPath": path})
+
+    return change
+
+
+DEFAULT = {"seccompProfile": {"type": "RuntimeDefault"}}
+EXEC = {"exec": {"command": ["sh", "-c", "id"]}}
+OWN_SECRETS = "mounts only the Secrets of its run and those that the operator may read"
+ONLY_VOLUMES = "mounts only ConfigMaps, Secrets, the run's PVCs"
+HOST = "has no access to its node"
+PROFILES = "the runtime's default seccomp and AppArmor profiles"
+MARKS = "pods of runs have only Plimsoll's labels and annotations, with the UID of their run"
+PRIVILEGES = "has no capabilities"
+TOKENS = "only a conductor has a token"
+IMAGES = "one container, with an image of runner, registry.example.com:5000/earlier/runner"
+PROGRAM = "runs plimsoll agent, and no other command, hook or probe"
+VARIABLES = "sets only its own environment variables"
+JOBS: dict[str, tuple[Change, str]] = {
+    "another account": (pod(serviceAccountName="admin"), TOKENS),
+    "an account that ends alike": (pod(serviceAccountName="train-conductor"), TOKENS),
+    "another run's conductor": (pod(serviceAccountName="plimsoll-other-conductor"), TOKENS),
+    "a token": (pod(automountServiceAccountToken=True), TOKENS),
+    "a token in a volume": (token(), ONLY_VOLUMES),
+    "a token for the caches": (token(audience="plimsoll-caches"), ONLY_VOLUMES),
+    "the host's network": (pod(hostNetwork=True), HOST),
+    "the host's processes": (pod(hostPID=True), HOST),
+    "the host's memory": (pod(hostIPC=True), HOST),
+    "a port of the host": (container(ports=[{"containerPort": 80, "hostPort": 80}]), HOST),
+    "a node": (pod(nodeName="control-plane"), HOST),
+    "the host's files": (volume(hostPath={"path": "/"}), ONLY_VOLUMES),
+    "a server's files": (volume(nfs={"server": "192.0.2.1", "path": "/"}), ONLY_VOLUMES),
+    "another's volume": (volume(persistentVolumeClaim={"claimName": "data-db-0"}), ONLY_VOLUMES),
+    "a Secret": (secret("database"), OWN_SECRETS),
+    "a projected Secret": (projected(secret={"name": "database"}), OWN_SECRETS),
+    "another run's Secret": (secret(f"plimsoll-session-{OTHER_UID}"), OWN_SECRETS),
+    "a Secret as a variable": (
+        variable(name="PLIMSOLL_X", valueFrom={"secretKeyRef": {"name": "database", "key": "password"}}),
+        VARIABLES,
+    ),
+    "a Secret as variables": (container(envFrom=[{"secretRef": {"name": "database"}}]), VARIABLES),
+    "other modules": (variable(name="PYTHONPATH", value="/data"), VARIABLES),
+    "other libraries": (variable(name="LD_PRELOAD", value="/data/evil.so"), VARIABLES),
+    "another configuration": (variable(name="CEPH_CONF", value="/data/ceph.conf"), VARIABLES),
+    "another program's file": (mounted("/opt/plimsoll/bin"), "mounts volumes only at /data"),
+    "a way out": (mounted("/etc/plimsoll/../../opt"), "mounts volumes only at /data"),
+    "another image": (container(image="evil:1"), f"{IMAGES}, not evil:1"),
+    "an image that begins alike": (container(image="runner.example.com/evil:1"), "admission.allowedRepositories"),
+    "an image of a registry that begins alike": (container(image="runner:5000/evil"), IMAGES),
+    "a command": (container(command=["sh", "-c", "id"]), PROGRAM),
+    "another program": (container(args=["run", "/data/evil.yaml"]), PROGRAM),
+    "a conductor's program": (container(args=["conductor"]), PROGRAM),
+    "a hook": (container(lifecycle={"postStart": EXEC}), PROGRAM),
+    "a probe": (container(livenessProbe=EXEC), PROGRAM),
+    "another directory": (container(workingDir="/data"), PROGRAM),
+    "another container": (
+        lambda job: job["spec"]["template"]["spec"]["containers"].append({"name": "second", "image": "runner:1"}),
+        IMAGES,
+    ),
+    "a container before": (pod(initContainers=[{"name": "first", "image": "runner:1"}]), IMAGES),
+    "no seccomp in the pod": (pod(securityContext={"seccompProfile": {"type": "Unconfined"}}), PROFILES),
+    "no profile at all": (pod(securityContext={}), PROFILES),
+    "no seccomp": (security(seccompProfile={"type": "Unconfined"}), PROFILES),
+    "no AppArmor": (security(appArmorProfile={"type": "Unconfined"}), PROFILES),
+    "another label of SELinux": (security(seLinuxOptions={"type": "spc_t"}), PROFILES),
+    "a sysctl": (
+        pod(securityContext={**DEFAULT, "sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}),
+        PROFILES,
+    ),
+    "privileges": (security(privileged=True, allowPrivilegeEscalation=True), PRIVILEGES),
+    "more privileges later": (security(allowPrivilegeEscalation=True), PRIVILEGES),
+    "capabilities": (security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), PRIVILEGES),
+    "root": (security(runAsUser=0, runAsNonRoot=False), PRIVILEGES),
+    "others' pods": (
+        lambda job: job["spec"].update(manualSelector=True, selector={"matchLabels": {naming.LABEL_RUN_UID: UID}}),
+        "only the pods that the Job controller creates for it",
+    ),
+    "pods of a Service of others": (template(labels={"app": "bank"}), MARKS),
+    "pods of another program": (template(labels={"app.kubernetes.io/name": "bank"}), MARKS),
+    "another container by a webhook": (template(annotations={"vault.hashicorp.com/agent-inject": "true"}), MARKS),
+    "pods of another run": (
+        lambda job: job["spec"]["template"]["metadata"]["labels"].update({naming.LABEL_RUN_UID: OTHER_UID}),
+        MARKS,
+    ),
+    "AppArmor as before": (
+        lambda job: job["spec"]["template"]["metadata"]["annotations"].update(
+            {"container.apparmor.security.beta.kubernetes.io/client": "unconfined"}
+        ),
+        MARKS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", JOBS)
+def test_it_creates_no_job_that_no_run_needs(cluster: Installation, case: str) -> None:
+    change, words = JOBS[case]
+    changed = job()
+    change(changed)
+    refused(create(cluster.operator, changed, dry_run=True), words)
+
+
+def test_a_job_in_rooks_namespace_gets_no_administrators_key(cluster: Installation) -> None:
+    """As a job of the operator, with the keyring of Ceph's administrator, which Rook stores there."""
+    for name in ("rook-ceph-admin-keyring", "rook-ceph-mon"):
+        changed = job("conductor")
+        changed["metadata"]["namespace"] = ROOK
+        secret(name)(changed)
+        refused(create(cluster.operator, changed, dry_run=True), OWN_SECRETS)
+
+
+def test_a_conductor_gets_no_token_of_another_account(cluster: Installation) -> None:
+    for change in (pod(serviceAccountName="train-conductor"), pod(serviceAccountName="plimsoll-other-conductor")):
+        changed = job("conductor")
+        change(changed)
+        refused(create(cluster.operator, changed, dry_run=True), TOKENS)
+
+
+def test_a_teardown_gets_no_secret_of_another_run(cluster: Installation) -> None:
+    changed = job("teardown")
+    secret(f"plimsoll-teardown-{OTHER_UID}")(changed)
+    refused(create(cluster.operator, changed, dry_run=True), OWN_SECRETS)
+
+
+def test_a_keyring_is_mounted_where_the_administrator_lists_it(cluster: Installation) -> None:
+    """`ceph.keyrings` has it for one namespace."""
+    keyring = job("client", "ceph")
+    create(cluster.operator, keyring, dry_run=True).expect(201)
+    keyring["metadata"]["namespace"] = ROOK
+    refused(create(cluster.operator, keyring, dry_run=True), "add others to the chart's ceph.keyrings")
+
+
+def test_the_policies_bind_nobody_else(cluster: Installation) -> None:
+    changed = job()
+    for change, _ in (JOBS["another image"], JOBS["the host's network"], JOBS["a Secret"]):
+        change(changed)
+    for server in (cluster.administrator, cluster.tenant):
+        forgetful = copy_of(changed)
+        del forgetful["metadata"]["labels"], forgetful["spec"]["template"]["metadata"]["labels"]
+        with_own = server.request("POST", f"{collection(forgetful)}?dryRun=All", forgetful)
+        assert with_own.code == 201, with_own.message

@@ -1,0 +1,453 @@
+"""What somebody with the operator's token cannot do, on a real API server with the rights that the chart gives it."""
+
+from typing import Any
+
+import pytest
+
+from chart.admission import (
+    BENCH,
+    OPERATOR,
+    ROOK,
+    TEARDOWN,
+    VALUES,
+    Installation,
+    collection,
+    config_map,
+    create,
+    delete,
+    of_run,
+    put,
+    refused,
+)
+from chart.rendering import Document, render
+from plimsoll.lifecycle import naming
+from support.fake_kube import copy_of
+from support.specs import UID, ceph_run, made_for_ceph
+
+pytestmark = [pytest.mark.chart, pytest.mark.crd]
+
+OTHER_UID = "00000000-0000-4000-8000-000000000000"
+MERGE = "application/merge-patch+json"
+
+
+def outside(kind: str, name: str, namespace: str | None = ROOK, **content: Any) -> Document:
+    """Return an object with the label of a run, which none can own."""
+    obj = of_run(kind, name, namespace or "", **content)
+    del obj["metadata"]["ownerReferences"]
+    if namespace is None:
+        del obj["metadata"]["namespace"]
+    return obj
+
+
+def without(obj: Document, field: str) -> Document:
+    del obj["metadata"][field]
+    return obj
+
+
+def labelled(obj: Document, uid: str) -> Document:
+    obj["metadata"]["labels"][naming.LABEL_RUN_UID] = uid
+    return obj
+
+
+# -- what is no object of a run
+
+
+CAPS = {"mon": "profile simple-rados-client", "osd": "allow r pool=a"}
+ACCOUNT: Document = {"automountServiceAccountToken": False}
+NO_OBJECTS: dict[str, tuple[Document, str]] = {
+    "no label": (without(of_run("ConfigMap", "run-plan"), "labels"), "whose label plimsoll.dev/run-uid is the UID"),
+    "no UID": (labelled(of_run("ConfigMap", "run-plan"), "x"), "whose label plimsoll.dev/run-uid is the UID"),
+    "no owner": (without(of_run("ConfigMap", "run-plan"), "ownerReferences"), "that the run owns"),
+    "another run's": (labelled(of_run("ConfigMap", "run-plan"), OTHER_UID), "that the run owns"),
+    "another name": (of_run("ConfigMap", "kube-root-ca.crt"), "no configmaps with the name kube-root-ca.crt"),
+    "another place": (of_run("ConfigMap", f"plimsoll-teardown-{UID}"), "no configmaps with the name plimsoll-tear"),
+    "no teardown": (outside("ConfigMap", "run-plan", TEARDOWN), "no configmaps with the name run-plan"),
+    "another's teardown": (outside("Secret", f"plimsoll-teardown-{OTHER_UID}", TEARDOWN), "no secrets with the name"),
+    "another's Secret": (
+        of_run("Secret", f"plimsoll-session-{OTHER_UID}"),
+        "no secrets with the name plimsoll-session",
+    ),
+    "an account": (
+        of_run("ServiceAccount", "train-conductor", **ACCOUNT),
+        "no serviceaccounts with the name train-conductor",
+    ),
+    "a claim": (of_run("PersistentVolumeClaim", "data-db-0", spec={}), "no persistentvolumeclaims with the name data"),
+    "a class": (outside("StorageClass", "standard", None, provisioner="a.rbd.csi.ceph.com"), "no storageclasses with"),
+    "a pool": (outside("CephBlockPool", "replicapool", spec={}), "no cephblockpools with the name replicapool"),
+    "a user": (
+        outside("CephClient", "admin", spec={"caps": CAPS, "secretName": "plimsoll-3"}),
+        "no cephclients with the name admin",
+    ),
+}
+CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+@pytest.mark.parametrize("case", NO_OBJECTS)
+def test_it_creates_only_objects_of_a_run(cluster: Installation, case: str) -> None:
+    obj, words = NO_OBJECTS[case]
+    obj = copy_of(obj)
+    if obj["kind"] == "PersistentVolumeClaim":
+        obj["spec"] = CLAIM_SPEC
+    refused(create(cluster.operator, obj, dry_run=True), words)
+
+
+def foreign(kind: str, name: str, namespace: str | None, **content: Any) -> Document:
+    obj = outside(kind, name, namespace, **content)
+    del obj["metadata"]["labels"]
+    return obj
+
+
+FOREIGN = [
+    foreign("PersistentVolumeClaim", "data-db-0", BENCH, spec=CLAIM_SPEC),
+    foreign("NetworkPolicy", "deny-all", BENCH, spec={"podSelector": {}}),
+    foreign("Secret", "theirs", TEARDOWN),
+    foreign("Pod", "theirs", BENCH, spec={"containers": [{"name": "c", "image": "theirs"}]}),
+    foreign("Role", "theirs", BENCH, rules=[]),
+    foreign("StorageClass", "standard", None, provisioner="standard"),
+    foreign("CephBlockPool", "replicapool", ROOK, spec={}),
+    foreign(
+        "CephFilesystem",
+        "files",
+        ROOK,
+        spec={"metadataPool": {}, "dataPools": [], "metadataServer": {"activeCount": 1}},
+    ),
+    foreign("CephClient", "theirs", ROOK, spec={"caps": {"mon": "allow r"}}),
+]
+
+
+@pytest.mark.parametrize("obj", FOREIGN, ids=lambda obj: str(obj["kind"]))
+def test_it_deletes_only_objects_of_a_run(cluster: Installation, obj: Document) -> None:
+    create(cluster.administrator, obj).expect(201)
+    refused(delete(cluster.operator, obj), "whose label plimsoll.dev/run-uid is the UID of a run")
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", BENCH])
+def test_it_changes_no_config_map(cluster: Installation, namespace: str) -> None:
+    """It may patch them only to lend that right to conductors, by name."""
+    put(cluster.administrator, config_map("run-state", namespace))
+    path = f"/api/v1/namespaces/{namespace}/configmaps/run-state"
+    answer = cluster.operator.request("PATCH", path, {"data": {"a": "b"}}, content=MERGE)
+    refused(answer, "changes no object of a run")
+
+
+# -- rights
+
+
+def binding(**changes: Any) -> Document:
+    name = "plimsoll-run-conductor"
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": BENCH}]
+    return of_run("RoleBinding", name, **{"roleRef": reference, "subjects": subjects, **changes})
+
+
+def role(group: str, resource: str, verbs: list[str], *names: str) -> Document:
+    rule = {
+        "apiGroups": [group],
+        "resources": [resource],
+        "verbs": verbs,
+        **({"resourceNames": names} if names else {}),
+    }
+    return of_run("Role", "plimsoll-run-conductor", rules=[rule])
+
+
+def cluster_role(name: str) -> Document:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+
+
+def service(**spec: Any) -> Document:
+    selector = {naming.LABEL_RUN_UID: UID}
+    return of_run("Service", "run-conductor", spec={"ports": [{"port": 443}], "selector": selector, **spec})
+
+
+EVE = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve"}]
+SESSION = f"plimsoll-session-{UID}"
+REGISTRY = "kubernetes.io/dockerconfigjson"
+
+
+def token_secret() -> Document:
+    """Return a Secret into which Kubernetes writes a token of an account."""
+    obj = of_run("Secret", SESSION, type="kubernetes.io/service-account-token")
+    obj["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
+    return obj
+
+
+RIGHTS: dict[str, tuple[Document, str]] = {
+    "token": (token_secret(), "denied request"),
+    "registry": (of_run("Secret", SESSION, type=REGISTRY, stringData={".dockerconfigjson": "{}"}), "the type Opaque"),
+    "own role": (binding(roleRef=cluster_role("plimsoll"), subjects=EVE), "only bind the Role of a conductor"),
+    "own role to a conductor": (binding(roleRef=cluster_role("plimsoll")), "only bind the Role of a conductor"),
+    "a user": (binding(subjects=EVE), "only bind the Role of a conductor, to the conductor's ServiceAccount"),
+    "two subjects": (binding(subjects=[*binding()["subjects"], *EVE]), "only bind the Role of a conductor"),
+    "another namespace": (
+        binding(subjects=[{**binding()["subjects"][0], "namespace": "kube-system"}]),
+        "only bind the Role of a conductor",
+    ),
+    "create Secrets": (role("", "secrets", ["create"]), "only create Roles to get and patch"),
+    "delete pods": (role("", "pods", ["delete"], "a"), "only create Roles to get and patch"),
+    "all ConfigMaps": (role("", "configmaps", ["patch"]), "by name, the state and the results"),
+    "another ConfigMap": (role("", "configmaps", ["patch"], "coredns"), "by name, the state and the results"),
+    "all results": (role("plimsoll.dev", "benchmarkresults/status", ["patch"]), "by name, the state and the results"),
+    "identity": (
+        of_run("ServiceAccount", "plimsoll-run-conductor", **ACCOUNT) | {"secrets": [{"name": "x"}]},
+        "has no Secrets",
+    ),
+    "token for all": (of_run("ServiceAccount", "plimsoll-run-conductor"), "its pods have no token"),
+    "addresses": (
+        service(externalIPs=["192.0.2.1"]),
+        "of the type ClusterIP",
+    ),
+    "port of nodes": (
+        service(type="NodePort"),
+        "of the type ClusterIP",
+    ),
+    "others' pods": (
+        service(selector={"app": "bank"}),
+        "that select the pods of their run",
+    ),
+    "everybody's traffic": (
+        of_run("NetworkPolicy", "run-client-network", spec={"podSelector": {}, "ingress": [{}]}),
+        "NetworkPolicies that select the pods of their run",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RIGHTS)
+def test_it_gives_nobody_rights_tokens_or_traffic(cluster: Installation, case: str) -> None:
+    obj, words = RIGHTS[case]
+    if obj["kind"] == "RoleBinding":
+        create(cluster.operator, role("plimsoll.dev", "benchmarkresults", ["get"], "a"))
+    refused(create(cluster.operator, obj, dry_run=True), words)
+
+
+def marked(obj: Document, **metadata: Any) -> Document:
+    for field, value in metadata.items():
+        found = obj["metadata"].get(field)
+        obj["metadata"][field] = {**found, **value} if isinstance(found, dict) else value
+    return obj
+
+
+MARKS: dict[str, Document] = {
+    "identity of a cloud": marked(
+        of_run("ServiceAccount", "plimsoll-run-conductor", **ACCOUNT),
+        annotations={"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/admin"},
+    ),
+    "cluster of Argo CD": marked(of_run("Secret", SESSION), labels={"argocd.argoproj.io/secret-type": "cluster"}),
+    "dashboard": marked(of_run("ConfigMap", "run-plan"), labels={"grafana_dashboard": "1"}),
+    "another's name": marked(of_run("ConfigMap", "run-plan"), labels={"app.kubernetes.io/name": "bank"}),
+    "finalizer": marked(of_run("ConfigMap", "run-plan"), finalizers=["example.com/never"]),
+}
+
+
+@pytest.mark.parametrize("case", MARKS)
+def test_no_object_says_something_to_other_programs_or_outlives_its_owner(cluster: Installation, case: str) -> None:
+    refused(create(cluster.operator, MARKS[case], dry_run=True), "only Plimsoll's labels and annotations, and no final")
+
+
+def test_what_other_webhooks_add_is_accepted_if_the_administrator_lists_it(cluster: Installation) -> None:
+    added = marked(
+        of_run("ConfigMap", "run-plan"), labels={"example.com/team": "storage"}, annotations={"example.com/team": "a"}
+    )
+    create(cluster.operator, added, dry_run=True).expect(201)
+
+
+# -- storage
+
+
+def claim(**spec: Any) -> Document:
+    return of_run("PersistentVolumeClaim", "plimsoll-run-client-0", spec={**CLAIM_SPEC, **spec})
+
+
+def storage_class(**changes: Any) -> Document:
+    found = next(obj for obj in made_for_ceph(ceph_run("rook-claims")) if obj["kind"] == "StorageClass")
+    return copy_of({**found, **changes})
+
+
+def user(osd: str = "allow r pool=a", **changes: Any) -> Document:
+    spec = {"caps": {**CAPS, "osd": osd}, "secretName": "plimsoll-3", **changes}
+    return outside("CephClient", "plimsoll-run-01234567-agent", spec=spec)
+
+
+def monitors(*capabilities: str) -> Document:
+    return user(caps={"mon": ", ".join(("profile simple-rados-client", *capabilities)), "osd": "allow r pool=a"})
+
+
+def default_class() -> Document:
+    made = storage_class()
+    made["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return made
+
+
+SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "db"}
+POOL_NAME = "plimsoll-run-01234567"
+FILES = {"metadataPool": {"replicated": {"size": 3}}, "dataPools": [], "metadataServer": {"activeCount": 1}}
+CAPABILITIES = "has capabilities for I/O in pools"
+STORAGE: dict[str, tuple[Document, str]] = {
+    "a clone": (claim(dataSource={"kind": "PersistentVolumeClaim", "name": "data-db-0"}), "new and empty"),
+    "a snapshot": (claim(dataSourceRef=SNAPSHOT), "new and empty"),
+    "a volume": (claim(volumeName="pv-of-others"), "new and empty"),
+    "the default class": (default_class(), "only Plimsoll's labels and annotations"),
+    "another provisioner": (storage_class(provisioner="ebs.csi.aws.com"), "for a pool of Rook's"),
+    "a class that leaves volumes": (storage_class(reclaimPolicy="Retain"), "for a pool of Rook's"),
+    "options of the kernel": (storage_class(mountOptions=["suid"]), "for a pool of Rook's"),
+    "another's Secrets": (
+        storage_class(parameters={"clusterID": ROOK, "csi.storage.k8s.io/node-stage-secret-namespace": "bank"}),
+        "with the Secrets of that cluster",
+    ),
+    "the manager's pool": (outside("CephBlockPool", POOL_NAME, spec={"name": ".mgr"}), "the names of their objects"),
+    "existing pools": (
+        outside("CephFilesystem", POOL_NAME, spec={**FILES, "preservePoolNames": True}),
+        "the names of their objects",
+    ),
+    "the administrator": (user(name="admin"), "the names of their objects"),
+    "labels of Rook's pods": (
+        outside(
+            "CephFilesystem",
+            POOL_NAME,
+            spec={**FILES, "metadataServer": {"activeCount": 1, "labels": {"app": "rook-ceph-mgr"}}},
+        ),
+        "add nothing to Rook's pods",
+    ),
+    "everything": (user("allow *"), CAPABILITIES),
+    "all pools": (user("allow rw"), CAPABILITIES),
+    "more behind": (user("allow r pool=a,allow *"), CAPABILITIES),
+    "the manager": (user("allow r pool=.mgr"), CAPABILITIES),
+    "keys": (monitors('allow command "auth get"'), CAPABILITIES),
+    "an administrator's profile": (monitors("profile admin"), CAPABILITIES),
+    "any option": (monitors('allow command "config set"'), CAPABILITIES),
+    "another option": (
+        monitors('allow command "config set" with who="osd" name="osd_class_load_list"'),
+        "the options in the chart's rook.options",
+    ),
+    "another's record": (
+        monitors(f'allow command "config-key set" with key="plimsoll/{OTHER_UID}/options"'),
+        CAPABILITIES,
+    ),
+    "to read all of the monitors": (monitors("allow r"), CAPABILITIES),
+    "all of the monitors": (monitors("allow *"), CAPABILITIES),
+    "all of a pool": (monitors('allow command "osd pool set" with pool="a"'), CAPABILITIES),
+    "another setting of a pool": (monitors('allow command "osd pool set" with pool="a" var="size"'), CAPABILITIES),
+    "more behind a command": (monitors('allow command "status",allow *'), CAPABILITIES),
+    "all settings": (monitors('allow command "config show"'), CAPABILITIES),
+    "a manager's command": (monitors('allow command "dashboard get-rgw-api-secret-key"'), CAPABILITIES),
+    "the configuration": (monitors('allow command "config dump"'), CAPABILITIES),
+    "a secret option": (
+        monitors('allow command "config show" with key regex "osd_op_queue|rgw_keystone_admin_password"'),
+        CAPABILITIES,
+    ),
+    "a stored key": (monitors('allow command "config-key get" with key="mgr/dashboard/crt"'), CAPABILITIES),
+    "metadata servers": (user(caps={**CAPS, "mds": "allow *"}), CAPABILITIES),
+    "managers": (user(caps={**CAPS, "mgr": "allow r"}), CAPABILITIES),
+    "another Secret": (user(secretName="rook-ceph-mon"), CAPABILITIES),
+}
+
+
+@pytest.mark.parametrize("case", STORAGE)
+def test_it_adopts_copies_and_opens_no_storage(cluster: Installation, case: str) -> None:
+    obj, words = STORAGE[case]
+    refused(create(cluster.operator, obj, dry_run=True), words)
+
+
+def test_these_are_accepted_without_the_offence(cluster: Installation) -> None:
+    for obj in (claim(), storage_class(), user(), monitors('allow command "config-key ls"')):
+        create(cluster.operator, obj, dry_run=True).expect(201)
+
+
+def test_without_options_in_the_chart_no_user_may_set_one() -> None:
+    (policy,) = [
+        one for one in render().of_kind("ValidatingAdmissionPolicy") if one["metadata"]["name"].endswith("-storage")
+    ]
+    assert {one["name"]: one["expression"] for one in policy["spec"]["variables"]}["options"] == "[]"
+
+
+# -- its own kinds
+
+
+RUN_SPEC = {
+    "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+    "workloads": [{"name": "w", "fio": {}}],
+}
+
+
+def run(name: str) -> Document:
+    metadata = {"name": name, "namespace": BENCH}
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": RUN_SPEC}
+
+
+def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) -> None:
+    refused(create(cluster.operator, run("mine"), dry_run=True), "runs that a suite owns")
+    put(cluster.tenant, run("theirs"))
+    path = f"{collection(run('theirs'))}/theirs"
+    for change in (
+        {"spec": {"suspend": True}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"ownerReferences": [OWNER]}},
+    ):
+        refused(cluster.operator.request("PATCH", path, change, content=MERGE), "only change finalizers, annotations")
+    finalizers = {"metadata": {"finalizers": ["plimsoll.dev/teardown"], "annotations": {"plimsoll.dev/a": "b"}}}
+    cluster.operator.request("PATCH", f"{path}?dryRun=All", finalizers, content=MERGE).expect(200)
+    status = {"status": {"observedGeneration": 1}}
+    cluster.operator.request("PATCH", f"{path}/status", status, content=MERGE).expect(200)
+    refused(delete(cluster.operator, run("theirs")), "runs that a suite owns")
+
+
+OWNER = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "name": "suite", "uid": OTHER_UID}
+
+
+def test_it_writes_no_numbers(cluster: Installation) -> None:
+    """It may patch the status of results only to lend that right to conductors, by name."""
+    spec = {"run": "run", "runUid": UID, "point": "w-000", "workload": "w", "tool": "fio", "label": "l"}
+    numbers = {"clients": 1, "runtimeSeconds": 4, "rampSeconds": 1, "repetitions": 1, "parameters": {}}
+    result = of_run("BenchmarkResult", "run-w-000", spec={**spec, **numbers}) | {"apiVersion": "plimsoll.dev/v1alpha1"}
+    put(cluster.operator, result)
+    path = f"{collection(result)}/run-w-000/status"
+    answer = cluster.operator.request("PATCH", path, {"status": {"final": True}}, content=MERGE)
+    refused(answer, "changes no object of a run")
+
+
+def test_it_reports_events_only_about_its_own_kinds(cluster: Installation) -> None:
+    about = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "run", "namespace": BENCH}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": BENCH}, "reason": "R"}
+    create(cluster.operator, {**event, "involvedObject": about}, dry_run=True).expect(201)
+    node = {"apiVersion": "v1", "kind": "Pod", "name": "bank", "namespace": BENCH}
+    refused(create(cluster.operator, {**event, "involvedObject": node}, dry_run=True), "only create events about runs")
+
+
+# -- everything that it may write is covered
+
+
+def test_every_kind_that_the_operator_may_write_is_confined() -> None:
+    """A permission that is added to the chart has to be confined too."""
+    rendering = render(VALUES)
+    confined: set[str] = set()
+    for policy in rendering.of_kind("ValidatingAdmissionPolicy"):
+        if any(
+            OPERATOR in one["expression"] and "==" in one["expression"] for one in policy["spec"]["matchConditions"]
+        ):
+            for rule in policy["spec"]["matchConstraints"]["resourceRules"]:
+                confined |= {
+                    name for name in rule["resources"] if set(rule["operations"]) >= {"CREATE", "UPDATE", "DELETE"}
+                }
+    written: set[str] = set()
+    for found in [*rendering.of_kind("ClusterRole"), *rendering.of_kind("Role")]:
+        if found["metadata"]["name"].startswith(("plimsoll-view", "plimsoll-edit", "plimsoll-caches", "plimsoll-kube")):
+            continue
+        if "helm.sh/hook" in found["metadata"].get("annotations", {}):
+            continue
+        for rule in found["rules"]:
+            if set(rule["verbs"]) - {"get", "list", "watch"}:
+                written |= set(rule["resources"])
+    # Its status of runs and suites is its own, and it updates finalizers only as the owner of what it creates.
+    free = {"benchmarkruns/status", "benchmarksuites/status", "benchmarkruns/finalizers", "benchmarksuites/finalizers"}
+    assert written - confined == free
+
+
+def test_the_switches_are_independent() -> None:
+    def names(**admission: Any) -> set[str]:
+        policies = render({"admission": admission}).of_kind("ValidatingAdmissionPolicy")
+        return {one["metadata"]["name"].removeprefix("plimsoll-") for one in policies}
+
+    confining, reserving = {"objects", "runs", "rights", "jobs", "storage"}, {"labels", "names", "claims", "copies"}
+    assert names() == confining | reserving | {"metadata"}
+    assert names(operator=False) == reserving | {"metadata"}
+    assert names(runs=False) == confining | {"metadata"}
+    assert names(metadata=False) == confining | reserving
