@@ -101,8 +101,8 @@ FOREIGN = [
     foreign("PersistentVolumeClaim", "data-db-0", BENCH, spec=CLAIM_SPEC),
     foreign("NetworkPolicy", "deny-all", BENCH, spec={"podSelector": {}}),
     foreign("Secret", "theirs", TEARDOWN),
-    foreign("Pod", "theirs", BENCH, spec={"containers": [{"name": "c", "image": "theirs"}]}),
-    foreign("Role", "theirs", BENCH, rules=[]),
+    foreign("Pod", "theirs-0", BENCH, spec={"containers": [{"name": "c", "image": "theirs"}]}),
+    foreign("Role", "theirs-0", BENCH, rules=[]),
     foreign("StorageClass", "standard", None, provisioner="standard"),
     foreign("CephBlockPool", "replicapool", ROOK, spec={}),
     foreign(

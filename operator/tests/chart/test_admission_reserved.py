@@ -91,7 +91,8 @@ def tried(server: ApiServer, obj: Document) -> Answer:
     group = obj["apiVersion"]
     root = f"/apis/{group}" if "/" in group else f"/api/{group}"
     plural = PLURALS.get(obj["kind"], f"{obj['kind'].lower()}s")
-    return server.request("POST", f"{root}/namespaces/{BENCH}/{plural}?dryRun=All", obj)
+    place = obj["metadata"]["namespace"]
+    return server.request("POST", f"{root}/namespaces/{place}/{plural}?dryRun=All", obj)
 
 
 @pytest.mark.parametrize("labels", RESERVED, ids=["run-uid", "managed-by"])
