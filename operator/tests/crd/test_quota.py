@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from plimsoll.lifecycle.render import client, common, conductor, network
 from support.apiserver import ApiServer, Document, create, read_yaml
 from support.specs import SETTINGS, ceph_run, made_for_ceph
@@ -19,6 +21,7 @@ COUNTED = {
 ONE_PER_ACCOUNT = {"NetworkPolicy", "Role", "RoleBinding"}
 
 
+@pytest.mark.crd
 def test_the_api_server_accepts_it(api: ApiServer) -> None:
     assert create(api, "/api/v1/namespaces/default/resourcequotas", QUOTA).accepted
 
