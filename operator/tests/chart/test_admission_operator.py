@@ -388,6 +388,10 @@ def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) 
     status = {"status": {"observedGeneration": 1}}
     cluster.operator.request("PATCH", f"{path}/status", status, content=MERGE).expect(200)
     refused(delete(cluster.operator, run("theirs")), "runs that a suite owns")
+    expiring = run("expiring") | {"spec": {**RUN_SPEC, "ttlSecondsAfterFinished": 60}}
+    refused(create(cluster.operator, expiring, dry_run=True), "runs that a suite owns")
+    put(cluster.tenant, expiring)
+    assert delete(cluster.operator, expiring).code == 200
 
 
 OWNER = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "name": "suite", "uid": OTHER_UID}

@@ -324,6 +324,7 @@ RUN_STATUS = BenchmarkRunStatus(
     ),
     start_time=NOW,
     conductor_start_time=NOW,
+    namespace_served_time=NOW,
     completion_time=NOW,
     estimated_completion_time=NOW,
     plan_sha256="0123456789abcdef" * 4,
