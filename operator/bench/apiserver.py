@@ -23,8 +23,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Members, child_of, claim_fact, job_fact, member, pod_fact, result_fact
 from plimsoll.lifecycle.decision import Create, CreateSecret
 from plimsoll.lifecycle.observed import Observed, observe
-from plimsoll.lifecycle.run import platform_of, run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, platform_of, run_of
 from plimsoll.lifecycle.step import needs_platform, step
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.summary import summarise

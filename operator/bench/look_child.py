@@ -14,8 +14,7 @@ from urllib.request import urlopen
 
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.decision import Decision
-from plimsoll.lifecycle.run import run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, run_of
 from plimsoll.lifecycle.step import step
 from plimsoll.operator.gather import RunDigests, gather
 

@@ -13,10 +13,8 @@ import aiohttp
 import pytest
 
 from plimsoll.helpers.authority import Limits
-from plimsoll.helpers.burner import Helper, Means, knower
-from plimsoll.helpers.identity import identity
-from plimsoll.kube.errors import TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.helpers.burner import Helper, Means, identity, knower
+from plimsoll.kube.port import Kind, TransientError
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
 from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOrder

@@ -10,9 +10,8 @@ import pytest
 
 from burner.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class, serving, until
 from plimsoll.conductor.secret import new_certificate
-from plimsoll.helpers.identity import identity
-from plimsoll.kube.errors import TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.helpers.burner import identity
+from plimsoll.kube.port import Kind, TransientError
 from plimsoll.programs import burn
 from plimsoll.programs.burn import _HelperError, _ordered
 from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOutcome

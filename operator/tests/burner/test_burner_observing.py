@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from burner.burning import HELPER, World, order, serving
-from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import TransientError
 from plimsoll.programs.burn import _ordered
 from plimsoll.protocol.helpers import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
 from plimsoll.tools.base import Output

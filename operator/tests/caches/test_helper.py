@@ -16,7 +16,7 @@ from plimsoll.api.surroundings import NodeCaches
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.helpers.authority import Turns
 from plimsoll.helpers.caches import Abilities, Helper
-from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import TransientError
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from chart.rendering import NAMESPACE, render
-from plimsoll.helpers.identity import identity
+from plimsoll.helpers.burner import identity
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ForbiddenError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ForbiddenError, Kind
 from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 from support.apiserver import ApiServer, account_config
 

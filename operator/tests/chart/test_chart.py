@@ -14,7 +14,7 @@ from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, h
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.settings import Burning, Helper
+from plimsoll.lifecycle.run import Burning, Helper
 from plimsoll.operator.main import settings_of
 from support.apiserver import read_yaml
 from support.tooling import restricted, unsaid

@@ -6,8 +6,7 @@ from copy import copy
 import pytest
 
 from plimsoll.api.names import API_VERSION, RUN_KIND
-from plimsoll.kube.errors import UnknownKindError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import Kind, UnknownKindError
 from plimsoll.programs.hooks import NotInstalledError, check_installation
 from support.fake_kube import FakeKube
 from support.pretend_cluster import NAMESPACE

@@ -10,7 +10,7 @@ from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import RunInCluster
 from plimsoll.cli.watched import Following, WatchedRun
-from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
+from plimsoll.kube.port import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from support.command_line import LABELS, UID, ConnectedKube, Document, config_map, ended, measuring, run
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace="bench")

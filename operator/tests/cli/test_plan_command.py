@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from plimsoll.plan.document import load_plan
 from support.command_line import ConnectedKube
 

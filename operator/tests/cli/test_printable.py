@@ -30,7 +30,7 @@ from plimsoll.cli import _COMMANDS, main
 from plimsoll.cli.options import write_document
 from plimsoll.cli.streams import printable_streams
 from plimsoll.cli.tables import Terminal, facts_table, print_line
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from support.command_line import (
     SUITE_NAME,
     SUITE_SPEC,

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli import main
-from plimsoll.kube.errors import ForbiddenError, TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ForbiddenError, Kind, TransientError
 from plimsoll.programs.hooks import remove_runs
 from support.fake_kube import Document, FakeKube, failing
 

@@ -14,7 +14,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main, source
 from plimsoll.cli.source import load_results, results_of_run, runs_of
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
-from plimsoll.kube.errors import ForbiddenError, UnknownKindError
+from plimsoll.kube.port import ForbiddenError, UnknownKindError
 from support.command_line import ConnectedKube
 from support.fake_kube import FakeKube, failing
 from support.results import result, trials_of

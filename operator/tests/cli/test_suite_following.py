@@ -11,7 +11,7 @@ from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SuiteInCluster
 from plimsoll.cli.suite_watch import AwaitedRound, SuiteFollowing, WatchedSuite
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from support.command_line import (
     MINUTE,
     NAMESPACE,

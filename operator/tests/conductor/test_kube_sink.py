@@ -19,9 +19,8 @@ from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import result_of
-from plimsoll.kube import errors
-from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.kube import port
+from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, TransientError
 from plimsoll.measure.sample import ClientDocument, Clock
 from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
@@ -33,7 +32,7 @@ STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulate
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture

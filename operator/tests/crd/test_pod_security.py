@@ -15,8 +15,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.api.suite import load_suite
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client, conductor, teardown
-from plimsoll.lifecycle.run import run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, run_of
 from plimsoll.plan.document import ControlPlane
 from plimsoll.plan.expand import make_plan
 from plimsoll.suite.merging import variant_spec

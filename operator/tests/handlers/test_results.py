@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import TransientError
 from plimsoll.operator import watches
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE
 from plimsoll.operator.watches import KnownResults

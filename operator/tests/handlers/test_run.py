@@ -11,9 +11,8 @@ import kopf
 import pytest
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.kube import errors
-from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
-from plimsoll.kube.port import Followed
+from plimsoll.kube import port
+from plimsoll.kube.port import ApiError, Followed, ForbiddenError, TransientError
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
@@ -103,7 +102,7 @@ def pod_of(uid: str) -> Followed:
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Remove all pauses, and return the posted events."""
     posted: list[str] = []
-    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(kopf, "event", lambda _, **event: posted.append(event["reason"]))
     return posted
 

@@ -4,7 +4,7 @@ import kopf
 import pytest
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings
 from plimsoll.operator.main import settings_of
 
 IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}

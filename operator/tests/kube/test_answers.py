@@ -15,17 +15,18 @@ from aiohttp import web
 
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import Discovery
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
+    Kind,
     TooLargeError,
     TransientError,
     UnauthorizedError,
     UnknownKindError,
+    Version,
 )
-from plimsoll.kube.port import Kind, Version
 from plimsoll.lifecycle import shapes
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")

@@ -7,8 +7,19 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ConflictError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
-from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Version
+from plimsoll.kube.port import (
+    Changed,
+    ConflictError,
+    Gone,
+    InvalidError,
+    Kind,
+    Kube,
+    Listed,
+    NotFoundError,
+    TerminatingError,
+    UnknownKindError,
+    Version,
+)
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 NAMESPACE = Kind(api_version="v1", kind="Namespace")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import CredentialsError
+from plimsoll.kube.port import CredentialsError
 
 SECRET = "c2VjcmV0"
 

@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll import __version__
 from plimsoll.cli.launch import free_port
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import Kind, TransientError
 from plimsoll.metrics.exposition import STEP_ERRORS
 from support.apiserver import ApiServer, operator_process, wait_until
 from support.goldens import RESULTS, check_against_catalogue

@@ -22,7 +22,7 @@ from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import conductor as render
 from plimsoll.lifecycle.run import run_of

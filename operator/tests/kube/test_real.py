@@ -13,15 +13,15 @@ import yaml
 from plimsoll import __version__
 from plimsoll.kube import client, connection
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     CredentialsError,
     ForbiddenError,
     InvalidError,
+    Kind,
     TransientError,
     UnknownKindError,
     persist,
 )
-from plimsoll.kube.port import Kind
 from support.apiserver import ApiServer, account_config
 
 pytestmark = pytest.mark.crd

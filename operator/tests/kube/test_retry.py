@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from plimsoll.kube.errors import TransientError, persist
+from plimsoll.kube.port import TransientError, persist
 
 
 async def test_the_pause_that_the_api_server_asks_for_is_kept() -> None:

@@ -12,8 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from plimsoll.api.names import FailureReason, Verdict
-from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
-from plimsoll.kube.port import Followed
+from plimsoll.kube.port import ConflictError, Followed, ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
 from plimsoll.lifecycle.run import needs_attention

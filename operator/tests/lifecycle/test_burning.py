@@ -15,8 +15,7 @@ from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.provisioning import freeze, rejection
 from plimsoll.lifecycle.render import client as render
 from plimsoll.lifecycle.render import network
-from plimsoll.lifecycle.run import Run, platform_of, run_of
-from plimsoll.lifecycle.settings import Burning, Settings
+from plimsoll.lifecycle.run import Burning, Run, Settings, platform_of, run_of
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ApiError, ForbiddenError, InvalidError
+from plimsoll.kube.port import ApiError, ForbiddenError, InvalidError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from support.pretend_cluster import NAMESPACE, label

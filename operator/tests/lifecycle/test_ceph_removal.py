@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK

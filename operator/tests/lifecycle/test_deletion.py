@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.kube.errors import ForbiddenError, TransientError
+from plimsoll.kube.port import ForbiddenError, TransientError
 from support.pretend_cluster import NAMESPACE, NODES
 from support.pretend_world import SETTINGS, PretendWorld, kinds_of, run_of, until_trial
 

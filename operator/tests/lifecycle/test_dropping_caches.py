@@ -7,8 +7,7 @@ import pytest
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.provisioning import freeze, rejection
-from plimsoll.lifecycle.run import Run, platform_of, run_of
-from plimsoll.lifecycle.settings import Helper, Settings
+from plimsoll.lifecycle.run import Helper, Run, Settings, platform_of, run_of
 from plimsoll.plan.document import Plan
 
 HELPER = NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")

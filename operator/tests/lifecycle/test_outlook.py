@@ -13,8 +13,8 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.status import Prefill, RunState, TrialKey, format_time
 from plimsoll.lifecycle.children import Child, Measured, PodFact, TrialFact
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.status import estimated_end, is_late
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate, make_plan
 from support.pretend_world import PretendWorld, make_run

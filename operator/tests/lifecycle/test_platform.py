@@ -2,7 +2,7 @@
 
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.run import environment_of, platform_of, run_of
-from plimsoll.lifecycle.storage.storage_class import StorageClassProvider
+from plimsoll.lifecycle.storage.registry import StorageClassProvider
 from support.pretend_cluster import STORAGE_CLASS
 from support.pretend_world import PretendWorld, make_run
 

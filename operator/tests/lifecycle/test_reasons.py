@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase, Verdict
-from plimsoll.kube.errors import ApiError, ForbiddenError, InvalidError, TransientError
+from plimsoll.kube.port import ApiError, ForbiddenError, InvalidError, TransientError
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import NAMESPACE, PretendCluster, client_of, label
 from support.pretend_world import PretendWorld, make_run

@@ -17,8 +17,7 @@ from plimsoll.conductor.main import EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client, common, conductor, network
-from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings, run_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.cast import SERVING_PORTS

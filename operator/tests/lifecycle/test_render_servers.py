@@ -12,8 +12,7 @@ import yaml
 
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client
-from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings, run_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.tools.registry import TOOLS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import ForbiddenError
 from support.pretend_cluster import KUBELET, NODES
 from support.pretend_world import PretendWorld, run_of, until_trial
 

@@ -1,7 +1,7 @@
 """What an administrator allows."""
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings
 
 CLUSTER = NamespacedName(namespace="rook-ceph", name="one")
 

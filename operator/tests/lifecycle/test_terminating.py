@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.kube.errors import TerminatingError
+from plimsoll.kube.port import TerminatingError
 from plimsoll.lifecycle.decision import reason_of_words
 from plimsoll.operator.execute import refusal_of
 from support.pretend_cluster import NAMESPACE

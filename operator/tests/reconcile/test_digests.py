@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.kube.errors import TransientError
-from plimsoll.kube.port import Kube
+from plimsoll.kube.port import Kube, TransientError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import ResultFact, result_fact
 from plimsoll.operator.gather import FEW, RESULT, RESULTS_PAGE_SIZE, Digests

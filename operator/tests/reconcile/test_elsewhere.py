@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.storage import ExistingPool, NamespacedName, RookStorage
-from plimsoll.kube.errors import ForbiddenError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ForbiddenError, Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.common import ExternalObjects, look_at_ceph
 from plimsoll.lifecycle.ceph.rook import look_at_rook, survey_rook

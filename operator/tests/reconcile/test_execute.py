@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube import errors
+from plimsoll.kube import port
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ConflictError, InvalidError, TransientError
-from plimsoll.kube.port import Kind, Kube
+from plimsoll.kube.port import ConflictError, InvalidError, Kind, Kube, TransientError
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.operator.execute import CONCURRENCY, TakenError, execute, refusal_of
@@ -22,7 +21,7 @@ SECRET = Kind(api_version="v1", kind="Secret")
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
 def make_secret(clients: int) -> Mapping[str, bytes]:

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from plimsoll.kube.errors import TransientError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import Kind, TransientError
 from plimsoll.lifecycle import naming
 from plimsoll.operator.gather import REREAD_SECONDS, FixedObjects
 from plimsoll.plan.document import RunIdentity

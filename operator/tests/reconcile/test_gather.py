@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
+    Kind,
     NotFoundError,
     TransientError,
 )
-from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.operator import gather as gather_module
 from plimsoll.operator.execute import refusal_of

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ForbiddenError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ForbiddenError, Kind
 from plimsoll.lifecycle.decision import CheckSecret, CopyKeyring
 from plimsoll.operator.execute import KeyringError, execute, refusal_of
 from support.fake_kube import FakeKube

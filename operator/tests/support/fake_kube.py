@@ -13,15 +13,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
+    Changed,
     ConflictError,
+    Followed,
+    Gone,
     InvalidError,
+    Keep,
+    Kind,
+    Listed,
     NotFoundError,
+    Object,
+    Shape,
     TerminatingError,
     UnknownKindError,
+    Version,
 )
-from plimsoll.kube.port import Changed, Followed, Gone, Keep, Kind, Listed, Object, Shape, Version
 
 T = TypeVar("T")
 

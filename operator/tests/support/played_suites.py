@@ -7,7 +7,7 @@ from typing import Any
 
 from plimsoll.api.names import API_VERSION
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.plan.fingerprint import digest

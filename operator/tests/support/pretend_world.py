@@ -18,14 +18,12 @@ from kopf._core.engines import posting
 
 from plimsoll.api.names import RUN_KIND
 from plimsoll.api.status import BenchmarkRunStatus
-from plimsoll.kube import errors
-from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Kind
+from plimsoll.kube import port
+from plimsoll.kube.port import ApiError, Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.queue import Entry, entry_of
-from plimsoll.lifecycle.run import needs_attention
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, needs_attention
 from plimsoll.lifecycle.step import step
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.operator.runs import RunReconciler
@@ -178,7 +176,7 @@ class PretendWorld:
         self._guard_requests()
 
     def __enter__(self) -> Self:
-        self._patches.enter_context(patch.object(errors, "_FIRST_PAUSE_SECONDS", 0.0))
+        self._patches.enter_context(patch.object(port, "_FIRST_PAUSE_SECONDS", 0.0))
         return self
 
     def __exit__(

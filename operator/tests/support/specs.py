@@ -17,8 +17,7 @@ from plimsoll.lifecycle.ceph import rook_render as rook
 from plimsoll.lifecycle.ceph.rook_render import needs_storage_class, storage_class
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, client, conductor, network, teardown
-from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings, run_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.plan.document import CephTarget, Plan

@@ -13,8 +13,7 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Operation, RunPhase, Verdict
 from plimsoll.api.run import decode_run
 from plimsoll.lifecycle.render import client as render
-from plimsoll.lifecycle.run import run_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, run_of
 from plimsoll.measure.sample import ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan

@@ -16,7 +16,7 @@ import yaml
 
 from plimsoll.api.errors import did_you_mean
 from plimsoll.cli import PLUGIN
-from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
+from plimsoll.kube.port import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from plimsoll.measure.text import first_few
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
 from plimsoll.cli.tables import Terminal, facts_table
-from plimsoll.kube.errors import ForbiddenError
-from plimsoll.kube.port import Kube
+from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan

@@ -23,8 +23,7 @@ from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult, ResultMeta
 from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program, suggestion
 from plimsoll.conductor.sink import read_results
-from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Kind, Kube
+from plimsoll.kube.port import ApiError, Kind, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
 from plimsoll.measure.text import first_few

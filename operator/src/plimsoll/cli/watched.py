@@ -21,8 +21,7 @@ from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState
 from plimsoll.cli.cluster import explain
 from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
-from plimsoll.kube.errors import ApiError, ForbiddenError, UnauthorizedError
-from plimsoll.kube.port import Kind, Object
+from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
 from plimsoll.lifecycle import naming
 
 if TYPE_CHECKING:

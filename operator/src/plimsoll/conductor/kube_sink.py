@@ -17,8 +17,7 @@ from plimsoll.api.result import InFlight, ResultStatus
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.sink import Stored
-from plimsoll.kube.errors import NotFoundError, persist
-from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.kube.port import Kind, Kube, NotFoundError, Object, persist
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import most_trials

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.lifecycle.settings import ANY_NAMESPACE
+from plimsoll.lifecycle.run import ANY_NAMESPACE
 from plimsoll.protocol.helpers import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder
 
 

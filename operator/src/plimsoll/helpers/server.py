@@ -13,7 +13,7 @@ from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
 from plimsoll.helpers.authority import Service, refusal_of
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import ApiError
 from plimsoll.protocol.helpers import CACHES_AUDIENCE, MAX_TOKEN_CHARACTERS, HelperRefusal
 
 _BODY_SECONDS = 5.0

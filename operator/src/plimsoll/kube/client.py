@@ -1,7 +1,7 @@
 """The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import.
 
 They use the library's configuration, connection and dynamic requests, with plain dictionaries. There are no hidden
-retries: see `plimsoll.kube.errors.persist`.
+retries: see `plimsoll.kube.port.persist`.
 """
 
 import asyncio
@@ -23,17 +23,25 @@ from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
 from plimsoll.kube.connection import ApiClock, Discovery, connect
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
+    Changed,
     ConflictError,
+    Followed,
+    Gone,
     InvalidError,
+    Keep,
+    Kind,
+    Listed,
     NotFoundError,
+    Object,
+    Shape,
     TooLargeError,
     TransientError,
     UnknownKindError,
+    Version,
     error_of,
 )
-from plimsoll.kube.port import Changed, Followed, Gone, Keep, Kind, Listed, Object, Shape, Version
 
 ACCEPT_JSON = {"Accept": "application/json"}
 ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

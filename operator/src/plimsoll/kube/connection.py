@@ -16,8 +16,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
-from plimsoll.kube.errors import CredentialsError, InvalidError, UnknownKindError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import CredentialsError, InvalidError, Kind, UnknownKindError
 
 _RESOLUTION_SECONDS = 1.0
 """Resolution of the `Date` header."""

@@ -1,13 +1,26 @@
-"""The Kubernetes API as Plimsoll uses it: verbs on plain dictionaries, and its version.
+"""The Kubernetes API as Plimsoll uses it: verbs on plain dictionaries, its version, and the errors of requests.
 
 Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from http import HTTPStatus
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_before_delay, wait_exponential
+
+_NAMESPACE_TERMINATING = "NamespaceTerminating"  # a cause of the API server's
+_SHOWN_CHARACTERS = 300
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 Object = Mapping[str, Any]
 """A Kubernetes object as JSON."""
@@ -77,7 +90,7 @@ class Followed:
 
 
 class Kube(Protocol):
-    """A connection to one API server. Errors are those of `plimsoll.kube.errors`.
+    """A connection to one API server.
 
     No answer takes more than some MiB: the pages of a list become smaller if their objects are large. `shape`: of each
     object only these fields are returned.
@@ -164,3 +177,122 @@ class Kube(Protocol):
 
     async def version(self) -> str:
         """Return the API server's version: `v1.34.0`."""
+
+
+class ApiError(Exception):
+    """A request failed. `asked` is the request, which begins the message, `reason` why it failed."""
+
+    def __init__(self, asked: str, reason: str) -> None:
+        self.asked = asked
+        self.reason = reason
+        super().__init__(f"{asked}: {reason}")
+
+
+class NotFoundError(ApiError):
+    """404: the object, or the namespace to create it in, does not exist."""
+
+
+class ConflictError(ApiError):
+    """409: the object or its quota changed meanwhile, so a retry may succeed; or an object of that name exists."""
+
+    def __init__(self, asked: str, reason: str, *, already_exists: bool = False) -> None:
+        self.already_exists = already_exists
+        super().__init__(asked, reason)
+
+
+class ForbiddenError(ApiError):
+    """403: the credentials do not permit the request."""
+
+
+class UnauthorizedError(ForbiddenError):
+    """401: the credentials are invalid or expired."""
+
+
+class TerminatingError(ForbiddenError):
+    """403: the namespace is being deleted and accepts no new objects."""
+
+
+class InvalidError(ApiError):
+    """400, 413, 422: the object or the request is invalid."""
+
+
+class UnknownKindError(ApiError):
+    """The API server does not serve this kind or subresource: its CRD may be missing."""
+
+
+class TooLargeError(ApiError):
+    """The answer is larger than the client reads."""
+
+
+class CredentialsError(ApiError):
+    """No API server or credentials are configured."""
+
+
+class TransientError(ApiError):
+    """429, 5xx, timeouts, broken connections: a retry may succeed. `retry_after`: seconds to wait before it."""
+
+    def __init__(self, asked: str, reason: str, *, retry_after: float = 0.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(asked, reason)
+
+
+_ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
+    HTTPStatus.BAD_REQUEST: InvalidError,
+    HTTPStatus.UNAUTHORIZED: UnauthorizedError,
+    HTTPStatus.FORBIDDEN: ForbiddenError,
+    HTTPStatus.NOT_FOUND: NotFoundError,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: InvalidError,
+    HTTPStatus.UNPROCESSABLE_ENTITY: InvalidError,
+}
+
+
+def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> ApiError:
+    """Return the error for the answer to a failed request, whose body is usually a `Status` object."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    answer: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    details, words = answer.get("details") or {}, answer.get("message") or body.strip()[:_SHOWN_CHARACTERS]
+    reason = f"{words} (status {status})" if words else f"status {status}"
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The API server never sends a date.
+        pause = headers.get("Retry-After", "")
+        return TransientError(asked, reason, retry_after=float(pause) if pause.isdecimal() else 0.0)
+    # For a missing object, the details have its name.
+    if status == HTTPStatus.NOT_FOUND and not details.get("name"):
+        return UnknownKindError(asked, f"not served by the API server ({reason})")
+    if any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in details.get("causes") or ()):
+        return TerminatingError(asked, reason)
+    if status == HTTPStatus.CONFLICT:
+        return ConflictError(asked, reason, already_exists=answer.get("reason") == "AlreadyExists")
+    return _ERROR_OF_STATUS.get(status, ApiError)(asked, reason)
+
+
+async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
+    """Retry an idempotent request with growing pauses, and return its answer.
+
+    ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
+    """
+
+    def pause(state: RetryCallState) -> float:
+        growing = wait_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)(state)
+        error = state.outcome.exception() if state.outcome else None
+        # At least as long as the API server asked for.
+        return max(growing, error.retry_after) if isinstance(error, TransientError) else growing
+
+    def log_failure(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        _log.warning("%s; retrying in %.1f s", error, state.upcoming_sleep)
+
+    async def answer() -> T:  # the library awaits only what is declared a coroutine function
+        return await ask()
+
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type((TransientError, ConflictError)),
+        wait=pause,
+        stop=stop_before_delay(seconds),
+        before_sleep=log_failure,
+        reraise=True,
+    )
+    return await retrying(answer)

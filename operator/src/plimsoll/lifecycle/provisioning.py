@@ -14,8 +14,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.run import Platform, Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Platform, Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.lifecycle.storage.seam import Storage
 from plimsoll.plan.document import ControlPlane, Plan

@@ -23,8 +23,7 @@ from plimsoll.api.status import Hold, format_time
 from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed, Turn, age_seconds
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_for
 
 _NOT_YET = "9999-12-31T23:59:59Z"

@@ -22,20 +22,22 @@ from plimsoll.lifecycle.decision import (
     Teardown,
     events_of,
 )
-from plimsoll.lifecycle.endings import (
+from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.render.common import plan_config_map
+from plimsoll.lifecycle.run import Run, Settings, counted, listed
+from plimsoll.lifecycle.storage.registry import provider_of, storage_of
+from plimsoll.lifecycle.waiting import (
+    clients_fact,
     ending_of,
     name_still_taken,
     not_ready_too_long,
     obstacle,
     recorded_ending,
     refused_too_long,
+    version_blocker,
+    waited_seconds,
+    waiting_fact,
 )
-from plimsoll.lifecycle.observed import Observed, age_seconds
-from plimsoll.lifecycle.render.common import plan_config_map
-from plimsoll.lifecycle.run import Run, counted, listed
-from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.storage.registry import provider_of, storage_of
-from plimsoll.lifecycle.waiting import clients_fact, version_blocker, waited_seconds, waiting_fact
 from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0

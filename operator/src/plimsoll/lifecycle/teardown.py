@@ -9,8 +9,7 @@ from datetime import datetime
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.lifecycle.decision import Action, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
-from plimsoll.lifecycle.run import Run, counted, listed
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings, counted, listed
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import storage_of
 

@@ -57,7 +57,7 @@ STEP_ERRORS = (
     "UnknownKind",
     UNEXPECTED,
 )
-"""Why a step may fail: the errors of `plimsoll.kube.errors` and `plimsoll.operator.execute`, without their suffix."""
+"""Why a step may fail: the errors of `plimsoll.kube.port` and `plimsoll.operator.execute`, without their suffix."""
 
 _LAG_SECONDS = 1.0
 

@@ -12,8 +12,17 @@ from itertools import groupby
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.document import KEYRING_FILE, keyring
-from plimsoll.kube.errors import ApiError, ConflictError, ForbiddenError, TerminatingError, TransientError, persist
-from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.kube.port import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    Kind,
+    Kube,
+    Object,
+    TerminatingError,
+    TransientError,
+    persist,
+)
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
 from plimsoll.lifecycle.decision import (

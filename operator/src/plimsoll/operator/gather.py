@@ -20,8 +20,20 @@ from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.api.storage import NamespacedName
-from plimsoll.kube.errors import ForbiddenError, InvalidError, NotFoundError, UnknownKindError
-from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Object, Shape, Version
+from plimsoll.kube.port import (
+    Changed,
+    ForbiddenError,
+    Gone,
+    InvalidError,
+    Kind,
+    Kube,
+    Listed,
+    NotFoundError,
+    Object,
+    Shape,
+    UnknownKindError,
+    Version,
+)
 from plimsoll.lifecycle import naming, shapes
 from plimsoll.lifecycle.children import (
     Child,

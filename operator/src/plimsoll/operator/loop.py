@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
-from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Kube
+from plimsoll.kube.port import ApiError, Kube
 from plimsoll.lifecycle.decision import Event
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings
 from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 
 

@@ -16,7 +16,7 @@ from plimsoll.api.names import GROUP
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import MANAGED_BY
-from plimsoll.lifecycle.settings import Burning, Helper, Settings
+from plimsoll.lifecycle.run import Burning, Helper, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler

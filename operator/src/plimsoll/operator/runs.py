@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, UnknownKindError
 from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of

@@ -12,20 +12,21 @@ from pydantic import ValidationError
 from plimsoll.api.names import API_VERSION, SUITE_KIND, ConditionStatus, ConditionType
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
+    Kind,
+    Kube,
     NotFoundError,
+    Object,
     UnauthorizedError,
     UnknownKindError,
 )
-from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Event
-from plimsoll.lifecycle.run import is_over
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings, is_over
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
 from plimsoll.operator.loop import Body, Pause, Reconciler, Record, Records, uid_of

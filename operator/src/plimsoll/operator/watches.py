@@ -15,8 +15,7 @@ from typing import Any, NoReturn, cast
 import kopf
 
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
-from plimsoll.kube.errors import ApiError
-from plimsoll.kube.port import Followed, Kind, Kube, Object, Shape
+from plimsoll.kube.port import ApiError, Followed, Kind, Kube, Object, Shape
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.decision import Event

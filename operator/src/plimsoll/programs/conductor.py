@@ -16,7 +16,7 @@ from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, Sink
-from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import ApiError
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.programs.termination import log_to_stderr, write_termination_message
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE

@@ -106,8 +106,7 @@ def burner_command(
     async def serve() -> None:
         # Imported here because they take longer than everything else.
         from plimsoll.helpers.authority import Limits  # noqa: PLC0415
-        from plimsoll.helpers.burner import Helper, Means, knower  # noqa: PLC0415
-        from plimsoll.helpers.identity import identity  # noqa: PLC0415
+        from plimsoll.helpers.burner import Helper, Means, identity, knower  # noqa: PLC0415
         from plimsoll.helpers.server import TokenReviews  # noqa: PLC0415
 
         async with TokenReviews(BURNER_AUDIENCE) as api, asyncio.TaskGroup() as group:

@@ -14,8 +14,7 @@ import click
 from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
-from plimsoll.kube.errors import ApiError, UnknownKindError, persist
-from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.kube.port import ApiError, Kind, Kube, Object, UnknownKindError, persist
 from plimsoll.programs.termination import log_to_stderr
 
 _REQUEST_SECONDS = 30.0

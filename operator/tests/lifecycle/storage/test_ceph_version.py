@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.lifecycle.storage.seam import Look, Query, UnansweredError
 

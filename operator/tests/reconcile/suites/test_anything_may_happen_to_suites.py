@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.suite_status import round_label
-from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
+from plimsoll.kube.port import ApiError, ForbiddenError, TransientError
 from support.fake_kube import FakeKube, failing
 from support.played_suites import RUN, Mortal, PlayedSuite
 from support.pretend_suites import KilledError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import ApiError, TransientError
+from plimsoll.kube.port import ApiError, TransientError
 from plimsoll.suite.evaluation import evaluate
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite

@@ -7,7 +7,7 @@ from typing import Any
 import kopf
 import pytest
 
-from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import TransientError
 from plimsoll.operator import watches as handlers
 from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS
 from support.fake_kube import FakeKube, failing

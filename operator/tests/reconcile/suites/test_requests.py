@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import API_VERSION, RUN_KIND
-from plimsoll.kube.errors import (
+from plimsoll.kube.port import (
     ApiError,
     ConflictError,
     ForbiddenError,

@@ -9,8 +9,7 @@ import yaml
 
 from plimsoll.api.suite_status import minute_of_round, round_name
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ConflictError
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import ConflictError, Kind
 from plimsoll.suite.children import measured_digest, turn_in_name
 from support.apiserver import ApiServer
 from support.played_suites import RUN, SUITE, Mortal, PlayedSuite, end_run

@@ -27,8 +27,7 @@ from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import network
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import Json
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target

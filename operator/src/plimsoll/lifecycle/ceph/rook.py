@@ -33,8 +33,16 @@ from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Fact, RunEn
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import OSD_LABELS, Json
-from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, are, counted, environment_of, listed
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import (
+    MAX_DESCRIPTION_CHARACTERS,
+    Platform,
+    Run,
+    Settings,
+    are,
+    counted,
+    environment_of,
+    listed,
+)
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, StorageSpec, UnansweredError, View
 from plimsoll.plan.document import Plan, ceph_target

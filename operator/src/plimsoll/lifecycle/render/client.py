@@ -8,8 +8,7 @@ from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import (
     CERTIFICATE_FILE,

@@ -7,8 +7,7 @@ from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.api.run import Clients
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import most_trials
 

@@ -5,8 +5,7 @@ from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 

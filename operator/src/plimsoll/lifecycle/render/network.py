@@ -12,8 +12,7 @@ from plimsoll.ceph.document import is_ip_address, monitor_keys, port_of_its_own
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url
 from plimsoll.tools.cast import ACTOR_CLIENT

@@ -14,8 +14,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, empty_secret, manifest
-from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
 
 RECORD_FILE = "record.json"

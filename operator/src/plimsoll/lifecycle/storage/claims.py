@@ -10,8 +10,7 @@ from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.decision import Create, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render
-from plimsoll.lifecycle.run import Run, counted, listed
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Run, Settings, counted, listed
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.protocol.helpers import namespace_base
 from plimsoll.tools.registry import TOOLS

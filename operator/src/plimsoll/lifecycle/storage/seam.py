@@ -16,8 +16,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.decision import Action, Fact, RunEnding, Teardown
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.run import Platform, Run, environment_of
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.run import Platform, Run, Settings, environment_of
 from plimsoll.plan.document import Plan
 
 Found = TypeVar("Found")
