@@ -119,13 +119,10 @@ class Page(Generic[T]):
 
 
 @lru_cache
-def _decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(dict[str, Any] if shape is None else shape)
-
-
-@lru_cache
-def _list_decoder(shape: Shape | None) -> msgspec.json.Decoder[Any]:
+def _decoder(shape: Shape | None, *, of_list: bool = False) -> msgspec.json.Decoder[Any]:
     item: Any = dict[str, Any] if shape is None else shape  # a type at run time
+    if not of_list:
+        return msgspec.json.Decoder(item)
     items = list[item] | None
     return msgspec.json.Decoder(
         msgspec.defstruct("ObjectList", [("metadata", dict[str, Any], {}), ("items", items, None)])
@@ -140,26 +137,9 @@ def _object(kind: Kind, decoded: object) -> Object:
 
 def objects_page(kind: Kind, shape: Shape | None, keep: Keep | None, body: bytes) -> Page[Object]:
     """Decode a page of objects."""
-    answer = _list_decoder(shape).decode(body)
+    answer = _decoder(shape, of_list=True).decode(body)
     objects = [_object(kind, item) for item in answer.items or ()]
     return Page.of([obj for obj in objects if keep is None or keep(obj)], answer.metadata)
-
-
-def versions_page(body: bytes) -> Page[Version]:
-    """Decode a page of metadata, skipping the managed fields, which are most of its bytes."""
-    answer = _METADATA_LIST.decode(body)
-    return Page.of([entry.metadata for entry in answer.items or ()], answer.metadata)
-
-
-def document(body: bytes) -> dict[str, Any]:
-    """Decode one object."""
-    obj: dict[str, Any] = msgspec.json.decode(body)
-    return obj
-
-
-async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
-    """Return an answer to be read as a stream."""
-    return response
 
 
 async def lines(stream: aiohttp.StreamReader, longest: int = MAX_ANSWER_BYTES) -> AsyncGenerator[bytes]:
@@ -403,9 +383,13 @@ class AioKube:
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
     async def _versions(self, kind: Kind, namespace: str | None, selected: Query) -> tuple[Sequence[Version], str]:
-        return await self._items(
-            kind, namespace, selected, versions_page, METADATA_PAGE_SIZE, accept=ACCEPT_METADATA_LIST
-        )
+
+        def parse(body: bytes) -> Page[Version]:
+            # Without the managed fields, which are most of its bytes.
+            answer = _METADATA_LIST.decode(body)
+            return Page.of([entry.metadata for entry in answer.items or ()], answer.metadata)
+
+        return await self._items(kind, namespace, selected, parse, METADATA_PAGE_SIZE, ACCEPT_METADATA_LIST)
 
     async def _items(
         self,
@@ -461,6 +445,10 @@ class AioKube:
         parse: Callable[[msgspec.Raw], T],
         accept: Mapping[str, str],
     ) -> AsyncGenerator[tuple[T, bool]]:
+
+        async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+            return response
+
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
         resource = await self._discovery.resource(kind)
         stream = await self._request(
@@ -529,7 +517,7 @@ class AioKube:
         content_type: str = "application/json",
         **options: Any,  # noqa: ANN401 - those of `_request`
     ) -> dict[str, Any]:
-        take = partial(self._read, document, asked)
+        take = partial(self._read, _decoder(None).decode, asked)
         return await self._request(method, path, kind, asked, take, body=body, content_type=content_type, **options)
 
     async def _request(

@@ -59,7 +59,11 @@ class ApiClock:
         return datetime.fromtimestamp(self._monotonic() + sum(self._ahead) / 2, UTC)
 
 
-def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
+async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
+    """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
+
+    CredentialsError: without a configured API server or credentials.
+    """
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()
@@ -70,15 +74,7 @@ def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
     tracing = aiohttp.TraceConfig()
     tracing.on_request_start.append(begin)
     tracing.on_request_end.append(end)
-    return tracing
-
-
-async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
-    """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
-
-    CredentialsError: without a configured API server or credentials.
-    """
-    configuration = Configuration(trace_configs=[_tracing(clock)])
+    configuration = Configuration(trace_configs=[tracing])
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
@@ -133,37 +129,30 @@ class Discovery:
         """
         if kind in self._resources:
             return self._resources[kind]
+        asked = f"look up {kind.kind} of {kind.api_version}"
+        unknown = UnknownKindError(asked, "the API server does not serve this kind; install its CRD or API service")
+        root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
         async with self._lock:
+            if kind in self._resources:
+                return self._resources[kind]
+            until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
+            if self._now() < until:
+                raise unknown
+            try:
+                document = await self._fetch(root)
+            except UnknownKindError:
+                document = {}
+            for entry in document.get("resources") or ():
+                if "/" not in entry["name"]:  # not a subresource
+                    key = Kind(api_version=kind.api_version, kind=entry["kind"])
+                    self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
             if kind not in self._resources:
-                await self._look_up(kind)
+                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
+                self._unknown[kind] = self._now() + pause, pause
+                raise unknown
+            self._unknown.pop(kind, None)
             return self._resources[kind]
 
     def forget(self, kind: Kind) -> None:
         """Drop a kind whose path no longer exists, so that it is looked up again."""
         self._resources.pop(kind, None)
-
-    async def _look_up(self, kind: Kind) -> None:
-        until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
-        if self._now() < until:
-            raise _unknown_kind(kind)
-        root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
-        try:
-            document = await self._fetch(root)
-        except UnknownKindError:
-            document = {}
-        for entry in document.get("resources") or ():
-            if "/" not in entry["name"]:  # not a subresource
-                key = Kind(api_version=kind.api_version, kind=entry["kind"])
-                self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
-        if kind not in self._resources:
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
-            self._unknown[kind] = self._now() + pause, pause
-            raise _unknown_kind(kind)
-        self._unknown.pop(kind, None)
-
-
-def _unknown_kind(kind: Kind) -> UnknownKindError:
-    return UnknownKindError(
-        f"look up {kind.kind} of {kind.api_version}",
-        "the API server does not serve this kind; install its CRD or API service",
-    )

@@ -117,7 +117,10 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
             data = {key: b64encode(content).decode() for key, content in make_secret(clients).items()}
             await kube.create({**obj, "data": data})
         case CopyKeyring():
-            await _copy_keyring(action, kube)
+            # An existing Secret is kept: its name contains a digest of the run's UID, so it is the run's.
+            asked = f"copy the key of client.{action.user} from Secret {action.namespace}/{action.secret}"
+            content = _keyring_of(await _get(kube, action.secret, action.namespace, asked), action, asked)
+            await kube.create({**action.obj, "data": {KEYRING_FILE: b64encode(content.encode()).decode()}})
         case CheckSecret():
             asked = f"use Secret {action.namespace}/{action.secret}"
             _check_allowed(await _get(kube, action.secret, action.namespace, asked), asked)
@@ -142,13 +145,6 @@ async def _check_existing(obj: Object, kube: Kube) -> None:
     if label(obj, LABEL_RUN_UID) and not belongs_to_same_run(existing, obj):
         words = f"{kind.kind} {name} exists and does not belong to this run"
         raise TakenError(asked, words, departing=is_departing(existing))
-
-
-async def _copy_keyring(action: CopyKeyring, kube: Kube) -> None:
-    """Create the Secret; keep an existing one: its name contains a digest of the run's UID, so it is the run's."""
-    asked = f"copy the key of client.{action.user} from Secret {action.namespace}/{action.secret}"
-    content = _keyring_of(await _get(kube, action.secret, action.namespace, asked), action, asked)
-    await kube.create({**action.obj, "data": {KEYRING_FILE: b64encode(content.encode()).decode()}})
 
 
 def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:

@@ -158,25 +158,21 @@ class Digests(Generic[T]):
         if not changed:
             return
         if len(changed) > FEW:
-            read = await self._read_pages(kube, namespace=namespace, labels=labels)
+            read: set[str] = set()
+            pause = max(1, self._page_size // RESULTS_PAGE_SIZE)
+            pages = kube.pages(self._kind, size=self._page_size, namespace=namespace, labels=labels, shape=self._shape)
+            async for page in pages:
+                for number, obj in enumerate(page):
+                    self._keep(obj)
+                    read.add(obj["metadata"]["uid"])
+                    if number % pause == 0:
+                        # Let other tasks run: decoding one large object, or some small ones, takes milliseconds.
+                        await asyncio.sleep(0)
             changed = [version for version in changed if version.uid not in read]
         for version in changed:
             await self._read(version, kube, labels)
         # In list order, in which messages name objects.
         self._by_uid = dict(sorted(self._by_uid.items(), key=lambda entry: places.get(entry[0], len(places))))
-
-    async def _read_pages(self, kube: Kube, *, namespace: str | None, labels: Mapping[str, str]) -> set[str]:
-        read: set[str] = set()
-        pause = max(1, self._page_size // RESULTS_PAGE_SIZE)
-        pages = kube.pages(self._kind, size=self._page_size, namespace=namespace, labels=labels, shape=self._shape)
-        async for page in pages:
-            for number, obj in enumerate(page):
-                self._keep(obj)
-                read.add(obj["metadata"]["uid"])
-                if number % pause == 0:
-                    # Let other tasks run: decoding one large object, or some small ones, takes milliseconds.
-                    await asyncio.sleep(0)
-        return read
 
     async def _read(self, version: Version, kube: Kube, labels: Mapping[str, str]) -> None:
         """Read one object by its name; keep a successor with the same name if it has the labels."""

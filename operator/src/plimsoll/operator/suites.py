@@ -175,10 +175,7 @@ async def gather_suite(
 ) -> Observed:
     """Return what is observed of a suite; `document` is the suite as the API server has just returned it.
 
-    Raises:
-        ApiError: a request failed.
-        pydantic.ValidationError: the status is not of this version.
-
+    ApiError: a request failed. pydantic.ValidationError: the status is not of this version.
     """
     metadata, status = document["metadata"], document.get("status") or {}
     if memory.specification is None or memory.specification[0] != metadata["generation"]:
@@ -197,12 +194,16 @@ async def gather_suite(
         state=read_state(status),
         conditions=read_conditions(status),
     )
-    listed = await _listed(suite, kube, memory)
+    listed, ceph_version, asked = await _listed(suite, kube, memory), "", suite.specification.suite
+    if asked is not None:
+        runs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
+        storages = [storage for run in runs if isinstance(storage := run.get("storage"), dict)]
+        ceph_version = await answer_look(versions_of(storages, suite.namespace, settings), kube)
     return Observed(
         suite=suite,
         listed=listed,
         now=now,
-        ceph_version=await _ceph_version(suite, kube, settings),
+        ceph_version=ceph_version,
         memory=memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed),
     )
 
@@ -251,15 +252,6 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         ),
         is_deleting="deletionTimestamp" in metadata,
     )
-
-
-async def _ceph_version(suite: Suite, kube: Kube, settings: Settings) -> str:
-    document = suite.specification.suite
-    if document is None:
-        return ""
-    runs = (variant_spec(document.spec.run, variant) for variant in document.spec.variants)
-    storages = [storage for run in runs if isinstance(storage := run.get("storage"), dict)]
-    return await answer_look(versions_of(storages, suite.namespace, settings), kube)
 
 
 async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:

@@ -45,7 +45,13 @@ class KnownResults:
         """Start empty; without `namespaces`, watch all of them. `now` returns the time."""
 
         def metrics(obj: Object) -> tuple[Exposed | None, ...]:
-            return _metrics(obj, now().timestamp())
+            try:
+                exposed = result_metrics(obj, now().timestamp())
+            except UnreadableError as error:
+                place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+                _log.warning("no metrics of result %s, which this version cannot read: %s", place, error)
+                return (None,)
+            return () if exposed is None else (exposed,)
 
         self._digests: dict[str | None, Digests[tuple[Exposed | None, ...]]] = {
             namespace: Digests(RESULT, metrics, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
@@ -132,16 +138,6 @@ async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause
             _log.warning("API request failed, %s: %s", consequence, error)
             await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
         await asyncio.sleep(pause)
-
-
-def _metrics(obj: Object, now: float) -> tuple[Exposed | None, ...]:
-    try:
-        metrics = result_metrics(obj, now)
-    except UnreadableError as error:
-        place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-        _log.warning("no metrics of result %s, which this version cannot read: %s", place, error)
-        return (None,)
-    return () if metrics is None else (metrics,)
 
 
 @dataclass(slots=True, kw_only=True)

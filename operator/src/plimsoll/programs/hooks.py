@@ -50,10 +50,8 @@ def check_command(*, namespace: str, timeout: int) -> None:
 async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
     """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
 
-    Raises:
-        ApiError: if the API server rejects the run: its CRD is missing or of another version.
-        NotInstalledError: if the operator does not react in time.
-
+    ApiError: the API server rejects the run: its CRD is missing or of another version. NotInstalledError: the operator
+    does not react in time.
     """
     name = f"check-{token_hex(4)}"
     await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
@@ -134,11 +132,7 @@ async def remove_runs(
 ) -> Sequence[Object]:
     """Delete all suites and runs, including new ones, until none is left; return those that remain after the timeout.
 
-    `namespaces` limits them; all namespaces by default.
-
-    Raises:
-        ApiError: if they cannot be listed or deleted.
-
+    `namespaces` limits them; all namespaces by default. ApiError: they cannot be listed or deleted.
     """
     deadline = time.monotonic() + seconds
     logged = ""

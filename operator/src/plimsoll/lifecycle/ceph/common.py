@@ -162,12 +162,6 @@ def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
     return [*jobs, *chain.from_iterable(rest)]
 
 
-def look_at_renewal(namespace: str, uid: str) -> Look[Sequence[Object]]:
-    """Find what marks that the copied key is being replaced."""
-    (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=namespace, name=naming.key_renewal(uid))]
-    return secrets
-
-
 def look_for_events(namespace: str, objects: Sequence[Object], kinds: Iterable[str]) -> Look[Sequence[Object]]:
     """Find the events about objects of these kinds, if one of them waits for something."""
     waiting = {
@@ -382,30 +376,26 @@ class Leftovers(CephResource):
         return self._in_ceph(there.recorded)
 
     def _restore_record(self) -> Teardown:
+        """Return the new record, from the operator's own plan or from the specification, or why it is not written."""
         run, there = self.view.run, self.there
         if there.record is not None:
             message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
             can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
             obsolete = deletions([there.record] if can_be_written else [])
             return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
-        record = self._record()
+        record: render_teardown.TeardownRecord | None = None
+        document, target = run.document, target_of(run)
+        if self.view.plan is not None and is_own_plan(run, self.view.seen):
+            record = render_teardown.record_of(self.view.plan)
+        elif document is not None and target is not None:
+            image, clients = self.view.settings.runner_image, document.spec.clients.count
+            record = render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
         if record is None:
             message = "the teardown record was deleted, and this version cannot read the specification; use a later one"
             return removal_step(message, reason=Reason.TEARDOWN_FAILING)
         monitors = record.ceph.monitors or there.monitors
         creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
         return removal_step("the teardown record was deleted and is being recreated", creation)
-
-    def _record(self) -> render_teardown.TeardownRecord | None:
-        """Return what has to be undone, from the operator's own plan or from the specification; None if unknown."""
-        run, plan, document = self.view.run, self.view.plan, self.view.run.document
-        if plan is not None and is_own_plan(run, self.view.seen):
-            return render_teardown.record_of(plan)
-        target = target_of(run)
-        if document is None or target is None:
-            return None
-        image, clients = self.view.settings.runner_image, document.spec.clients.count
-        return render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
 
     def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
         """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""

@@ -428,7 +428,10 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         copied = common.external_objects_of(teardown, run=run)
         generations = {copied.key_generation, *(user.key_generation for user in own)}
         if copied.keyring is None or not generations <= {"", FIRST_KEY}:
-            teardown = [*teardown, *(yield from common.look_at_renewal(view.settings.teardown_namespace, run.uid))]
+            # What marks that the copied key is being replaced.
+            place, renewal = view.settings.teardown_namespace, naming.key_renewal(run.uid)
+            (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=place, name=renewal)]
+            teardown = [*teardown, *secrets]
     except UnansweredError as error:
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason

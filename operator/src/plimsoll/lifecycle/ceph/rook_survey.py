@@ -117,10 +117,12 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
         changed = {"made": fitted.data_pools[-1], "file_system": file_system}
     elif target.made is not None:
         changed = {"made": fitting_placement_groups(target.made, osds, others, cluster)}
-    elif (obj := _named(target, platform.file_systems)) is not None:
-        _, *data_pools = pools_of(obj)
-        if data_pools and data_pools[0] != target.data_pool:
-            changed = {"default_data_pool": data_pools[0]}
+    elif target.file_system is not None:
+        by_name = {obj["metadata"]["name"]: obj for obj in platform.file_systems}
+        if target.file_system.name in by_name:
+            _, *data_pools = pools_of(by_name[target.file_system.name])
+            if data_pools and data_pools[0] != target.data_pool:
+                changed = {"default_data_pool": data_pools[0]}
     return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
@@ -363,11 +365,6 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     return None
-
-
-def _named(target: CephTarget, file_systems: Sequence[Object]) -> Object | None:
-    name = target.file_system.name if target.file_system else ""
-    return next((obj for obj in file_systems if obj["metadata"]["name"] == name), None)
 
 
 def _existing(objects: Iterable[Object]) -> dict[str, Object]:

@@ -93,32 +93,10 @@ def _metadata(run: Run, name: str) -> Json:
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     """Return the conductor's pod. `clients.nodeSelector` does not apply to it: those nodes are for the load."""
     clients = run.document.spec.clients if run.document else Clients()
-    spec = common.pod_spec(
-        settings,
-        grace_seconds=30,
-        token=True,
-        serviceAccountName=naming.conductor_account(run.name),
-        tolerations=[dict(toleration) for toleration in clients.tolerations],
-        imagePullSecrets=[{"name": secret.name} for secret in clients.image_pull_secrets],
-        containers=[_container(run, plan, settings)],
-        volumes=[
-            {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
-            common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
-            common.TMP_VOLUME,
-            *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
-            *network.caches_access(plan).volumes,
-        ],
-    )
-    if clients.priority_class_name:
-        spec["priorityClassName"] = clients.priority_class_name
-    return spec
-
-
-def _container(run: Run, plan: Plan, settings: Settings) -> Json:
     # For the documents of the largest trial: 1 GiB, and more for very long trials.
     rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
     caches, memory = network.caches_access(plan), f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
-    return {
+    container = {
         "name": naming.CONDUCTOR,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
@@ -153,3 +131,22 @@ def _container(run: Run, plan: Plan, settings: Settings) -> Json:
             *caches.mounts,
         ],
     }
+    spec = common.pod_spec(
+        settings,
+        grace_seconds=30,
+        token=True,
+        serviceAccountName=naming.conductor_account(run.name),
+        tolerations=[dict(toleration) for toleration in clients.tolerations],
+        imagePullSecrets=[{"name": secret.name} for secret in clients.image_pull_secrets],
+        containers=[container],
+        volumes=[
+            {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
+            common.session_volume(run, {name: name for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)}),
+            common.TMP_VOLUME,
+            *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
+            *caches.volumes,
+        ],
+    )
+    if clients.priority_class_name:
+        spec["priorityClassName"] = clients.priority_class_name
+    return spec
