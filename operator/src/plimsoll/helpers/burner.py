@@ -52,6 +52,8 @@ _POD = Kind(api_version="v1", kind="Pod")
 _EVENT = Kind(api_version="v1", kind="Event")
 _VOLUME = Kind(api_version="v1", kind="PersistentVolume")
 _CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
+_SECRET = Kind(api_version="v1", kind="Secret")
+_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 
 _POLL_SECONDS = 1.0
 _MAX_PROBLEMS = 10
@@ -60,6 +62,8 @@ _MAX_LOG_CHARACTERS = 1000
 _GRACE_SECONDS = 60
 _PART_BYTES = 2**16
 _RETAINED = "is kept by its reclaim policy"
+_DAYS = 3650
+"""A client trusts one certificate, so its age protects nobody; deleting the Secret replaces it."""
 
 T = TypeVar("T")
 
@@ -96,7 +100,12 @@ class Namespaces:
             waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
             waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
             events = await self._api.list(_EVENT, namespace=name) if waiting else ()
-            problems.extend(_problem(obj, events) for obj in waiting)
+            for obj in waiting:
+                uid = obj["metadata"]["uid"]
+                about = [event for event in events if event.get("involvedObject", {}).get("uid") == uid]
+                newest = max(about, key=last_seen, default=None)
+                words = f": {' '.join(str(newest.get('message', '')).split())[:_MAX_CHARACTERS]}" if newest else ""
+                problems.append(f"{obj['kind']} {obj['metadata']['name']} is {_phase(obj) or 'new'}{words}")
             if len(problems) >= _MAX_PROBLEMS:
                 break
         return problems[:_MAX_PROBLEMS]
@@ -171,13 +180,6 @@ def _blocker(namespace: Object) -> str:
 
 def _phase(obj: Object) -> str:
     return str(obj.get("status", {}).get("phase", ""))
-
-
-def _problem(obj: Object, events: Sequence[Object]) -> str:
-    about = [event for event in events if event.get("involvedObject", {}).get("uid") == obj["metadata"]["uid"]]
-    newest = max(about, key=last_seen, default=None)
-    words = f": {' '.join(str(newest.get('message', '')).split())[:_MAX_CHARACTERS]}" if newest else ""
-    return f"{obj['kind']} {obj['metadata']['name']} is {_phase(obj) or 'new'}{words}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,35 +388,16 @@ def _with_errors(stderr: str, messages: Iterable[str]) -> str:
     return f"{stderr}{separator}{''.join(lines)}"
 
 
-_SECRET = Kind(api_version="v1", kind="Secret")
-_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
-_DAYS = 3650
-"""A client trusts one certificate, so its age protects nobody; deleting the Secret replaces it."""
-
-
 async def identity(kube: Kube, namespace: str, directory: Path) -> ssl.SSLContext:
     """Return the TLS context of the helper in a namespace, after its certificate is published there.
 
     The certificate is made once and kept in a Secret; `directory` holds a copy. Raises ApiError, and ValueError if the
     Secret is damaged.
     """
-    secret = await _stored(kube, namespace)
-    write_secret(directory, secret)
-    certificate = {CERTIFICATE_FILE: secret[CERTIFICATE_FILE].decode()}
-    published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, namespace)
-    if published is None:
-        await kube.create(_object(_CONFIG_MAP, namespace, data=certificate))
-    elif published.get("data") != certificate:
-        await kube.patch(_CONFIG_MAP, BURNER_CERTIFICATE, namespace, {"data": certificate})
-    return server_context(directory)
-
-
-async def _stored(kube: Kube, namespace: str) -> Mapping[str, bytes]:
-    """Return certificate and key from the Secret, which is created if it does not exist."""
     stored = await kube.get(_SECRET, BURNER_CERTIFICATE, namespace)
     if stored is None:
-        certificate, key = new_certificate(days=_DAYS)
-        encoded = {CERTIFICATE_FILE: b64encode(certificate).decode(), KEY_FILE: b64encode(key).decode()}
+        new, key = new_certificate(days=_DAYS)
+        encoded = {CERTIFICATE_FILE: b64encode(new).decode(), KEY_FILE: b64encode(key).decode()}
         made = _object(_SECRET, namespace, type="Opaque", data=encoded)
         # False if an earlier process of the helper, which is ending, has made it meanwhile.
         stored = made if await kube.create(made) else await kube.get(_SECRET, BURNER_CERTIFICATE, namespace)
@@ -423,7 +406,15 @@ async def _stored(kube: Kube, namespace: str) -> Mapping[str, bytes]:
     if missing:
         message = f"Secret {namespace}/{BURNER_CERTIFICATE} has no {', '.join(missing)}; delete it"
         raise ValueError(message)
-    return {name: b64decode(data[name]) for name in (CERTIFICATE_FILE, KEY_FILE)}
+    secret = {name: b64decode(data[name]) for name in (CERTIFICATE_FILE, KEY_FILE)}
+    write_secret(directory, secret)
+    certificate = {CERTIFICATE_FILE: secret[CERTIFICATE_FILE].decode()}
+    published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, namespace)
+    if published is None:
+        await kube.create(_object(_CONFIG_MAP, namespace, data=certificate))
+    elif published.get("data") != certificate:
+        await kube.patch(_CONFIG_MAP, BURNER_CERTIFICATE, namespace, {"data": certificate})
+    return server_context(directory)
 
 
 def _object(kind: Kind, namespace: str, **content: object) -> Object:

@@ -105,8 +105,15 @@ def turn_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: 
         if entry is this:
             break
         if entry.targets & this.targets:
-            before.append(_name_of(entry, this, hold_seconds))
-            own_waiting += entry.namespace == this.namespace and not entry.admitted
+            # Users learn only the names of their own namespace's runs, but of all runs what may take long.
+            is_own = entry.namespace == this.namespace
+            name = f"{entry.namespace}/{entry.name}" if is_own else "a run of another namespace"
+            if entry.suspended:
+                name = f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
+            elif entry.removal:
+                name = f"{name} (being cleaned up: {entry.removal})"
+            before.append(name)
+            own_waiting += is_own and not entry.admitted
     return Turn(ahead=tuple(before), own_ahead=own_waiting, namespace_served=served[this.namespace])
 
 
@@ -208,11 +215,3 @@ def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[E
     by_turn = sorted(waiting.values(), key=since)
     for number in range(max(map(len, by_turn), default=0)):
         yield from (runs[number] for runs in by_turn if number < len(runs))
-
-
-def _name_of(entry: Entry, this: Entry, hold_seconds: float) -> str:
-    """Return the name of a run for the user of another one: only of its own namespace, and what may take long."""
-    name = f"{entry.namespace}/{entry.name}" if entry.namespace == this.namespace else "a run of another namespace"
-    if entry.suspended:
-        return f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
-    return f"{name} (being cleaned up: {entry.removal})" if entry.removal else name

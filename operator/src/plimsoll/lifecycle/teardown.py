@@ -24,7 +24,30 @@ a minute without a conductor.
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     """Return the next step of removing everything that uses resources."""
-    step = _next_step(run, seen, settings, keep_volumes=keep_volumes, now=now)
+    load, rights = stop_load(seen), revoke_rights(seen, now)
+    if load or seen.jobs or seen.loading_pods:
+        fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
+        if seen.loading_pods and load_is_gone(seen, now):
+            message = (
+                f"{counted(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s "
+                "ago and can no longer load the storage, so the next run may start; delete the Node if it will not "
+                "return, or taint it node.kubernetes.io/out-of-service"
+            )
+            fact = Fact.false(Reason.NODE_GONE, message)
+        step = Teardown(actions=(*load, *rights), fact=fact)
+    else:
+        storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
+        claims = [claim.child.name for claim in seen.claims]
+        kept = "; ".join([*([f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []), *storage.kept])
+        if keep_volumes and kept:
+            step = Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
+        elif (removal := storage.removal()) is not None:
+            others = (action for action in rest if action not in removal.actions)
+            step = replace(removal, actions=(*others, *removal.actions))
+        elif run.start_time is None and not seen.others and not seen.results:
+            step = Teardown(actions=(), fact=Fact.true(Reason.NOTHING_MADE, "nothing was created"))
+        else:
+            step = Teardown(actions=(), fact=Fact.true(Reason.REMOVED, "only the run's documents and results remain"))
     if seen.refusal is None or not seen.refusal.blocks_removal or step.fact.holds:
         return step
     return replace(step, fact=Fact.false(seen.refusal.reason, seen.refusal.message))
@@ -72,32 +95,6 @@ def keeps_volumes(run: Run, ending: RunEnding) -> bool:
     """Whether a run's volumes are kept after its end."""
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
     return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
-
-
-def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
-    load, rights = stop_load(seen), revoke_rights(seen, now)
-    if load or seen.jobs or seen.loading_pods:
-        fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
-        if seen.loading_pods and load_is_gone(seen, now):
-            message = (
-                f"{counted(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s "
-                "ago and can no longer load the storage, so the next run may start; delete the Node if it will not "
-                "return, or taint it node.kubernetes.io/out-of-service"
-            )
-            fact = Fact.false(Reason.NODE_GONE, message)
-        return Teardown(actions=(*load, *rights), fact=fact)
-    storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
-    claims = [claim.child.name for claim in seen.claims]
-    kept = "; ".join([*([f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []), *storage.kept])
-    if keep_volumes and kept:
-        return Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
-    step = storage.removal()
-    if step is not None:
-        others = (action for action in rest if action not in step.actions)
-        return replace(step, actions=(*others, *step.actions))
-    if run.start_time is None and not seen.others and not seen.results:
-        return Teardown(actions=(), fact=Fact.true(Reason.NOTHING_MADE, "nothing was created"))
-    return Teardown(actions=(), fact=Fact.true(Reason.REMOVED, "only the run's documents and results remain"))
 
 
 def _nodes(seen: Observed) -> str:

@@ -1,4 +1,4 @@
-"""What a run waits for, and since when.
+"""What a run waits for, and since when; and whether it has ended, and how.
 
 `step` checks the causes in this order, and the status shows the first that exists, as reason and message of Succeeded
 (Unknown) and Reconciling, and in `display`:
@@ -11,6 +11,8 @@
    the conditions StorageReady and ClientsReady show both.
 
 In place of 2 and 5, the status shows the request that the API server has refused, if there is one (`Observed.refusal`).
+
+An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
 """
 
 from collections.abc import Sequence
@@ -28,6 +30,11 @@ from plimsoll.lifecycle.run import Run, Settings, are, counted, listed
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.plan.document import Plan
+
+_MAX_NAMES = 3
+
+_FINDINGS = "kubectl get bres shows the findings"
+_RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
 
 def version_blocker(run: Run, seen: Observed) -> Fact | None:
@@ -172,48 +179,6 @@ def waited_seconds(run: Run, now: datetime) -> float:
     if ConditionType.SUSPENDED in run.conditions:
         since = max(since, run.last_transition(ConditionType.SUSPENDED))
     return (now - since).total_seconds()
-
-
-def _worst_reason(pods: Sequence[PodFact]) -> Reason | None:
-    """Return why pods are not running; None if they are."""
-    problems = " ".join(pod.problem for pod in pods)
-    for words, reason in (
-        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
-        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
-        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
-    ):
-        if any(word in problems for word in words):
-            return reason
-    return None
-
-
-def _job_warning(client: int, seen: Observed) -> str:
-    """Return why a client's newest Job cannot create a pod; empty if no reason is known."""
-    jobs = seen.client_jobs(client) if seen.warnings else []
-    if not jobs or any(pod.attempt == jobs[-1].attempt for pod in seen.client_pods(client)):
-        return ""
-    warning = seen.warnings.get(jobs[-1].child.uid)
-    return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
-
-
-def _pod_warning(client: int, seen: Observed) -> str:
-    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
-
-    Kubernetes tries again, and many warnings are about something that is ready a moment later.
-    """
-    pod = seen.client_pod(client)
-    warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
-    return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""
-
-
-def _place(pod: PodFact) -> str:
-    return f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
-
-
-_MAX_NAMES = 3
-
-_FINDINGS = "kubectl get bres shows the findings"
-_RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
 
 def recorded_ending(run: Run) -> RunEnding | None:
@@ -444,3 +409,39 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
 
 def _not_ready(limit: int) -> str:
     return f"not ready within timeouts.provisionSeconds ({limit} s)"
+
+
+def _worst_reason(pods: Sequence[PodFact]) -> Reason | None:
+    """Return why pods are not running; None if they are."""
+    problems = " ".join(pod.problem for pod in pods)
+    for words, reason in (
+        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
+        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
+    ):
+        if any(word in problems for word in words):
+            return reason
+    return None
+
+
+def _job_warning(client: int, seen: Observed) -> str:
+    """Return why a client's newest Job cannot create a pod; empty if no reason is known."""
+    jobs = seen.client_jobs(client) if seen.warnings else []
+    if not jobs or any(pod.attempt == jobs[-1].attempt for pod in seen.client_pods(client)):
+        return ""
+    warning = seen.warnings.get(jobs[-1].child.uid)
+    return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
+
+
+def _pod_warning(client: int, seen: Observed) -> str:
+    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
+
+    Kubernetes tries again, and many warnings are about something that is ready a moment later.
+    """
+    pod = seen.client_pod(client)
+    warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
+    return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""
+
+
+def _place(pod: PodFact) -> str:
+    return f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"

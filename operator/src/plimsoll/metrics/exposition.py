@@ -166,38 +166,24 @@ async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncItera
     `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
 
     `snapshot` is called in the event loop and must be quick. A thread collects and writes its result, since thousands
-    of results would block the loop, so the result must not change meanwhile.
-
-    Raises:
-        AddressError: the address is invalid or in use.
-
+    of results would block the loop, so the result must not change meanwhile. AddressError: the address is invalid or in
+    use.
     """
-    host, port, path = _parts(address)
-    application = web.Application()
-    application.router.add_get(path, _Handler(snapshot).answer)
-    async with AsyncExitStack() as stack:
-        try:
-            server = serving_requests(application, Listener(_LIMITS), host, port, idle_seconds=_IDLE_SECONDS)
-            taken = await stack.enter_async_context(server)
-        except OSError as error:
-            raise AddressError(
-                f"{address}: cannot listen ({error.strerror or error}); choose another address"
-            ) from error
-        yield taken
+    example = "write it as http://0.0.0.0:8081/metrics"
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise AddressError(f"{address}: {error}; {example}") from error
+    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
+        raise AddressError(f"{address} is not a valid metrics address; {example}")
+    turn = asyncio.Lock()
 
-
-class _Handler:
-    """One scrape at a time: two at once need more memory and are no faster."""
-
-    def __init__(self, snapshot: Callable[[], Collector]) -> None:
-        self._snapshot = snapshot
-        self._turn = asyncio.Lock()
-
-    async def answer(self, request: web.Request) -> web.Response:
-        """Return all metrics, in the requested format."""
+    async def answer(request: web.Request) -> web.Response:
+        """Return all metrics in the requested format, one scrape at a time: two need more memory and are no faster."""
         write, content_type = choose_encoder(",".join(request.headers.getall(hdrs.ACCEPT, [])))
-        async with self._turn:
-            body = await asyncio.to_thread(write, self._snapshot())
+        async with turn:
+            body = await asyncio.to_thread(write, snapshot())
         response = web.Response(
             body=body, headers={hdrs.CONTENT_TYPE: content_type}, zlib_executor_size=_COMPRESS_IN_THREAD_BYTES
         )
@@ -205,13 +191,14 @@ class _Handler:
         response.force_close()
         return response
 
-
-def _parts(address: str) -> tuple[str | None, int, str]:
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as error:
-        raise AddressError(f"{address}: {error}; write it as http://0.0.0.0:8081/metrics") from error
-    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
-        raise AddressError(f"{address} is not a valid metrics address; write it as http://0.0.0.0:8081/metrics")
-    return parts.hostname, port, parts.path
+    application = web.Application()
+    application.router.add_get(parts.path, answer)
+    async with AsyncExitStack() as stack:
+        try:
+            server = serving_requests(application, Listener(_LIMITS), parts.hostname, port, idle_seconds=_IDLE_SECONDS)
+            taken = await stack.enter_async_context(server)
+        except OSError as error:
+            raise AddressError(
+                f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            ) from error
+        yield taken

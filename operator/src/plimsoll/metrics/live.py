@@ -70,19 +70,6 @@ class Scrape(Collector):
 
 def samples_of(view: LiveView) -> Iterator[Sample]:
     """Yield the samples of the current run."""
-    yield from _samples_of_run(view)
-    if view.trial is not None:
-        yield from _samples_of_trial(view, view.trial)
-    if view.last is not None:
-        for operation in view.last.operations:
-            labels = (view.namespace, view.run, view.last.workload, view.last.point, operation.operation.value)
-            for percentile, quantile in catalogue.QUANTILES.items():
-                nanoseconds = operation.latency.percentiles.get(percentile)
-                if nanoseconds is not None:
-                    yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
-
-
-def _samples_of_run(view: LiveView) -> Iterator[Sample]:
     run, state = (view.namespace, view.run), view.state
     for phase in RunPhase:
         yield Sample(catalogue.LIVE_PHASE, (*run, phase.value), float(state.phase is phase))
@@ -104,6 +91,15 @@ def _samples_of_run(view: LiveView) -> Iterator[Sample]:
         yield from _by_state(catalogue.LIVE_PREFILL, run, total=prefill.total_bytes, done=prefill.done_bytes)
     if view.gate_open is not None:
         yield Sample(catalogue.LIVE_GATE, run, float(view.gate_open))
+    if view.trial is not None:
+        yield from _samples_of_trial(view, view.trial)
+    if view.last is not None:
+        for operation in view.last.operations:
+            labels = (view.namespace, view.run, view.last.workload, view.last.point, operation.operation.value)
+            for percentile, quantile in catalogue.QUANTILES.items():
+                nanoseconds = operation.latency.percentiles.get(percentile)
+                if nanoseconds is not None:
+                    yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
 
 
 def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:

@@ -10,16 +10,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from plimsoll.api.line import Line, LineSearch, Vary
+from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.names import ConditionStatus, Verdict
-from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
 from plimsoll.api.status import AnyCondition, BenchmarkRunStatus
 from plimsoll.api.suite_status import (
     BenchmarkSuiteStatus,
     ComparisonOutcome,
     Conclusion,
-    EndedRound,
     HypothesisResult,
     HypothesisVerdict,
     RoundVerdict,
@@ -69,11 +67,8 @@ class Exposed:
 def result_metrics(body: Mapping[str, Any], now: float) -> Exposed | None:
     """Return the metrics of a result as the API server stores it; None if it has no verdict yet.
 
-    `now`: in Unix seconds; no trial finished later, whatever the result says.
-
-    Raises:
-        UnreadableError: this version cannot read it.
-
+    `now`: in Unix seconds; no trial finished later, whatever the result says. UnreadableError: this version cannot read
+    it.
     """
     result = _read(BenchmarkResult, body)
     spec, status = result.spec, result.status
@@ -248,35 +243,27 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         (catalogue.RESULT_TIME, _latest(trials, now)),
     )
     for operation in operations:
-        yield from _operation_samples((*labels, operation.operation), operation)
+        iops, latency, kind = operation.iops, operation.latency, (*labels, operation.operation)
+        yield Sample(catalogue.RESULT_IOPS, kind, iops.mean)
+        yield Sample(catalogue.RESULT_BYTES, kind, operation.bytes_per_second.mean)
+        yield from bound_samples(catalogue.RESULT_IOPS_BOUND, kind, iops.low, iops.high)
+        for percentile, quantile in catalogue.QUANTILES.items():
+            if percentile in latency.percentiles:
+                seconds = latency.percentiles[percentile] / _NANOSECONDS
+                yield Sample(catalogue.RESULT_LATENCY, (*kind, quantile), seconds)
+        if latency.mean_nanoseconds is not None:
+            yield Sample(catalogue.RESULT_LATENCY_MEAN, kind, latency.mean_nanoseconds / _NANOSECONDS)
     if search is not None and line is not None:
-        yield from _line_samples(labels, search, line)
-
-
-def _operation_samples(labels: tuple[str, ...], operation: OperationSummary) -> Iterator[Sample]:
-    iops, latency = operation.iops, operation.latency
-    yield Sample(catalogue.RESULT_IOPS, labels, iops.mean)
-    yield Sample(catalogue.RESULT_BYTES, labels, operation.bytes_per_second.mean)
-    yield from bound_samples(catalogue.RESULT_IOPS_BOUND, labels, iops.low, iops.high)
-    for percentile, quantile in catalogue.QUANTILES.items():
-        if percentile in latency.percentiles:
-            seconds = latency.percentiles[percentile] / _NANOSECONDS
-            yield Sample(catalogue.RESULT_LATENCY, (*labels, quantile), seconds)
-    if latency.mean_nanoseconds is not None:
-        yield Sample(catalogue.RESULT_LATENCY_MEAN, labels, latency.mean_nanoseconds / _NANOSECONDS)
-
-
-def _line_samples(labels: tuple[str, ...], search: LineSearch, line: Line) -> Iterator[Sample]:
-    metric, bound_metric = {
-        Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
-        Vary.DEPTH: (catalogue.RESULT_LINE_DEPTH, catalogue.RESULT_LINE_DEPTH_BOUND),
-    }[search.vary]
-    objectives = objectives_text(search.objectives)
-    yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
-    yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
-    yield from known_samples(labels, (metric, line.estimate))
-    low = None if line.low is None else lower_bound(line.low, search.limit)
-    yield from bound_samples(bound_metric, labels, low, line.high)
+        metric, bound_metric = {
+            Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
+            Vary.DEPTH: (catalogue.RESULT_LINE_DEPTH, catalogue.RESULT_LINE_DEPTH_BOUND),
+        }[search.vary]
+        objectives = objectives_text(search.objectives)
+        yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
+        yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
+        yield from known_samples(labels, (metric, line.estimate))
+        low = None if line.low is None else lower_bound(line.low, search.limit)
+        yield from bound_samples(bound_metric, labels, low, line.high)
 
 
 def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Iterator[Sample]:
@@ -292,7 +279,20 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
         yield from known_samples((*labels, active.cause), start)
         yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "planned"), active.children.total)
         yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "done"), active.children.done)
-    yield from _round_samples(labels, status.rounds)
+    # The former rounds, newest first.
+    rounds = status.rounds
+    counts = Counter(ended.verdict for ended in rounds)
+    for verdict in RoundVerdict:
+        yield Sample(catalogue.SUITE_ROUNDS, (*labels, verdict), counts[verdict])
+        if rounds:
+            yield Sample(catalogue.SUITE_ROUND_VERDICT, (*labels, verdict), verdict is rounds[0].verdict)
+    since_evaluated = list(takewhile(lambda ended: ended.verdict in _NOT_EVALUATED, rounds))
+    if len(since_evaluated) < len(rounds):
+        completion = _seconds(rounds[len(since_evaluated)].completion_time)
+        yield from known_samples(labels, (catalogue.SUITE_ROUND_COMPLETION, completion))
+    failed = sum(ended.verdict is RoundVerdict.FAILED for ended in since_evaluated)
+    yield Sample(catalogue.SUITE_ROUNDS_FAILED, labels, failed)
+    yield Sample(catalogue.SUITE_ROUNDS_ACCEPTED, labels, sum(ended.accepted for ended in rounds))
     for comparison in status.comparisons:
         yield from _outcome_samples(
             labels,
@@ -311,22 +311,6 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
             catalogue.SUITE_HYPOTHESIS_ESTIMATE,
             catalogue.SUITE_HYPOTHESIS_BOUND,
         )
-
-
-def _round_samples(labels: tuple[str, str], rounds: Sequence[EndedRound]) -> Iterator[Sample]:
-    """Yield the samples of the former rounds of a suite, newest first."""
-    counts = Counter(ended.verdict for ended in rounds)
-    for verdict in RoundVerdict:
-        yield Sample(catalogue.SUITE_ROUNDS, (*labels, verdict), counts[verdict])
-        if rounds:
-            yield Sample(catalogue.SUITE_ROUND_VERDICT, (*labels, verdict), verdict is rounds[0].verdict)
-    since_evaluated = list(takewhile(lambda ended: ended.verdict in _NOT_EVALUATED, rounds))
-    if len(since_evaluated) < len(rounds):
-        completion = _seconds(rounds[len(since_evaluated)].completion_time)
-        yield from known_samples(labels, (catalogue.SUITE_ROUND_COMPLETION, completion))
-    failed = sum(ended.verdict is RoundVerdict.FAILED for ended in since_evaluated)
-    yield Sample(catalogue.SUITE_ROUNDS_FAILED, labels, failed)
-    yield Sample(catalogue.SUITE_ROUNDS_ACCEPTED, labels, sum(ended.accepted for ended in rounds))
 
 
 def _outcome_samples(

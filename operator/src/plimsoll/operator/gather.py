@@ -375,11 +375,26 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
     Raises ForbiddenError if the operator lacks a permission that the look needs, and UnknownKindError if the API server
     does not know a kind.
     """
+
+    async def answer(query: Query | Rehearsal) -> Sequence[Object]:
+        if isinstance(query, Rehearsal):
+            try:
+                await kube.create(query.obj, dry_run=True)
+            except (InvalidError, NotFoundError) as error:
+                return ({"message": error.reason},)
+            return ()
+        kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
+        if query.name:
+            obj = await kube.get(kind, query.name, namespace)
+            return () if obj is None else (obj,)
+        labels, fields = query.labels or None, query.fields or None
+        return await kube.list(kind, namespace=namespace, labels=labels, fields=fields, keep=query.keep)
+
     try:
         batch = next(look)
         while True:
             try:
-                answers = await asyncio.gather(*(_answer(kube, query) for query in batch))
+                answers = await asyncio.gather(*map(answer, batch))
             except (ForbiddenError, UnknownKindError) as error:
                 try:
                     batch = look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
@@ -390,18 +405,3 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
     except StopIteration as end:
         result: Found = end.value
         return result
-
-
-async def _answer(kube: Kube, query: Query | Rehearsal) -> Sequence[Object]:
-    if isinstance(query, Rehearsal):
-        try:
-            await kube.create(query.obj, dry_run=True)
-        except (InvalidError, NotFoundError) as error:
-            return ({"message": error.reason},)
-        return ()
-    kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
-    if query.name:
-        obj = await kube.get(kind, query.name, namespace)
-        return () if obj is None else (obj,)
-    labels, fields = query.labels or None, query.fields or None
-    return await kube.list(kind, namespace=namespace, labels=labels, fields=fields, keep=query.keep)

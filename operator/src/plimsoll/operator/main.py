@@ -64,11 +64,8 @@ _log = logging.getLogger(__name__)
 async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices: Any) -> None:  # noqa: ANN401 - kopf's
     """Configure kopf, connect to the API server, and serve metrics at the memo's address.
 
-    If a background task ends, the memo's event `stop` is set, and its `failure` is the reason.
-
-    Raises:
-        kopf.PermanentError: if an environment variable is invalid, or metrics cannot be served there.
-
+    If a background task ends, the memo's event `stop` is set, and its `failure` is the reason. kopf.PermanentError: an
+    environment variable is invalid, or metrics cannot be served there.
     """
     _configure_kopf(settings)
     async with AsyncExitStack() as opened:
@@ -149,12 +146,7 @@ async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
 
 @kopf.on.probe(id="now")
 async def probe(memo: kopf.Memo, **_: Any) -> float:  # noqa: ANN401 - kopf's
-    """Return the time: a blocked event loop does not respond.
-
-    Raises:
-        kopf.PermanentError: if a background task has ended.
-
-    """
+    """Return the time: a blocked event loop does not respond. kopf.PermanentError: a background task has ended."""
     if "failure" in memo:
         raise kopf.PermanentError(memo.failure)
     return time.time()
@@ -188,13 +180,15 @@ def _values(index: kopf.Index[str, T]) -> Iterator[T]:
 def settings_of(environment: dict[str, str]) -> Settings:
     """Return the operator's settings from its environment.
 
-    Raises:
-        kopf.PermanentError: if PLIMSOLL_RUNNER_IMAGE is not set, or another variable is invalid.
-
+    kopf.PermanentError: PLIMSOLL_RUNNER_IMAGE is not set, or another variable is invalid.
     """
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
     if not image:
         message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
+        raise kopf.PermanentError(message)
+    hold = environment.get("PLIMSOLL_HOLD_SECONDS", "").strip() or "3600"
+    if not hold.isdecimal() or int(hold) < _MIN_SECONDS:
+        message = f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more"
         raise kopf.PermanentError(message)
     return Settings(
         runner_image=image,
@@ -206,7 +200,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
-        hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=3600),
+        hold_seconds=int(hold),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
 
@@ -231,13 +225,3 @@ def _switch(environment: dict[str, str], name: str) -> bool:
         message = f"{name} is {environment[name]!r}: write true or false"
         raise kopf.PermanentError(message)
     return text == "true"
-
-
-def _seconds(environment: dict[str, str], name: str, *, default: int) -> int:
-    text = environment.get(name, "").strip()
-    if not text:
-        return default
-    if not text.isdecimal() or int(text) < _MIN_SECONDS:
-        message = f"{name} is {text!r}: write whole seconds, {_MIN_SECONDS} or more"
-        raise kopf.PermanentError(message)
-    return int(text)

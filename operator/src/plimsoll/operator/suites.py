@@ -194,22 +194,7 @@ async def gather_suite(
         state=read_state(status),
         conditions=read_conditions(status),
     )
-    listed, ceph_version, asked = await _listed(suite, kube, memory), "", suite.specification.suite
-    if asked is not None:
-        runs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
-        storages = [storage for run in runs if isinstance(storage := run.get("storage"), dict)]
-        ceph_version = await answer_look(versions_of(storages, suite.namespace, settings), kube)
-    return Observed(
-        suite=suite,
-        listed=listed,
-        now=now,
-        ceph_version=ceph_version,
-        memory=memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed),
-    )
-
-
-async def _listed(suite: Suite, kube: Kube, memory: SuiteMemory) -> tuple[OwnedRun, ...]:
-    """Return the suite's runs. There may be thousands, and the active one changes several times a minute."""
+    # There may be thousands of runs, and the active one changes several times a minute.
     if memory.runs is None:
         memory.runs = Digests(RUN, partial(owned_run, suite.name, suite.uid), page_size=_PAGE_SIZE)
     try:
@@ -218,7 +203,18 @@ async def _listed(suite: Suite, kube: Kube, memory: SuiteMemory) -> tuple[OwnedR
         # The API server may have been restored to an earlier state, with other objects under the same versions.
         memory.runs.forget()
         raise
-    return tuple(run for run in runs if run is not None)
+    listed, ceph_version, asked = tuple(run for run in runs if run is not None), "", suite.specification.suite
+    if asked is not None:
+        specs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
+        storages = [storage for spec in specs if isinstance(storage := spec.get("storage"), dict)]
+        ceph_version = await answer_look(versions_of(storages, suite.namespace, settings), kube)
+    return Observed(
+        suite=suite,
+        listed=listed,
+        now=now,
+        ceph_version=ceph_version,
+        memory=memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed),
+    )
 
 
 def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:

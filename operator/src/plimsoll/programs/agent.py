@@ -46,7 +46,12 @@ def command(*, assignment: TextIO, node: str) -> None:
     log_to_stderr()
     last_error = LastError()
     logging.getLogger().addHandler(last_error)
-    assigned = _read(assignment.read())
+    try:
+        assigned = Assignment.model_validate_json(assignment.read())
+    except ValidationError as error:
+        raise click.UsageError(f"the assignment is invalid: {'; '.join(map(str, problems_of(error)))}") from error
+    if unknown := sorted(set(assigned.tools) - set(TOOLS)):
+        raise click.UsageError(f"the assignment contains unknown tools: {', '.join(unknown)}")
     log = None if assigned.termination_log is None else Path(assigned.termination_log)
     try:
         code = run_until_stopped(_serve(assigned, node, _worker(assigned, node)))
@@ -58,16 +63,6 @@ def command(*, assignment: TextIO, node: str) -> None:
     if code != 0:
         write_termination_message(log, last_error.text)
     sys.exit(code)
-
-
-def _read(text: str) -> Assignment:
-    try:
-        assigned = Assignment.model_validate_json(text)
-    except ValidationError as error:
-        raise click.UsageError(f"the assignment is invalid: {'; '.join(map(str, problems_of(error)))}") from error
-    if unknown := sorted(set(assigned.tools) - set(TOOLS)):
-        raise click.UsageError(f"the assignment contains unknown tools: {', '.join(unknown)}")
-    return assigned
 
 
 def _worker(assigned: Assignment, node: str) -> Worker:

@@ -13,6 +13,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import (
     CERTIFICATE_FILE,
     TOKEN_FILE,
+    AssignedVolume,
     Assignment,
     BlockDevice,
     CacheDropping,
@@ -74,7 +75,16 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
     """Return the assignment of a client's agent."""
-    helper = plan.cache_helper
+    helper, volume = plan.cache_helper, plan.volume
+    assigned: AssignedVolume | None = ceph.image(plan, client)
+    if volume is not None and _mounts_claim(plan, client):
+        # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
+        assigned = DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=volume.size)
+        if volume.maps_device:
+            assigned = BlockDevice(path=DEVICE_PATH)
+        elif volume.is_shared:
+            part, clients, one_file = volume.size, plan.clients, plan.has_shared_file
+            assigned = SharedDirectory(path=DATA_MOUNT, mounted=True, part=part, clients=clients, one_file=one_file)
     return Assignment(
         conductor=f"https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
         secret=common.SECRET_MOUNT,
@@ -84,7 +94,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         # The conductor may not exist yet while pods are scheduled, images pulled and volumes bound.
         silence_seconds=plan.timeouts.provision_seconds + plan.timeouts.ready_seconds,
         tools=ceph.tools_of(plan),
-        volume=_claimed_volume(plan, client) or ceph.image(plan, client),
+        volume=assigned,
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
         caches=None if helper is None else CacheDropping(helper=caches_url(helper.name, helper.namespace)),
@@ -172,15 +182,3 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
 def _mounts_claim(plan: Plan, client: int) -> bool:
     """Whether a client mounts or maps a PVC; servers do not."""
     return plan.has_claims and not plan.is_server(client)
-
-
-def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirectory | BlockDevice | None:
-    if plan.volume is None or not _mounts_claim(plan, client):
-        return None
-    if plan.volume.maps_device:
-        return BlockDevice(path=DEVICE_PATH)
-    if plan.volume.is_shared:
-        part, clients, one_file = plan.volume.size, plan.clients, plan.has_shared_file
-        return SharedDirectory(path=DATA_MOUNT, mounted=True, part=part, clients=clients, one_file=one_file)
-    # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
-    return DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=plan.volume.size)

@@ -72,18 +72,6 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
 
 def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     """Return the Job that restores options and flags, and removes images and objects. It is idempotent."""
-    metadata = _metadata(run, settings)
-    template = {"metadata": {"labels": metadata["labels"]}, "spec": _pod(record, settings)}
-    spec = {"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
-    return manifest("Job", metadata, spec=spec)
-
-
-def _metadata(run: Run, settings: Settings) -> Json:
-    name, namespace = naming.teardown(run.uid), settings.teardown_namespace
-    return common.foreign_metadata(run, name, namespace=namespace, component=naming.TEARDOWN)
-
-
-def _pod(record: TeardownRecord, settings: Settings) -> Json:
     name, target = naming.teardown(record.run.uid), record.ceph
     pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
     if target.file_system is not None:
@@ -117,4 +105,13 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         {"name": "ceph", "projected": {"defaultMode": common.READABLE, "sources": sources}},
         common.TMP_VOLUME,
     ]
-    return common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
+    metadata = _metadata(run, settings)
+    pod = common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
+    template = {"metadata": {"labels": metadata["labels"]}, "spec": pod}
+    spec = {"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
+    return manifest("Job", metadata, spec=spec)
+
+
+def _metadata(run: Run, settings: Settings) -> Json:
+    name, namespace = naming.teardown(run.uid), settings.teardown_namespace
+    return common.foreign_metadata(run, name, namespace=namespace, component=naming.TEARDOWN)
