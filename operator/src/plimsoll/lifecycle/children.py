@@ -134,21 +134,18 @@ class Members:
         return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & jobs)
 
     @property
-    def has_unbound_claim(self) -> bool:
-        """Whether a PVC is still unbound."""
-        return any(claim.fact.phase != "Bound" for claim in self.claims)
-
-    @property
-    def has_pod_without_container(self) -> bool:
-        """Whether a pod has a node, but its containers are not created yet: its volumes are mounted before."""
-        return any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods)
-
-    @property
-    def has_job_without_pod(self) -> bool:
-        """Whether a Job has no pod but may still create one."""
+    def waiting_kinds(self) -> Sequence[str]:
+        """Return the kinds of those that wait for something, which events about them explain."""
         owners = {uid for pod in self.pods if pod.fact.phase in {"Pending", "Running"} for uid in pod.jobs}
         jobs = [job.fact for job in self.jobs if job.fact.child.uid not in owners]
-        return any(not (job.complete or job.failure or job.child.deleting) for job in jobs)
+        waiting = {
+            "PersistentVolumeClaim": any(claim.fact.phase != "Bound" for claim in self.claims),
+            # A Job without a pod that may still create one.
+            "Job": any(not (job.complete or job.failure or job.child.deleting) for job in jobs),
+            # A pod with a node whose containers are not created yet: its volumes are mounted before.
+            "Pod": any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods),
+        }
+        return [kind for kind, waits in waiting.items() if waits]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

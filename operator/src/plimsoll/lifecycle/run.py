@@ -1,4 +1,4 @@
-"""A `BenchmarkRun` as the operator sees it: identity, specification and the last status."""
+"""What decisions start from: a `BenchmarkRun` as the operator sees it, its cluster, and the operator's settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +20,7 @@ from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
 from plimsoll.plan.document import RunIdentity
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
 
+ANY_NAMESPACE = "*"
 _MAX_PARAMETERS = 32
 MAX_DESCRIPTION_CHARACTERS = 256
 """Maximum length of a text in a plan's environment."""
@@ -205,9 +206,6 @@ def listed(items: Sequence[str], *, most: int = 3, separator: str = ", ") -> str
     if len(items) <= most:
         return shown
     return f"{shown}{separator.rstrip(', ')} and {len(items) - most} more"
-
-
-ANY_NAMESPACE = "*"
 
 
 def _read_name(value: object) -> object:

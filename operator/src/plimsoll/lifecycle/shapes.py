@@ -19,11 +19,7 @@ class Shape(msgspec.Struct, omit_defaults=True, rename="camel"):
     """A part of an object; other fields are skipped, and absent ones stay absent."""
 
 
-_LABELS = {
-    "run_uid": naming.LABEL_RUN_UID,
-    "client": naming.LABEL_CLIENT,
-    "attempt": naming.LABEL_ATTEMPT,
-}
+_LABELS = {"run_uid": naming.LABEL_RUN_UID, "client": naming.LABEL_CLIENT, "attempt": naming.LABEL_ATTEMPT}
 
 
 class Labels(Shape, rename=_LABELS):
@@ -74,17 +70,15 @@ class ResultSpec(Shape):
     run_uid: str = ""
 
 
-class Result(Shape):
+class Result(Identity):
     """A result, without its numbers."""
 
-    metadata: Metadata
     spec: ResultSpec | None = None
 
 
-class Job(Shape):
+class Job(Identity):
     """A Job. Only controllers write its status."""
 
-    metadata: Metadata
     status: dict[str, Any] = {}
 
 
@@ -108,17 +102,13 @@ class Pod(Shape):
     status: dict[str, Any] = {}
 
 
-class Claim(Shape):
+class Claim(Identity):
     """A PVC. Only controllers write its status."""
 
-    metadata: Metadata
     status: dict[str, Any] = {}
 
 
-_FILES = {"plan": PLAN_FILE, "state": STATE_FILE, "conf": CONF_FILE}
-
-
-class Files(Shape, rename=_FILES):
+class Files(Shape, rename={"plan": PLAN_FILE, "state": STATE_FILE, "conf": CONF_FILE}):
     """The files of a run's ConfigMaps."""
 
     plan: str | None = None
@@ -126,10 +116,9 @@ class Files(Shape, rename=_FILES):
     conf: str | None = None
 
 
-class ConfigMap(Shape):
+class ConfigMap(Identity):
     """A ConfigMap of a run."""
 
-    metadata: Metadata
     immutable: bool | None = None
     data: Files | None = None
 

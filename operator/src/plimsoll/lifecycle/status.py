@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from statistics import fmean, median
@@ -211,34 +212,31 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
             continue
-        label, verdict = point.label[:_MAX_TEXT], result.verdict or Verdict.INVALID
+        headline = partial(
+            Headline,
+            workload=point.workload,
+            point=point.name,
+            label=point.label[:_MAX_TEXT],
+            verdict=result.verdict or Verdict.INVALID,
+        )
         if point.line is not None and result.line is not None:
             line = result.line
-            yield Headline(
-                workload=point.workload,
-                point=point.name,
-                label=label,
-                line=HeadlineLine(
-                    text=headline_text(line, point.line)[:_MAX_TEXT],
-                    vary=point.line.vary,
-                    ending=line.ending,
-                    estimate=line.estimate,
-                    low=line.low,
-                    high=line.high,
-                ),
-                verdict=verdict,
+            shown = HeadlineLine(
+                text=headline_text(line, point.line)[:_MAX_TEXT],
+                vary=point.line.vary,
+                ending=line.ending,
+                estimate=line.estimate,
+                low=line.low,
+                high=line.high,
             )
+            yield headline(line=shown)
         for operation in result.operations:
             latencies = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
-            yield Headline(
-                workload=point.workload,
-                point=point.name,
-                label=label,
+            yield headline(
                 operation=operation.operation,
                 iops=round(operation.iops),
                 bytes_per_second=round(operation.bytes_per_second),
                 latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
-                verdict=verdict,
             )
 
 

@@ -224,7 +224,8 @@ def _with_refusal(situation: Situation, seen: Observed) -> Situation:
 
 def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now: datetime) -> Situation:
     """Report the end, clean up, and delete the run itself once it expires."""
-    keeps = teardown.keeps_volumes(run, ending)
+    cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
+    keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
     progress = teardown.teardown(run, seen, settings, keep_volumes=keeps, now=now)
     # Conditions that held while the run was active and no longer do; kept volumes stay ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle.decision import Action, Fact, RunEnding, Teardown, deletions
+from plimsoll.lifecycle.decision import Action, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run, Settings, counted, listed
 from plimsoll.lifecycle.storage.claims import removable
@@ -89,12 +89,6 @@ def stopping_message(seen: Observed) -> str:
     nodes = _nodes(seen)
     where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
     return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.loading_pods), 'pod')} are stopping{where}"
-
-
-def keeps_volumes(run: Run, ending: RunEnding) -> bool:
-    """Whether a run's volumes are kept after its end."""
-    cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
-    return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
 
 
 def _nodes(seen: Observed) -> str:

@@ -317,14 +317,8 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(config_maps, run=run, members=members, fixed=others)
-    # The kinds whose events explain the wait.
-    waiting = {
-        _CLAIM.kind: members.has_unbound_claim,
-        _JOB.kind: members.has_job_without_pod,
-        _POD.kind: members.has_pod_without_container,
-    }
-    kinds = [kind for kind, waits in waiting.items() if waits]
-    warnings = await asyncio.gather(*(_warnings(kube, namespace, kind, members.uids) for kind in kinds))
+    waiting = members.waiting_kinds
+    warnings = await asyncio.gather(*(_warnings(kube, namespace, kind, members.uids) for kind in waiting))
     return observe(
         config_maps,
         run=run,
@@ -337,15 +331,10 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
 
 async def _warnings(kube: Kube, namespace: str, kind: str, uids: AbstractSet[str]) -> Warnings:
     found: Warnings = {}
-    pages = kube.pages(
-        _EVENT,
-        size=_EVENTS_PAGE_SIZE,
-        namespace=namespace,
-        fields={"involvedObject.kind": kind},
-        shape=shapes.Event,
-    )
-    left = _EVENT_PAGES
-    async for page in pages:
+    fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
+    async for page in kube.pages(
+        _EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event
+    ):
         found, left = newest_warnings(uids, page, found), left - 1
         if not left:
             break

@@ -104,7 +104,7 @@ class Reconciler(ABC, Generic[R]):
 
         A removal needs what the record says about the last written status: a watch may lag behind it.
         """
-        uid = uid_of(body)
+        uid = body["metadata"]["uid"]
         record = self.records[uid]
         wakeup, loop = record.wakeup, asyncio.get_running_loop()
         try:
@@ -137,11 +137,6 @@ class Reconciler(ABC, Generic[R]):
         except Exception:
             self.instruments.step_failed(UNEXPECTED)
             raise
-
-
-def uid_of(body: Body) -> str:
-    """Return the UID of an object."""
-    return str(body["metadata"]["uid"])
 
 
 async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:

@@ -15,10 +15,10 @@ from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.status import status_of_removal
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
 from plimsoll.lifecycle.storage.claims import creates_claims
-from plimsoll.lifecycle.storage.registry import look_of, survey_of
+from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
-from plimsoll.operator.loop import Body, Logger, Pause, Reconciler, Record, Records, uid_of, wait_for_first
+from plimsoll.operator.loop import Body, Logger, Pause, Reconciler, Record, Records, wait_for_first
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 
@@ -60,7 +60,7 @@ class RunReconciler(Reconciler[RunMemory]):
 
         Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
-        record = self.records[uid_of(body)]
+        record = self.records[body["metadata"]["uid"]]
         async with record.lock:
             run = self.read(body, record)
             with self.instruments.step("observe"):
@@ -92,7 +92,7 @@ class RunReconciler(Reconciler[RunMemory]):
 
     async def remove(self, body: Body, logger: Logger) -> str | None:
         """Clean up a deleted run; return what the removal waits for, None if nothing is left."""
-        uid, missing, loop = uid_of(body), _NO_ANSWER, asyncio.get_running_loop()
+        uid, missing, loop = body["metadata"]["uid"], _NO_ANSWER, asyncio.get_running_loop()
         deadline = loop.time() + self.removal_seconds
         record = self.records[uid]
         async with record.lock:
@@ -121,7 +121,7 @@ class RunReconciler(Reconciler[RunMemory]):
 
         Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
-        record = self.records[uid_of(body)]
+        record = self.records[body["metadata"]["uid"]]
         if record.status is None:
             # It may record an admission, and thus objects, that the watch does not show yet.
             metadata = body["metadata"]
@@ -157,7 +157,8 @@ class RunReconciler(Reconciler[RunMemory]):
             return seen
         try:
             burner = self.settings.burning.service if self.settings.burning and creates_claims(run) else None
-            return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey_of(run), burner))
+            survey = provider_of(run).survey(run) if run.document is not None else None
+            return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey, burner))
         except ForbiddenError as error:
             record.refusal = refusal_of(error)
             return seen

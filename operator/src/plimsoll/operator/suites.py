@@ -29,7 +29,7 @@ from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import Settings, is_over
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
-from plimsoll.operator.loop import Body, Pause, Reconciler, Record, Records, uid_of
+from plimsoll.operator.loop import Body, Pause, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
@@ -108,7 +108,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
 
         What cannot be observed, and a failed request, are logged, and delay nothing but the next look.
         """
-        memory = self.records[uid_of(body)]
+        memory = self.records[body["metadata"]["uid"]]
         async with memory.lock:
             with self.instruments.step("observe"):
                 seen = await self._observe(body["metadata"], memory)

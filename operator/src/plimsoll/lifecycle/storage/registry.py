@@ -1,4 +1,7 @@
-"""All storage providers, and the choice between them, which no other code makes."""
+"""All storage providers, and the choice between them, which no other code makes; and the simple ones.
+
+The simple ones are any existing StorageClass, and no storage.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -113,11 +116,6 @@ def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look
     """Return the look at a run's objects outside its namespace; None if there can be none."""
     look = provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
     return look_outside(run, look) if run.start_time is not None and creates_claims(run) else look
-
-
-def survey_of(run: Run) -> Look[object] | None:
-    """Return the look at a run's storage before its plan is frozen; None if none is needed."""
-    return provider_of(run).survey(run) if run.document is not None else None
 
 
 def versions_of(storages: Iterable[StorageSpec], namespace: str, settings: Settings) -> Look[str]:
