@@ -9,7 +9,7 @@ from plimsoll.conductor import kube_sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
-from plimsoll.lifecycle.teardown import LOAD_GONE_SECONDS
+from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
 from support.pretend_cluster import KUBELET, is_going, role_of
 from support.pretend_world import PretendWorld, run_of, until_trial
 

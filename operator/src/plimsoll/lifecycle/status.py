@@ -29,9 +29,9 @@ from plimsoll.api.status import (
 from plimsoll.lifecycle.children import TrialFact, time_of
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.provisioning import is_settled
 from plimsoll.lifecycle.queue import hold_of
 from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.teardown import is_settled
 from plimsoll.measure.line.summary import headline_text, short_text
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import estimate, most_trials, renewal_seconds, trial_seconds

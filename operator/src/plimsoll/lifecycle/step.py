@@ -9,7 +9,8 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import provisioning, queue, status, teardown
+from plimsoll.lifecycle import provisioning, queue, status
+from plimsoll.lifecycle import provisioning as teardown
 from plimsoll.lifecycle.decision import (
     Create,
     Decision,
