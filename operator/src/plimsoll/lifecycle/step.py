@@ -10,7 +10,6 @@ from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import provisioning, queue, status
-from plimsoll.lifecycle import provisioning as teardown
 from plimsoll.lifecycle.decision import (
     Create,
     Decision,
@@ -78,7 +77,7 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
 
 def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, dict[str, Any]]:
     """Return what to do before a deleted run can go, with the progress, and its status."""
-    progress = teardown.teardown(run, seen, settings, keep_volumes=False, now=now)
+    progress = provisioning.teardown(run, seen, settings, keep_volumes=False, now=now)
     return progress, status.status_of_removal(run, progress.fact, now)
 
 
@@ -189,7 +188,7 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
     lost = queue.place_lost(run, seen, settings, now)
     keeps_until = queue.keeps_until(run, seen, settings, now) if lost is None else None
     if stopping:
-        message = teardown.stopping_message(seen)
+        message = provisioning.stopping_message(seen)
     elif lost is not None:
         message = lost.message
     elif run.start_time is None:
@@ -204,13 +203,13 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
     }
     if stopping:
         facts["Reconciling"] = Fact.true(lost.reason if lost else Reason.STOPPING, message)
-    if lost is not None and teardown.load_is_gone(seen, now):
+    if lost is not None and provisioning.load_is_gone(seen, now):
         facts["Admitted"] = lost
     return Situation(
         stage=Stage.SUSPENDED,
         reason=Reason.SUSPENDED,
         message=message,
-        actions=(*teardown.stop_load(seen), *teardown.revoke_rights(seen, now)),
+        actions=(*provisioning.stop_load(seen), *provisioning.revoke_rights(seen, now)),
         facts=facts,
         requeue_seconds=_SOON_SECONDS if stopping or not run.is_suspended else _until(keeps_until, now),
     )
@@ -227,7 +226,7 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
     """Report the end, clean up, and delete the run itself once it expires."""
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
     keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
-    progress = teardown.teardown(run, seen, settings, keep_volumes=keeps, now=now)
+    progress = provisioning.teardown(run, seen, settings, keep_volumes=keeps, now=now)
     # Conditions that held while the run was active and no longer do; kept volumes stay ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]
     facts: dict[str, Fact] = {kind: Fact.false(Reason.ENDED, "the run has ended") for kind in past if run.holds(kind)}
@@ -239,7 +238,7 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
         facts["Measured"] = Fact(holds=final == points, reason=reason, message=message)
     actions, ended = progress.actions, run.completion_time
     requeue_seconds: float | None = _LOOK_AGAIN_SECONDS
-    if teardown.is_settled(progress.fact):
+    if provisioning.is_settled(progress.fact):
         ttl = run.document.spec.ttl_seconds_after_finished if run.document else None
         expiry = None if ttl is None else (ended or now) + timedelta(seconds=ttl)
         requeue_seconds = _until(expiry, now)
