@@ -50,7 +50,6 @@ _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
 _POD = Kind(api_version="v1", kind="Pod")
 _EVENT = Kind(api_version="v1", kind="Event")
-_VOLUME = Kind(api_version="v1", kind="PersistentVolume")
 _CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _SECRET = Kind(api_version="v1", kind="Secret")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -151,7 +150,7 @@ class Namespaces:
                     await self._api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            volumes = await self._api.list(_VOLUME) if removed else ()
+            volumes = await self._api.list(Kind(api_version="v1", kind="PersistentVolume")) if removed else ()
             claimed = [
                 obj for obj in volumes if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
             ]
@@ -250,17 +249,16 @@ class Helper:
         )
         if not problem:
             try:
-                classes = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})
+                classes = await self._means.api.list(
+                    Kind(api_version="storage.k8s.io/v1", kind="StorageClass"),
+                    fields={"metadata.name": order.storage_class},
+                )
             except ApiError as error:
                 raise RefusedError(503, f"the StorageClass could not be read: {error}") from error
             problem = class_refusal(next(iter(classes), None), order, namespace)
         if problem:
             raise RefusedError(403, problem)
-        self._take_turn(namespace)
-        return namespace, order
-
-    def _take_turn(self, namespace: str) -> None:
-        """Refuse an order while another is in progress, or if it is the turn of another namespace that waits."""
+        # Only while no other order is in progress, and not in the turn of another namespace that waits.
         now = time.monotonic()
         waiting = {name for name, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
         if self._turn.locked() or (waiting and namespace == self._served):
@@ -268,6 +266,7 @@ class Helper:
             raise RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
         self._refused.pop(namespace, None)
         self._served = namespace
+        return namespace, order
 
     async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
         """Run an order while its client listens, and remove everything; return the last line, empty without a client.

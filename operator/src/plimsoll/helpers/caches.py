@@ -94,28 +94,34 @@ class Helper:
 
     async def _answer(self, request: web.Request) -> web.Response:
         try:
-            return answer(200, await self._drop(request))
+            user = await authorized_user(request, self._abilities.username, DROPPING, self._abilities.allowed)
+            self._know(request.protocol)
+            wanted = await read_body(request, DropRequest)
+            if wait := self._turns.take(time.monotonic()):
+                words = "the caches of this node are dropped one at a time, with pauses"
+                return refuse(RefusedError(429, words, retry_after=wait))
+            # Not cancelled with the request: the next one has to wait until the caches are dropped.
+            dropped = await asyncio.shield(asyncio.ensure_future(self._take_turn(wanted)))
         except RefusedError as refused:
             return refuse(refused)
-
-    async def _drop(self, request: web.Request) -> CacheDrop:
-        user = await authorized_user(request, self._abilities.username, DROPPING, self._abilities.allowed)
-        self._know(request.protocol)
-        wanted = await read_body(request, DropRequest)
-        if wait := self._turns.take(time.monotonic()):
-            raise RefusedError(429, "the caches of this node are dropped one at a time, with pauses", retry_after=wait)
-        # Not cancelled with the request: the next one has to wait until the caches are dropped.
-        dropping = asyncio.ensure_future(self._take_turn(wanted))
-        dropped = await asyncio.shield(dropping)
-        _log.info(
-            "dropped the caches for %s: %d -> %d bytes", user, dropped.node.before_bytes, dropped.node.after_bytes
-        )
-        return dropped
+        before, after = dropped.node.before_bytes, dropped.node.after_bytes
+        _log.info("dropped the caches for %s: %d -> %d bytes", user, before, after)
+        return answer(200, dropped)
 
     async def _take_turn(self, wanted: DropRequest) -> CacheDrop:
         try:
-            # Its dirty data may go to the OSDs.
-            node = await self._drop_node()
+            # In a thread, which nothing can end while a file system does not answer it.
+            if self._stalled is None or self._stalled.done():
+                self._stalled = asyncio.create_task(asyncio.to_thread(self._abilities.drop))
+                await asyncio.wait({self._stalled}, timeout=_STALLED_SECONDS)
+            if not self._stalled.done():
+                message = (
+                    f"the dirty data of this node was not written within {_STALLED_SECONDS:g} s: one of its file "
+                    "systems does not answer; check the mounts of the node"
+                )
+                raise RefusedError(500, message)
+            node = await self._stalled
+            # After the node, whose dirty data may go to the OSDs.
             osds = await drop_osd_caches(self._abilities.commands, wanted.fsid) if wanted.fsid else None
             return CacheDrop(node=node, osds=osds)
         except OsdsError as error:
@@ -124,16 +130,3 @@ class Helper:
             raise RefusedError(500, f"cannot drop the caches of this node: {error}") from error
         finally:
             self._turns.end(time.monotonic())
-
-    async def _drop_node(self) -> NodeCaches:
-        """Drop the caches in a thread, which nothing can end while a file system does not answer it."""
-        if self._stalled is None or self._stalled.done():
-            self._stalled = asyncio.create_task(asyncio.to_thread(self._abilities.drop))
-            await asyncio.wait({self._stalled}, timeout=_STALLED_SECONDS)
-        if not self._stalled.done():
-            message = (
-                f"the dirty data of this node was not written within {_STALLED_SECONDS:g} s: one of its file systems "
-                "does not answer; check the mounts of the node"
-            )
-            raise RefusedError(500, message)
-        return await self._stalled

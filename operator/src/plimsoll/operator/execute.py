@@ -110,8 +110,17 @@ async def execute(
 async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
     match action:
         case Create(obj=obj):
-            if not await kube.create(obj):
-                await _check_existing(obj, kube)
+            if await kube.create(obj):
+                return
+            # The object that occupies the name has to belong to the same run.
+            kind, name, namespace = Kind.of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace")
+            existing = await kube.get(kind, name, namespace, shape=shapes.Result)
+            asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
+            if existing is None:
+                raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
+            if label(obj, LABEL_RUN_UID) and not belongs_to_same_run(existing, obj):
+                words = f"{kind.kind} {name} exists and does not belong to this run"
+                raise TakenError(asked, words, departing=is_departing(existing))
         case CreateSecret(obj=obj, clients=clients):
             # The operator cannot read an existing one. Its name contains a digest of the UID, so it is the run's.
             data = {key: b64encode(content).decode() for key, content in make_secret(clients).items()}
@@ -132,19 +141,6 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
                 uid=action.uid,
                 foreground=action.foreground,
             )
-
-
-async def _check_existing(obj: Object, kube: Kube) -> None:
-    """Raise an error unless the object that occupies the name belongs to the same run."""
-    kind, metadata = Kind.of(obj), obj["metadata"]
-    name, namespace = metadata["name"], metadata.get("namespace")
-    existing = await kube.get(kind, name, namespace, shape=shapes.Result)
-    asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
-    if existing is None:
-        raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
-    if label(obj, LABEL_RUN_UID) and not belongs_to_same_run(existing, obj):
-        words = f"{kind.kind} {name} exists and does not belong to this run"
-        raise TakenError(asked, words, departing=is_departing(existing))
 
 
 def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:

@@ -10,7 +10,6 @@ and results that are read later.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -66,17 +65,8 @@ FEW = 8
 REREAD_SECONDS = 30.0
 """After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
 
-_JOB = Kind(api_version="batch/v1", kind="Job")
-_POD = Kind(api_version="v1", kind="Pod")
-_CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
-_NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_SERVICE_ACCOUNT = Kind(api_version="v1", kind="ServiceAccount")
-_SERVICE = Kind(api_version="v1", kind="Service")
-_POLICY = Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy")
-_ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role")
-_ROLE_BINDING = Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding")
 _EVENT = Kind(api_version="v1", kind="Event")
 
 _EVENTS_PAGE_SIZE = 500
@@ -234,19 +224,19 @@ class RunDigests:
             digest = partial(member, fact, run.uid)
             return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
 
-        self.jobs = members(_JOB, job_fact, shapes.Job)
-        self.pods = members(_POD, pod_fact, shapes.Pod)
-        self.claims = members(_CLAIM, claim_fact, shapes.Claim)
+        self.jobs = members(Kind(api_version="batch/v1", kind="Job"), job_fact, shapes.Job)
+        self.pods = members(Kind(api_version="v1", kind="Pod"), pod_fact, shapes.Pod)
+        self.claims = members(Kind(api_version="v1", kind="PersistentVolumeClaim"), claim_fact, shapes.Claim)
         self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
         account = naming.conductor_account(run.name)
         policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
         names: Mapping[Kind, Sequence[str]] = {
             _CONFIG_MAP: [naming.ceph_config_map(run.name)],
-            _SERVICE_ACCOUNT: [account],
-            _SERVICE: [naming.conductor(run.name)],
-            _POLICY: policies,
-            _ROLE: [account],
-            _ROLE_BINDING: [account],
+            Kind(api_version="v1", kind="ServiceAccount"): [account],
+            Kind(api_version="v1", kind="Service"): [naming.conductor(run.name)],
+            Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"): policies,
+            Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"): [account],
+            Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"): [account],
         }
         self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
 
@@ -317,8 +307,18 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(config_maps, run=run, members=members, fixed=others)
-    waiting = members.waiting_kinds
-    warnings = await asyncio.gather(*(_warnings(kube, namespace, kind, members.uids) for kind in waiting))
+
+    async def warnings_of(kind: str) -> Warnings:
+        found: Warnings = {}
+        fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
+        pages = kube.pages(_EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event)
+        async for page in pages:
+            found, left = newest_warnings(members.uids, page, found), left - 1
+            if not left:
+                break
+        return found
+
+    warnings = await asyncio.gather(*map(warnings_of, members.waiting_kinds))
     return observe(
         config_maps,
         run=run,
@@ -327,18 +327,6 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         results=results.result(),
         warnings={uid: message for found in warnings for uid, (*_, message) in found.items()},
     )
-
-
-async def _warnings(kube: Kube, namespace: str, kind: str, uids: AbstractSet[str]) -> Warnings:
-    found: Warnings = {}
-    fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
-    async for page in kube.pages(
-        _EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event
-    ):
-        found, left = newest_warnings(uids, page, found), left - 1
-        if not left:
-            break
-    return found
 
 
 async def gather_platform(
@@ -353,7 +341,7 @@ async def gather_platform(
     namespaces: Sequence[Object] = ()
     # If the operator may not read the namespace, its restrictions show later.
     with suppress(ForbiddenError):
-        namespaces = await kube.list(_NAMESPACE, fields={"metadata.name": namespace})
+        namespaces = await kube.list(Kind(api_version="v1", kind="Namespace"), fields={"metadata.name": namespace})
     published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, burner.namespace) if burner is not None else None
     return platform_of(version, storage_classes, findings, next(iter(namespaces), None), published)
 

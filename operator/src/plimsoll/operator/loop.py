@@ -70,14 +70,6 @@ class Stopped(Protocol):
         """Wait until it should."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """The pause after a look: its seconds, None until an event; and whether the look `acted`."""
-
-    seconds: float | None
-    acted: bool
-
-
 @dataclass(slots=True, kw_only=True)
 class Reconciler(ABC, Generic[R]):
     """Reconciles the objects of one kind."""
@@ -96,8 +88,11 @@ class Reconciler(ABC, Generic[R]):
     rest_seconds: float = 0.5
 
     @abstractmethod
-    async def look(self, body: Body) -> Pause:
-        """Observe an object, decide, write its status, act. Raises ApiError if a request failed."""
+    async def look(self, body: Body) -> tuple[float | None, bool]:
+        """Observe an object, decide, write its status, act. Raises ApiError if a request failed.
+
+        Return the seconds until the next look, None until an event; and whether this one acted.
+        """
 
     async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
         """Reconcile one object until `stopped`; then drop its record, unless the object is being deleted.
@@ -114,9 +109,8 @@ class Reconciler(ABC, Generic[R]):
                 next_at = loop.time() + self.rest_seconds
                 try:
                     with self.counting_failures():
-                        pause = await self.look(body)
-                    seconds = pause.seconds
-                    next_at = loop.time() if pause.acted else next_at
+                        seconds, has_acted = await self.look(body)
+                    next_at = loop.time() if has_acted else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
                     logger.warning("API request failed, retrying in %s s: %s", seconds, error)

@@ -18,7 +18,7 @@ from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
-from plimsoll.operator.loop import Body, Logger, Pause, Reconciler, Record, Records, wait_for_first
+from plimsoll.operator.loop import Body, Logger, Reconciler, Record, Records, wait_for_first
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 
@@ -50,10 +50,10 @@ class RunReconciler(Reconciler[RunMemory]):
     removal_look_seconds: float = 2.0  # pause between two looks at a deleted run
     removal_seconds: float = 300.0  # maximum duration of one call of `remove`
 
-    async def look(self, body: Body) -> Pause:
+    async def look(self, body: Body) -> tuple[float | None, bool]:
         """Look at a run; see `reconcile`."""
         decision = await self.reconcile(body)
-        return Pause(decision.requeue_seconds, acted=bool(decision.actions))
+        return decision.requeue_seconds, bool(decision.actions)
 
     async def reconcile(self, body: Body) -> Decision:
         """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.

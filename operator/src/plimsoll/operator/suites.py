@@ -29,7 +29,7 @@ from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import Settings, is_over
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
-from plimsoll.operator.loop import Body, Pause, Reconciler, Record, Records
+from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
@@ -103,7 +103,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     # suite.
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def look(self, body: Body) -> Pause:
+    async def look(self, body: Body) -> tuple[float | None, bool]:
         """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once.
 
         What cannot be observed, and a failed request, are logged, and delay nothing but the next look.
@@ -124,8 +124,8 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
                     outcome = await self._outcome(decision.request, seen.suite, memory)
                     memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
         if decision.request is not None:
-            return Pause(0.0, acted=True)
-        return Pause(LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after, acted=False)
+            return 0.0, True
+        return (LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
 
     async def _observe(self, metadata: Body, memory: SuiteMemory) -> Observed | None:
         """Observe a suite; None if it is gone, or has a status of another version."""
