@@ -249,10 +249,7 @@ class Helper:
         )
         if not problem:
             try:
-                classes = await self._means.api.list(
-                    Kind(api_version="storage.k8s.io/v1", kind="StorageClass"),
-                    fields={"metadata.name": order.storage_class},
-                )
+                classes = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})
             except ApiError as error:
                 raise RefusedError(503, f"the StorageClass could not be read: {error}") from error
             problem = class_refusal(next(iter(classes), None), order, namespace)

@@ -307,13 +307,14 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
     others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
         return observe(config_maps, run=run, members=members, fixed=others)
+    uids = members.uids
 
     async def warnings_of(kind: str) -> Warnings:
         found: Warnings = {}
         fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
         pages = kube.pages(_EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event)
         async for page in pages:
-            found, left = newest_warnings(members.uids, page, found), left - 1
+            found, left = newest_warnings(uids, page, found), left - 1
             if not left:
                 break
         return found
