@@ -156,10 +156,10 @@ class PlayedSuite:
 
     async def look(self) -> float | None:
         """Look once; return after how many seconds the operator looks again."""
-        pause = await self.reconciler.look(self.document)
+        seconds, _ = await self.reconciler.look(self.document)
         known = [run["metadata"]["name"] for run in await self.runs()]
         self.created += [name for name in known if name not in self.created]
-        return pause.seconds
+        return seconds
 
     async def settle(self) -> float:
         """Look until the operator only waits; return for how long."""
