@@ -79,19 +79,19 @@ def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, nam
     return ""
 
 
+@dataclass(slots=True)
 class Turns:
     """At most one drop at a time, and `min_seconds` from the end of one to the beginning of the next."""
 
-    def __init__(self, min_seconds: float = 2.0) -> None:
-        self._min_seconds = min_seconds
-        self._is_taken = False
-        self._ended = float("-inf")
+    min_seconds: float = 2.0
+    _is_taken: bool = False
+    _ended: float = float("-inf")
 
     def take(self, now: float) -> float:
         """Take a turn and return 0, or return how long to wait before the next attempt."""
         if self._is_taken:
-            return self._min_seconds
-        wait = self._ended + self._min_seconds - now
+            return self.min_seconds
+        wait = self._ended + self.min_seconds - now
         if wait > 0:
             return wait
         self._is_taken = True

@@ -12,7 +12,7 @@ import tempfile
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -77,16 +77,14 @@ class Starts:
     lost: str = ""  # what could not be read, and why; empty if everything was
 
 
+@dataclass(frozen=True, slots=True)
 class Namespaces:
     """All namespaces with certain labels, or only those called `base`, or `base` and a number."""
 
-    def __init__(
-        self, api: Kube, labels: Mapping[str, str], *, base: str = "", poll_seconds: float = _POLL_SECONDS
-    ) -> None:
-        self._api = api
-        self._labels = labels
-        self._base = base
-        self._poll_seconds = poll_seconds
+    api: Kube
+    labels: Mapping[str, str]
+    base: str = field(default="", kw_only=True)
+    poll_seconds: float = field(default=_POLL_SECONDS, kw_only=True)
 
     async def names(self) -> list[str]:
         """Return the names of those that exist."""
@@ -96,9 +94,9 @@ class Namespaces:
         """Return why PVCs are not bound and pods not ready, according to their newest events."""
         problems: list[str] = []
         for name in await self.names():
-            waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
-            waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
-            events = await self._api.list(_EVENT, namespace=name) if waiting else ()
+            waiting = [obj for obj in await self.api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
+            waiting += [obj for obj in await self.api.list(_POD, namespace=name) if not is_ready(obj)]
+            events = await self.api.list(_EVENT, namespace=name) if waiting else ()
             for obj in waiting:
                 uid = obj["metadata"]["uid"]
                 about = [event for event in events if event.get("involvedObject", {}).get("uid") == uid]
@@ -119,8 +117,8 @@ class Namespaces:
         events: list[Object] = []
         for number, name in enumerate(names):
             try:
-                found = await self._api.list(_POD, namespace=name)
-                events += await self._api.list(_EVENT, namespace=name, fields={"reason": STARTED})
+                found = await self.api.list(_POD, namespace=name)
+                events += await self.api.list(_EVENT, namespace=name, fields={"reason": STARTED})
             except ApiError as error:
                 which = f"in {len(names) - number} of {len(names)} namespaces"
                 return Starts(pods_text(pods, events), f"when pods started is unknown {which}: {error}")
@@ -138,7 +136,7 @@ class Namespaces:
         while left := await self._remove_once(removed):
             if time.monotonic() > deadline or all(text.endswith(_RETAINED) for text in left):
                 return left
-            await asyncio.sleep(self._poll_seconds)
+            await asyncio.sleep(self.poll_seconds)
         return []
 
     async def _remove_once(self, removed: set[str]) -> list[str]:
@@ -147,10 +145,10 @@ class Namespaces:
             for obj in namespaces:
                 removed.add(obj["metadata"]["name"])
                 if not is_going(obj):
-                    await self._api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
+                    await self.api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            volumes = await self._api.list(Kind(api_version="v1", kind="PersistentVolume")) if removed else ()
+            volumes = await self.api.list(Kind(api_version="v1", kind="PersistentVolume")) if removed else ()
             claimed = [
                 obj for obj in volumes if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
             ]
@@ -164,10 +162,10 @@ class Namespaces:
             return [str(error)]
 
     async def _existing(self) -> Sequence[Object]:
-        found = await self._api.list(_NAMESPACE, labels=self._labels)
-        if not self._base:
+        found = await self.api.list(_NAMESPACE, labels=self.labels)
+        if not self.base:
             return found
-        return [obj for obj in found if f"{obj['metadata']['name']}-".startswith(f"{self._base}-")]
+        return [obj for obj in found if f"{obj['metadata']['name']}-".startswith(f"{self.base}-")]
 
 
 def _blocker(namespace: Object) -> str:

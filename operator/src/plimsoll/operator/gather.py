@@ -11,7 +11,7 @@ and results that are read later.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -83,28 +83,21 @@ T = TypeVar("T")
 F = TypeVar("F")
 
 
+@dataclass(slots=True)
 class Digests(Generic[T]):
-    """A digest of each object of a kind, kept until the API server has another version of it."""
+    """A digest of each object of a kind, kept until the API server has another version of it.
 
-    def __init__(
-        self,
-        kind: Kind,
-        digest: Callable[[Object], T],
-        *,
-        page_size: int,
-        worthwhile: int = 0,
-        shape: Shape | None = None,
-    ) -> None:
-        """Start empty; `digest` is called with each object that is read, in that shape, which is then dropped.
+    `digest` is called with each object that is read, in that shape, which is then dropped. With fewer than `worthwhile`
+    objects, a look lists them in full: one request instead of several.
+    """
 
-        With fewer than `worthwhile` objects, a look lists them in full: one request instead of several.
-        """
-        self._kind = kind
-        self._digest = digest
-        self._page_size = page_size
-        self._worthwhile = worthwhile
-        self._shape = shape
-        self._by_uid: dict[str, tuple[str, T]] = {}
+    _kind: Kind
+    _digest: Callable[[Object], T]
+    _: KW_ONLY
+    page_size: int
+    worthwhile: int = 0
+    shape: Shape | None = None
+    _by_uid: dict[str, tuple[str, T]] = field(default_factory=dict, init=False)
 
     def __iter__(self) -> Iterator[T]:
         """Return all digests."""
@@ -116,8 +109,8 @@ class Digests(Generic[T]):
 
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[T]:
         """Return the digests of all objects with these labels, in the order of the list."""
-        if 0 < len(self._by_uid) < self._worthwhile:
-            objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self._shape)
+        if 0 < len(self._by_uid) < self.worthwhile:
+            objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self.shape)
             self._by_uid = {}
             for obj in objects:
                 self._keep(obj)
@@ -149,8 +142,8 @@ class Digests(Generic[T]):
             return
         if len(changed) > FEW:
             read: set[str] = set()
-            pause = max(1, self._page_size // RESULTS_PAGE_SIZE)
-            pages = kube.pages(self._kind, size=self._page_size, namespace=namespace, labels=labels, shape=self._shape)
+            pause = max(1, self.page_size // RESULTS_PAGE_SIZE)
+            pages = kube.pages(self._kind, size=self.page_size, namespace=namespace, labels=labels, shape=self.shape)
             async for page in pages:
                 for number, obj in enumerate(page):
                     self._keep(obj)
@@ -168,7 +161,7 @@ class Digests(Generic[T]):
         """Read one object by its name; keep a successor with the same name if it has the labels."""
         if self._has(version.uid, version.version):
             return
-        obj = await kube.get(self._kind, version.name, version.namespace, shape=self._shape)
+        obj = await kube.get(self._kind, version.name, version.namespace, shape=self.shape)
         if obj is not None and not labels.items() <= (obj["metadata"].get("labels") or {}).items():
             obj = None
         if obj is None or obj["metadata"]["uid"] != version.uid:
@@ -185,17 +178,16 @@ class Digests(Generic[T]):
             self._by_uid[uid] = version, self._digest(obj)
 
 
+@dataclass(slots=True)
 class FixedObjects:
     """The objects of a kind that only the operator changes, as the last look that read them found them."""
 
-    def __init__(self, kind: Kind, names: Sequence[str], run: RunIdentity, now: Callable[[], datetime]) -> None:
-        """Start with nothing; these are the names of the run's objects, and `now` returns the time."""
-        self._kind = kind
-        self._names = names
-        self._run = run
-        self._now = now
-        self._children: tuple[Child, ...] = ()
-        self._read_at: datetime | None = None
+    _kind: Kind
+    _names: Sequence[str]
+    _run: RunIdentity
+    _now: Callable[[], datetime]
+    _children: tuple[Child, ...] = ()
+    _read_at: datetime | None = None
 
     def forget(self) -> None:
         """Have the next look read them."""

@@ -69,6 +69,7 @@ class KnownResults:
                 group.create_task(_forever(watch, "the metrics of results are outdated", pause))
 
 
+@dataclass(slots=True)
 class ChildWatch:
     """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
 
@@ -77,10 +78,8 @@ class ChildWatch:
     regular intervals.
     """
 
-    def __init__(self, records: Records[RunMemory]) -> None:
-        """Start without having seen anything."""
-        self._records = records
-        self._seen: dict[str, object] = {}
+    _records: Records[RunMemory]
+    _seen: dict[str, object] = field(default_factory=dict)
 
     def notice(self, change: Followed) -> None:
         """Wake the run that an object carries the UID of."""
