@@ -268,10 +268,7 @@ async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callab
 async def get_run(
     action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
 ) -> Found | Absent | RunRefusal:
-    """Return a run of the suite by its name.
-
-    ApiError: the API server did not answer.
-    """
+    """Return a run of the suite by its name. ApiError: the API server did not answer."""
     run_object = await kube.get(RUN, action.name, suite.namespace)
     if run_object is None:
         return Absent(name=action.name)
