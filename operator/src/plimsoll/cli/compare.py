@@ -114,13 +114,7 @@ def _value(value: JsonValue) -> str:
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(
-    *,
-    baseline: str,
-    candidate: str,
-    rule: RegressionRule,
-    same: tuple[str, ...],
-    allow_different: bool,
-    output: str,
+    *, baseline: str, candidate: str, rule: RegressionRule, same: tuple[str, ...], allow_different: bool, output: str
 ) -> None:
     """Compare two runs: whether CANDIDATE is worse than BASELINE, and how certain that is.
 
@@ -209,45 +203,41 @@ _NoiseColumn = Column[_NoiseRow]
 
 def _percent(heading: str, key: str, read: Callable[[MetricNoise], float | None], *, priority: int = 1) -> _NoiseColumn:
     show = partial(ratio_text, decimals=1)
-    return Column(heading=heading, key=key, value=lambda row: read(row.noise), show=show, right=True, priority=priority)
+    return Column(heading, lambda row: read(row.noise), key=key, show=show, right=True, priority=priority)
 
 
 _NOISE_COLUMNS: Sequence[_NoiseColumn] = (
-    _NoiseColumn(key="point", value=lambda row: row.result.spec.point),
-    _NoiseColumn(heading="Workload", value=lambda row: row.result.spec.workload, stacked=True),
+    _NoiseColumn("", lambda row: row.result.spec.point, key="point"),
+    _NoiseColumn("Workload", lambda row: row.result.spec.workload, stacked=True),
     _NoiseColumn(
-        heading="Parameters",
-        value=lambda row: f"{row.result.spec.label}, {count_text(row.result.spec.clients, 'client')}",
+        "Parameters",
+        lambda row: f"{row.result.spec.label}, {count_text(row.result.spec.clients, 'client')}",
         stacked=True,
     ),
+    _NoiseColumn("Op", lambda row: operation_text(row.noise.operation, row.noise.metric), key="operation"),
+    _NoiseColumn("Metric", lambda row: row.noise.metric, key="metric"),
     _NoiseColumn(
-        heading="Op",
-        key="operation",
-        value=lambda row: operation_text(row.noise.operation, row.noise.metric),
-    ),
-    _NoiseColumn(heading="Metric", key="metric", value=lambda row: row.noise.metric),
-    _NoiseColumn(
-        heading="Mean",
+        "Mean",
+        lambda row: row.noise.side.mean,
         key="mean",
-        value=lambda row: row.noise.side.mean,
         text=lambda row: metric_text(row.noise.metric, row.noise.side.mean),
         right=True,
         priority=1,
     ),
-    _NoiseColumn(heading="Trials", key="trials", value=lambda row: row.noise.side.trials, right=True, priority=1),
+    _NoiseColumn("Trials", lambda row: row.noise.side.trials, key="trials", right=True, priority=1),
     _percent("Scatter", "deviation", lambda noise: noise.side.deviation),
-    _NoiseColumn(key="within", value=lambda row: row.noise.within),
+    _NoiseColumn("", lambda row: row.noise.within, key="within"),
     _percent("Between runs", "between", lambda noise: noise.between),
-    _NoiseColumn(key="runs", value=lambda row: row.noise.runs),
+    _NoiseColumn("", lambda row: row.noise.runs, key="runs"),
     _percent("Detectable", "detectable", lambda noise: noise.detectable, priority=0),
     _percent("Threshold", "threshold", lambda noise: noise.threshold),
     _NoiseColumn(
-        heading="Gating",
+        "Gating",
+        lambda row: row.noise.gates,
         key="gates",
-        value=lambda row: row.noise.gates,
         text=lambda row: "ungateable" if row.noise.note else "gates" if row.noise.gates else "could gate",
     ),
-    _NoiseColumn(key="note", value=lambda row: row.noise.note),
+    _NoiseColumn("", lambda row: row.noise.note, key="note"),
 )
 """Operations and bytes per second, nanoseconds, and ratios to the mean."""
 
@@ -263,14 +253,7 @@ _NOISE_COLUMNS: Sequence[_NoiseColumn] = (
 )
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
-def noise_command(
-    *,
-    result: str,
-    same: tuple[str, ...],
-    rule: RegressionRule,
-    trials: int | None,
-    output: str,
-) -> None:
+def noise_command(*, result: str, same: tuple[str, ...], rule: RegressionRule, trials: int | None, output: str) -> None:
     """Show the scatter of the trials of RESULT, and the smallest change that a comparison with it can detect.
 
     SAME are further runs with nothing changed: only they show the noise between runs. Two runs show little; five are

@@ -43,13 +43,7 @@ class PercentileAnswer:
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(
-    *,
-    result: str,
-    percentile: float,
-    operation: str | None,
-    points: tuple[str, ...],
-    trial: str | None,
-    output: str,
+    *, result: str, percentile: float, operation: str | None, points: tuple[str, ...], trial: str | None, output: str
 ) -> None:
     """Read the latency below which PERCENTILE of 100 operations stay, such as 99.95, from the stored histograms.
 
@@ -79,7 +73,7 @@ def command(
                 click.echo(f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)")
         case "csv":
             names = [field.name for field in fields(PercentileAnswer)]
-            write_csv([Column(key=name, value=attrgetter(name)) for name in names], answers)
+            write_csv([Column("", attrgetter(name), key=name) for name in names], answers)
         case _:
             write_document([asdict(answer) for answer in answers], output)
 

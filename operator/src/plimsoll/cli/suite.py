@@ -185,11 +185,11 @@ def _time(seconds: int) -> str:
 
 
 _COLUMNS: Sequence[Column[_PlannedVariant]] = (
-    Column(heading="Variant", value=lambda variant: variant.name),
-    Column(heading="Changes", value=_changes, folded=True),
-    Column(heading="Points", value=lambda variant: variant.cost.points, right=True),
-    Column(heading="Trials", value=lambda variant: variant.cost.trials, right=True),
-    Column(heading="Time", value=lambda variant: _time(variant.cost.total_seconds), right=True),
+    Column("Variant", lambda variant: variant.name),
+    Column("Changes", _changes, folded=True),
+    Column("Points", lambda variant: variant.cost.points, right=True),
+    Column("Trials", lambda variant: variant.cost.trials, right=True),
+    Column("Time", lambda variant: _time(variant.cost.total_seconds), right=True),
 )
 
 

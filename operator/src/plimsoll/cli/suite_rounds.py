@@ -17,14 +17,7 @@ from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
-from plimsoll.api.suite_status import (
-    BenchmarkSuiteStatus,
-    Cause,
-    EndedRound,
-    RoundVerdict,
-    minute_of_round,
-    round_name,
-)
+from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, EndedRound, RoundVerdict, minute_of_round, round_name
 from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target
@@ -118,10 +111,7 @@ def begin(
         message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
         raise click.ClickException(message)
     start = RoundStart(
-        minute=int(time.time()) // 60,
-        seed=chosen_seed(seed),
-        digest=suite_digest(suite.spec),
-        targets=_paths(targets),
+        minute=int(time.time()) // 60, seed=chosen_seed(seed), digest=suite_digest(suite.spec), targets=_paths(targets)
     )
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
     replace_file(directory / _ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)

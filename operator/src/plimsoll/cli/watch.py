@@ -279,19 +279,19 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
     column = Column[WatchedPoint]
     searches = [bool(point.line) for point in points]
     rates = (
-        column(heading="Op", value=lambda point: point.operation or None, priority=2),
-        column(heading="IOPS ± 95 %", value=lambda point: point.iops or None, right=True),
-        column(heading="p99", value=lambda point: point.p99 or None, right=True, priority=1),
+        column("Op", lambda point: point.operation or None, priority=2),
+        column("IOPS ± 95 %", lambda point: point.iops or None, right=True),
+        column("p99", lambda point: point.p99 or None, right=True, priority=1),
     )
     return (
-        column(heading="Point", value=lambda point: point.name, stacked=True),
-        column(heading="Parameters", value=lambda point: point.label, stacked=True),
-        column(heading="Clients", value=lambda point: point.clients, right=True, priority=2),
+        column("Point", lambda point: point.name, stacked=True),
+        column("Parameters", lambda point: point.label, stacked=True),
+        column("Clients", lambda point: point.clients, right=True, priority=2),
         *(() if all(searches) else rates),
-        *((column(heading="Line", value=lambda point: point.line or None, right=True),) if any(searches) else ()),
-        column(heading="Trials", value=lambda point: point.trials or None, right=True, priority=1),
-        column(heading="Verdict", value=verdict, mark=verdict),
-        column(heading="Reason", value=lambda point: point.reason, stacked=True),
+        *((column("Line", lambda point: point.line or None, right=True),) if any(searches) else ()),
+        column("Trials", lambda point: point.trials or None, right=True, priority=1),
+        column("Verdict", verdict, mark=verdict),
+        column("Reason", lambda point: point.reason, stacked=True),
     )
 
 

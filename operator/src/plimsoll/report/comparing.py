@@ -191,77 +191,59 @@ def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
         mean: float | None = getattr(row.metric, side).mean if row.metric else None
         return mean
 
-    yield Column(key=f"{side}_trials", value=trials)
+    yield Column("", trials, key=f"{side}_trials")
     yield Column(
-        heading=heading,
-        key=side,
-        value=value,
-        text=lambda row: metric_text(row.change.metric, value(row)),
-        right=True,
-        priority=3,
+        heading, value, key=side, text=lambda row: metric_text(row.change.metric, value(row)), right=True, priority=3
     )
 
 
 def _change(key: str) -> Column[ComparedRow]:
     """Return a column that only CSV has."""
-    return Column(key=key, value=lambda row: getattr(row.change, key))
+    return Column("", lambda row: getattr(row.change, key), key=key)
 
 
 _ComparedColumn = Column[ComparedRow]
 COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
     _ComparedColumn(
-        heading="Point",
-        key="point",
-        value=lambda row: row.point,
-        text=lambda row: row.point or row.workload,
-        priority=None,
+        "Point", lambda row: row.point, key="point", text=lambda row: row.point or row.workload, priority=None
     ),
-    _ComparedColumn(heading="Workload", key="workload", value=lambda row: row.workload, stacked=True, in_page=False),
+    _ComparedColumn("Workload", lambda row: row.workload, key="workload", stacked=True, in_page=False),
+    _ComparedColumn("Parameters", lambda row: row.label, key="label", text=lambda row: row.place, stacked=True),
+    _ComparedColumn("", lambda row: row.clients, key="clients"),
     _ComparedColumn(
-        heading="Parameters", key="label", value=lambda row: row.label, text=lambda row: row.place, stacked=True
+        "Op", lambda row: operation_text(row.change.operation, row.change.metric), key="operation", priority=1
     ),
-    _ComparedColumn(key="clients", value=lambda row: row.clients),
-    _ComparedColumn(
-        heading="Op",
-        key="operation",
-        value=lambda row: operation_text(row.change.operation, row.change.metric),
-        priority=1,
-    ),
-    _ComparedColumn(heading="Metric", key="metric", value=lambda row: row.change.metric),
-    _ComparedColumn(key="gates", value=lambda row: row.metric is None or row.metric.gates),
+    _ComparedColumn("Metric", lambda row: row.change.metric, key="metric"),
+    _ComparedColumn("", lambda row: row.metric is None or row.metric.gates, key="gates"),
     *_of_side("baseline", "Baseline"),
     *_of_side("candidate", "Candidate"),
-    _ComparedColumn(heading="Change", key="ratio", value=lambda row: row.change.ratio, show=change_text, right=True),
+    _ComparedColumn("Change", lambda row: row.change.ratio, key="ratio", show=change_text, right=True),
     _ComparedColumn(
-        heading="95 % interval",
+        "95 % interval",
+        lambda row: row.change.low,
         key="low",
-        value=lambda row: row.change.low,
         text=lambda row: interval_text(row.change),
         right=True,
         priority=2,
     ),
     _change("high"),
+    _ComparedColumn("At worst", lambda row: row.change.bound, key="bound", show=change_text, right=True, priority=1),
     _ComparedColumn(
-        heading="At worst", key="bound", value=lambda row: row.change.bound, show=change_text, right=True, priority=1
-    ),
-    _ComparedColumn(
-        heading="Trials",
-        value=lambda row: (
-            mean_passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change)
-        ),
+        "Trials",
+        lambda row: mean_passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change),
         right=True,
         priority=4,
     ),
     _ComparedColumn(
-        heading="Conclusion",
+        "Conclusion",
+        lambda row: row.change.conclusion,
         key="conclusion",
-        value=lambda row: row.change.conclusion,
         text=lambda row: conclusion_text(row.metric) if row.metric else verdict_text(row.change),
         mark=lambda row: row.mark,
     ),
     *map(_change, ("p_value", "p_worse", "confirmed", "improved", "trials_needed")),
-    _ComparedColumn(key="in_mean", value=lambda row: row.metric is not None and row.metric.in_mean),
-    _ComparedColumn(key="suspected", value=lambda row: row.metric is not None and row.metric.suspected),
+    _ComparedColumn("", lambda row: row.metric is not None and row.metric.in_mean, key="in_mean"),
+    _ComparedColumn("", lambda row: row.metric is not None and row.metric.suspected, key="suspected"),
 )
 """Of the metrics of a comparison: rates per second, nanoseconds, and ratios to the baseline; means have no point."""
 

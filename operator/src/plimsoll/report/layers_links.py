@@ -138,49 +138,42 @@ def _quantity_columns(
 
     column = Column[LayerRow]
     yield column(
-        heading=heading,
+        heading,
+        part(lambda best: best.value),
         key=key,
-        value=part(lambda best: best.value),
         text=lambda row: NONE if (best := best_of(row)) is None else f"{show(best.value)}{_star(best)}",
         right=True,
         priority=priority,
     )
+    yield column("Limit", part(lambda best: best.limit), key=f"{key}_limit", show=show, right=True, priority=priority)
     yield column(
-        heading="Limit",
-        key=f"{key}_limit",
-        value=part(lambda best: best.limit),
-        show=show,
-        right=True,
-        priority=priority,
-    )
-    yield column(
-        heading="Set by",
+        "Set by",
+        part(lambda best: best.limited_by),
         key=f"{key}_limited_by",
-        value=part(lambda best: best.limited_by),
         text=lambda row: NONE if (best := best_of(row)) is None else limiting_text(row.layer, best),
         priority=None,
     )
     yield column(
-        heading="Of limit",
+        "Of limit",
+        part(lambda best: best.efficiency),
         key=f"{key}_efficiency",
-        value=part(lambda best: best.efficiency),
         show=ratio_text,
         right=True,
         priority=priority,
     )
-    yield column(heading="At", key=f"{key}_point", value=part(lambda best: best.point), priority=None)
+    yield column("At", part(lambda best: best.point), key=f"{key}_point", priority=None)
     yield column(
-        heading="Verdict",
+        "Verdict",
+        part(lambda best: best.verdict or UNFINISHED),
         key=f"{key}_verdict",
-        value=part(lambda best: best.verdict or UNFINISHED),
         mark=lambda row: "" if (best := best_of(row)) is None else best.verdict or UNFINISHED,
         priority=None,
     )
 
 
 LAYER_COLUMNS: Sequence[Column[LayerRow]] = (
-    Column(heading="Layer", key="layer", value=lambda row: row.layer),
-    Column(heading="Op", key="operation", value=lambda row: row.operation),
+    Column("Layer", lambda row: row.layer, key="layer"),
+    Column("Op", lambda row: row.operation, key="operation"),
     *_quantity_columns("MiB/s", "bytes_per_second", lambda row: row.bytes_per_second, mebibytes, 0),
     *_quantity_columns("IOPS", "iops", lambda row: row.iops, partial(metric_text, Metric.IOPS), 1),
 )
@@ -353,16 +346,16 @@ def link_columns(links: Links) -> Sequence[Column[Pair]]:
     """Return the columns of the cells of a matrix."""
     column = Column[Pair]
     return (
-        column(heading="From", value=lambda pair: links.name(pair.client), sort=lambda pair: pair.client),
-        column(heading="To", value=lambda pair: links.name(pair.peer), sort=lambda pair: pair.peer),
-        column(heading=links.unit, value=links.value, text=links.text, right=True),
+        column("From", lambda pair: links.name(pair.client), sort=lambda pair: pair.client),
+        column("To", lambda pair: links.name(pair.peer), sort=lambda pair: pair.peer),
+        column(links.unit, links.value, text=links.text, right=True),
         column(
-            heading=f"lowest {links.unit}",
-            value=links.least,
+            f"lowest {links.unit}",
+            links.least,
             show=lambda rate: NONE if rate is None else number_text(rate),
             right=True,
             priority=2,
         ),
-        column(heading="Retransmits", value=lambda pair: pair.retransmits, right=True, priority=1),
-        column(heading="Outlier", value=lambda pair: "outlier" if pair.is_outlier else "", priority=None),
+        column("Retransmits", lambda pair: pair.retransmits, right=True, priority=1),
+        column("Outlier", lambda pair: "outlier" if pair.is_outlier else "", priority=None),
     )

@@ -264,7 +264,7 @@ def _hosts_column(
         value = middle(row)
         return NONE if value is None else f"{show(value)} ({show(max(spread.max for spread in spreads(row)))})"
 
-    return Column(heading=heading, value=middle, text=text, right=True)
+    return Column(heading, middle, text=text, right=True)
 
 
 def _kibibytes(value: float) -> str:
@@ -272,8 +272,8 @@ def _kibibytes(value: float) -> str:
 
 
 _HOSTS_COLUMNS: Sequence[Column[_HostsRow]] = (
-    Column(heading="Run", value=lambda row: row[0]),
-    Column(heading="Point", value=lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
+    Column("Run", lambda row: row[0]),
+    Column("Point", lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
     _hosts_column("CPUs", lambda hosts: hosts.cpu),
     _hosts_column("Throttled, s", lambda hosts: hosts.throttled_seconds),
     _hosts_column("Node busy", lambda hosts: hosts.node_cpu_busy, ratio_text),

@@ -99,9 +99,9 @@ def _latency(
         return f"{duration_text(max(0, statistic.low))} to {duration_text(statistic.high)}"
 
     return Column(
-        heading=heading,
+        heading,
+        _of(lambda operation: _mean(read(operation))),
         key=key,
-        value=_of(lambda operation: _mean(read(operation))),
         show=duration_text,
         title=bounds,
         right=True,
@@ -162,28 +162,16 @@ def point_label(result: BenchmarkResult) -> str:
 
 
 _PointColumn = Column[PointRow]
-RUN = _PointColumn(heading="Run", key="run", value=lambda row: row.run, priority=None)
+RUN = _PointColumn("Run", lambda row: row.run, key="run", priority=None)
 _POINT = _PointColumn(
-    heading="Point",
-    key="point",
-    value=lambda row: row.result.spec.point,
-    title=lambda row: row.result.spec.label,
-    priority=None,
+    "Point", lambda row: row.result.spec.point, key="point", title=lambda row: row.result.spec.label, priority=None
 )
-_WORKLOAD = _PointColumn(
-    heading="Workload", key="workload", value=lambda row: row.result.spec.workload, stacked=True, in_page=False
-)
+_WORKLOAD = _PointColumn("Workload", lambda row: row.result.spec.workload, key="workload", stacked=True, in_page=False)
 _PARAMETERS = _PointColumn(
-    heading="Parameters",
-    key="label",
-    value=lambda row: row.result.spec.label,
-    text=lambda row: point_label(row.result),
-    stacked=True,
+    "Parameters", lambda row: row.result.spec.label, key="label", text=lambda row: point_label(row.result), stacked=True
 )
-_CLIENTS = _PointColumn(
-    heading="Clients", key="clients", value=lambda row: row.result.spec.clients, right=True, priority=3
-)
-_VERDICT = _PointColumn(heading="Verdict", key="verdict", value=lambda row: row.verdict, mark=lambda row: row.verdict)
+_CLIENTS = _PointColumn("Clients", lambda row: row.result.spec.clients, key="clients", right=True, priority=3)
+_VERDICT = _PointColumn("Verdict", lambda row: row.verdict, key="verdict", mark=lambda row: row.verdict)
 
 RESULT_COLUMNS: Sequence[_PointColumn] = (
     _POINT,
@@ -191,31 +179,31 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
     _WORKLOAD,
     _PARAMETERS,
     _CLIENTS,
-    _PointColumn(heading="Op", key="operation", value=_of(lambda operation: operation.operation.value), priority=2),
+    _PointColumn("Op", _of(lambda operation: operation.operation.value), key="operation", priority=2),
     _PointColumn(
-        heading="IOPS ± 95 %",
+        "IOPS ± 95 %",
+        _of(lambda operation: _mean(iops_of(operation))),
         key="iops",
-        value=_of(lambda operation: _mean(iops_of(operation))),
         text=lambda row: (
             rate_text(iops.mean, iops.half_width) if row.operation and (iops := iops_of(row.operation)) else NONE
         ),
         right=True,
     ),
     _PointColumn(
-        key="iops_half_width", value=_of(lambda operation: iops.half_width if (iops := iops_of(operation)) else None)
+        "", _of(lambda operation: iops.half_width if (iops := iops_of(operation)) else None), key="iops_half_width"
     ),
     _PointColumn(
-        heading="CV",
+        "CV",
+        _of(lambda operation: iops.coefficient_of_variation if (iops := iops_of(operation)) else None),
         key="iops_variation",
-        value=_of(lambda operation: iops.coefficient_of_variation if (iops := iops_of(operation)) else None),
         show=partial(ratio_text, decimals=1),
         right=True,
         priority=None,
     ),
     _PointColumn(
-        heading="MiB/s",
+        "MiB/s",
+        _of(lambda operation: operation.bytes_per_second.mean),
         key="bytes_per_second",
-        value=_of(lambda operation: operation.bytes_per_second.mean),
         show=mebibytes,
         right=True,
         priority=4,
@@ -223,25 +211,25 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
     _latency("mean", lambda operation: operation.mean_latency, key="latency_mean_nanoseconds"),
     *(_percentile(str(percentile)) for percentile in PERCENTILES),
     _PointColumn(
-        heading="max",
+        "max",
+        _of(lambda operation: operation.latency.max_nanoseconds),
         key="latency_max_nanoseconds",
-        value=_of(lambda operation: operation.latency.max_nanoseconds),
         show=duration_text,
         right=True,
         priority=None,
     ),
     _PointColumn(
-        heading="stalled",
+        "stalled",
+        lambda row: longest_stall(row.result) if row.operation else None,
         key="stall_seconds",
-        value=lambda row: longest_stall(row.result) if row.operation else None,
         show=lambda seconds: NONE if seconds is None else f"{seconds:g} s",
         right=True,
         priority=None,
     ),
     _PointColumn(
-        heading="Trials",
+        "Trials",
+        _trials,
         key="trials",
-        value=_trials,
         text=lambda row: (
             lines.line_probes_text(row.line)
             if is_search(row.result)
@@ -252,32 +240,32 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         right=True,
         priority=6,
     ),
-    _PointColumn(key="repetitions", value=lambda row: row.result.spec.repetitions),
-    _PointColumn(key="attempts", value=lambda row: len(row.result.status.trials)),
+    _PointColumn("", lambda row: row.result.spec.repetitions, key="repetitions"),
+    _PointColumn("", lambda row: len(row.result.status.trials), key="attempts"),
     _PointColumn(
-        heading="Steady",
+        "Steady",
+        lambda row: steadiness_of(row.result) if row.operation else None,
         key="steady",
-        value=lambda row: steadiness_of(row.result) if row.operation else None,
         text=lambda row: _STEADY[steadiness_of(row.result)] if row.operation else NONE,
         priority=None,
     ),
     _VERDICT,
     _PointColumn(
-        heading="Reasons",
+        "Reasons",
+        reasons_text,
         key="reasons",
-        value=reasons_text,
         text=_remarks_text,
         title=lambda row: "" if row.operation else no_numbers(row.result),
         stacked=True,
     ),
-    _PointColumn(key="line", value=_of_search(lambda row: lines.headline_text(row.line, row.search))),
-    _PointColumn(key="line_vary", value=_of_search(lambda row: row.search.vary.value)),
-    _PointColumn(key="line_ending", value=_of_search(lambda row: row.line.ending and row.line.ending.value)),
-    _PointColumn(key="line_estimate", value=_of_search(lambda row: row.line.estimate)),
-    _PointColumn(key="line_low", value=_of_search(lambda row: row.line.low)),
-    _PointColumn(key="line_high", value=_of_search(lambda row: row.line.high)),
-    _PointColumn(key="line_probes", value=_of_search(lambda row: row.line.probes)),
-    _PointColumn(key="line_counted", value=_of_search(lambda row: row.line.counted)),
+    _PointColumn("", _of_search(lambda row: lines.headline_text(row.line, row.search)), key="line"),
+    _PointColumn("", _of_search(lambda row: row.search.vary.value), key="line_vary"),
+    _PointColumn("", _of_search(lambda row: row.line.ending and row.line.ending.value), key="line_ending"),
+    _PointColumn("", _of_search(lambda row: row.line.estimate), key="line_estimate"),
+    _PointColumn("", _of_search(lambda row: row.line.low), key="line_low"),
+    _PointColumn("", _of_search(lambda row: row.line.high), key="line_high"),
+    _PointColumn("", _of_search(lambda row: row.line.probes), key="line_probes"),
+    _PointColumn("", _of_search(lambda row: row.line.counted), key="line_counted"),
 )
 """Of the operations of points: rates per second, latencies in nanoseconds; in `line_*` loads of all clients."""
 
@@ -292,38 +280,31 @@ LINE_COLUMNS: Sequence[_PointColumn] = (
     RUN,
     _WORKLOAD,
     _PARAMETERS,
-    _PointColumn(heading="Objectives", value=lambda row: lines.objectives_text(row.search.objectives), stacked=True),
-    _PointColumn(heading="Clients", value=lambda row: row.result.spec.clients, right=True, priority=4),
+    _PointColumn("Objectives", lambda row: lines.objectives_text(row.search.objectives), stacked=True),
+    _PointColumn("Clients", lambda row: row.result.spec.clients, right=True, priority=4),
     _PointColumn(
-        heading="Line",
-        value=lambda row: row.line.estimate,
-        text=lambda row: lines.load_with_unit(row.line, row.search),
-        right=True,
+        "Line", lambda row: row.line.estimate, text=lambda row: lines.load_with_unit(row.line, row.search), right=True
     ),
     _PointColumn(
-        heading="95 % interval",
-        value=lambda row: row.line.low,
+        "95 % interval",
+        lambda row: row.line.low,
         text=lambda row: lines.interval_text(row.line, row.search),
         right=True,
         priority=3,
     ),
     _PointColumn(
-        heading="Width",
-        value=lambda row: row.line.width_percent,
+        "Width",
+        lambda row: row.line.width_percent,
         text=lambda row: lines.width_text(row.line),
         right=True,
         priority=None,
     ),
     _PointColumn(
-        heading="Probes",
-        value=lambda row: row.line.probes,
-        text=lambda row: lines.line_probes_text(row.line),
-        right=True,
-        priority=3,
+        "Probes", lambda row: row.line.probes, text=lambda row: lines.line_probes_text(row.line), right=True, priority=3
     ),
-    _PointColumn(heading="Ending", value=lambda row: lines.ending_text(row.line), title=ending_sentence_of, priority=2),
+    _PointColumn("Ending", lambda row: lines.ending_text(row.line), title=ending_sentence_of, priority=2),
     _VERDICT,
-    _PointColumn(heading="Reasons", value=reasons_text, stacked=True),
+    _PointColumn("Reasons", reasons_text, stacked=True),
 )
 
 
@@ -365,8 +346,8 @@ def _latencies(objective: Objective, row: ProbeRow) -> list[int | None]:
 
 def _objective_column(objective: Objective) -> Column[ProbeRow]:
     return Column(
-        heading=lines.objective_text(objective),
-        value=lambda row: max(filter(None, _latencies(objective, row)), default=None),
+        lines.objective_text(objective),
+        lambda row: max(filter(None, _latencies(objective, row)), default=None),
         text=lambda row: " / ".join(map(duration_text, _latencies(objective, row))) or NONE,
         right=True,
         priority=2,
@@ -385,69 +366,51 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
     unit = lines.unit_text(search) if search else ""
     return (
         column(
-            heading="Point",
+            "Point",
+            lambda row: row.result.spec.point,
             key="point",
-            value=lambda row: row.result.spec.point,
             title=lambda row: row.result.spec.label,
             priority=None,
         ),
-        column(heading="Run", key="run", value=lambda row: row.run, priority=None),
+        column("Run", lambda row: row.run, key="run", priority=None),
         column(
-            heading="Probe",
+            "Probe",
+            lambda row: row.trial.pass_number,
             key="probe",
-            value=lambda row: row.trial.pass_number,
             text=lambda row: f"{row.trial.pass_number}{f'.{row.trial.attempt}' if row.trial.attempt else ''}",
             sort=lambda row: row.trial.pass_number + row.trial.attempt / 100,
             right=True,
         ),
-        column(key="attempt", value=lambda row: row.trial.attempt),
+        column("", lambda row: row.trial.attempt, key="attempt"),
+        column(f"Offered {unit}", _of_probe(lambda probe: probe.offered), key="offered", show=_load_text, right=True),
+        column("Achieved", _of_probe(lambda probe: probe.achieved), key="achieved", show=_load_text, right=True),
         column(
-            heading=f"Offered {unit}",
-            key="offered",
-            value=_of_probe(lambda probe: probe.offered),
-            show=_load_text,
-            right=True,
-        ),
-        column(
-            heading="Achieved",
-            key="achieved",
-            value=_of_probe(lambda probe: probe.achieved),
-            show=_load_text,
-            right=True,
-        ),
-        column(
-            heading="Depth full",
+            "Depth full",
+            _of_probe(lambda probe: probe.depth_full_percent),
             key="depth_full_percent",
-            value=_of_probe(lambda probe: probe.depth_full_percent),
             show=lambda percent: NONE if percent is None else f"{percent:.2f} %",
             right=True,
             priority=2,
         ),
         *(map(_objective_column, search.objectives) if search else ()),
-        column(key="operation", value=lambda row: row.operation and row.operation.operation.value),
-        column(key="percentile", value=lambda row: row.objective and row.objective.percentile),
+        column("", lambda row: row.operation and row.operation.operation.value, key="operation"),
+        column("", lambda row: row.objective and row.objective.percentile, key="percentile"),
         column(
-            key="latency_nanoseconds",
-            value=lambda row: (
+            "",
+            lambda row: (
                 row.operation.latency.percentiles.get(row.objective.percentile)
                 if row.operation and row.objective
                 else None
             ),
+            key="latency_nanoseconds",
         ),
-        column(key="limit_nanoseconds", value=lambda row: row.objective and row.objective.latency_nanoseconds),
-        column(key="trial_outcome", value=lambda row: row.trial.outcome.value),
+        column("", lambda row: row.objective and row.objective.latency_nanoseconds, key="limit_nanoseconds"),
+        column("", lambda row: row.trial.outcome.value, key="trial_outcome"),
+        column("Outcome", _of_probe(lambda probe: probe.outcome.value), key="outcome", text=_outcome_text),
+        column("Verdict", lambda row: row.trial.verdict.value, key="verdict", mark=lambda row: row.trial.verdict.value),
         column(
-            heading="Outcome", key="outcome", value=_of_probe(lambda probe: probe.outcome.value), text=_outcome_text
-        ),
-        column(
-            heading="Verdict",
-            key="verdict",
-            value=lambda row: row.trial.verdict.value,
-            mark=lambda row: row.trial.verdict.value,
-        ),
-        column(
-            heading="Why",
-            value=lambda row: (
+            "Why",
+            lambda row: (
                 f"{row.trial.abort.reason}: {row.trial.abort.message}"
                 if row.trial.abort
                 else _reasons(row.trial.findings)

@@ -100,22 +100,22 @@ def _round_verdict(row: RoundRow) -> str:
 
 
 ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
-    Column(heading="Round", value=lambda row: row[0].name),
+    Column("Round", lambda row: row[0].name),
     Column(
-        heading="Verdict",
-        value=_round_verdict,
+        "Verdict",
+        _round_verdict,
         mark=lambda row: "Regression" if row[0].verdict is RoundVerdict.REGRESSED else _round_verdict(row),
     ),
-    Column(heading="Baseline", value=lambda row: baseline_text(row[0])),
+    Column("Baseline", lambda row: baseline_text(row[0])),
     Column(
-        heading="Measured",
-        value=lambda row: row[0].digest[:_SHORT_DIGEST],
+        "Measured",
+        lambda row: row[0].digest[:_SHORT_DIGEST],
         title=lambda _: "digest of the run, the variants and repeat",
         priority=None,
     ),
     Column(
-        heading="Changed since the round before",
-        value=lambda row: (
+        "Changed since the round before",
+        lambda row: (
             "; ".join(
                 f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in row[1]
             )
@@ -127,23 +127,23 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
 
 
 CHANGE_COLUMNS: Sequence[Column[JudgedChange]] = (
-    Column(heading="Variant", value=lambda change: change.group.variant),
-    Column(heading="Point", value=lambda change: change.place, folded=True),
-    Column(heading="Op", value=lambda change: operation_text(change.group.operation, change.metric)),
-    Column(heading="Metric", value=lambda change: change.metric),
-    Column(heading="Against", value=lambda change: change.against, priority=1),
-    Column(heading="Change", value=lambda change: change.ratios.ratio, show=change_text, right=True),
+    Column("Variant", lambda change: change.group.variant),
+    Column("Point", lambda change: change.place, folded=True),
+    Column("Op", lambda change: operation_text(change.group.operation, change.metric)),
+    Column("Metric", lambda change: change.metric),
+    Column("Against", lambda change: change.against, priority=1),
+    Column("Change", lambda change: change.ratios.ratio, show=change_text, right=True),
     Column(
-        heading="95 % interval",
-        value=lambda change: change.ratios.low,
+        "95 % interval",
+        lambda change: change.ratios.low,
         text=lambda change: f"{change_text(change.ratios.low)} to {change_text(change.ratios.high)}",
         right=True,
         priority=2,
     ),
-    Column(heading="Rounds", value=lambda change: change.rounds, right=True, priority=None),
+    Column("Rounds", lambda change: change.rounds, right=True, priority=None),
     Column(
-        heading="Conclusion",
-        value=lambda change: change.judgement.conclusion,
+        "Conclusion",
+        lambda change: change.judgement.conclusion,
         text=lambda change: f"{change.judgement.conclusion}{', improved' if change.judgement.improved else ''}",
         mark=lambda change: change.judgement.conclusion,
     ),
@@ -196,29 +196,29 @@ def replicates_text(decision: Decision) -> str:
 
 
 HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
-    Column(heading="Hypothesis", value=lambda decision: decision.name, stacked=True),
-    Column(heading="Variant", value=lambda decision: decision.variant or None, stacked=True),
+    Column("Hypothesis", lambda decision: decision.name, stacked=True),
+    Column("Variant", lambda decision: decision.variant or None, stacked=True),
     Column(
-        heading="Verdict",
-        value=lambda decision: f"{decision.verdict}{' *' if decision.is_suspect else ''}",
+        "Verdict",
+        lambda decision: f"{decision.verdict}{' *' if decision.is_suspect else ''}",
         mark=lambda decision: decision.verdict,
     ),
     Column(
-        heading="Estimate",
-        value=lambda decision: decision.estimate,
+        "Estimate",
+        lambda decision: decision.estimate,
         text=lambda decision: estimate_texts(decision)[0],
         right=True,
         priority=2,
     ),
     Column(
-        heading="95 % interval",
-        value=lambda decision: decision.low,
+        "95 % interval",
+        lambda decision: decision.low,
         text=lambda decision: estimate_texts(decision)[1],
         right=True,
         priority=1,
     ),
-    Column(heading="Expected", value=expected_text, right=True, priority=1),
-    Column(heading="From", value=replicates_text, right=True, priority=3),
+    Column("Expected", expected_text, right=True, priority=1),
+    Column("From", replicates_text, right=True, priority=3),
 )
 
 
@@ -273,20 +273,20 @@ def remark_text(share: ComparedShare) -> str:
 
 
 SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
-    Column(heading="Share", value=lambda share: share.name, folded=True),
-    Column(heading="Experiment", value=lambda share: share.experiment, priority=None),
-    Column(heading="Study", value=lambda share: share.published.high, text=published_text, right=True),
+    Column("Share", lambda share: share.name, folded=True),
+    Column("Experiment", lambda share: share.experiment, priority=None),
+    Column("Study", lambda share: share.published.high, text=published_text, right=True),
     Column(
-        heading="Yours",
-        value=lambda share: share.own.value,
+        "Yours",
+        lambda share: share.own.value,
         text=lambda share: own_text(share.own),
         mark=lambda share: Verdict.SUSPECT if share.own.is_suspect else "",
         right=True,
     ),
-    Column(heading="Study's numbers", value=lambda share: share.published.text, priority=2),
-    Column(heading="Published in", value=lambda share: share.published.place, priority=None),
-    Column(heading="Your rates", value=lambda share: own_rates_text(share.own), priority=1),
-    Column(heading="Remarks", value=lambda share: remark_text(share) or None, priority=None),
+    Column("Study's numbers", lambda share: share.published.text, priority=2),
+    Column("Published in", lambda share: share.published.place, priority=None),
+    Column("Your rates", lambda share: own_rates_text(share.own), priority=1),
+    Column("Remarks", lambda share: remark_text(share) or None, priority=None),
 )
 
 

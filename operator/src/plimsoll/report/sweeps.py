@@ -70,17 +70,10 @@ def _p99(point: PlottedPoint) -> Statistic | None:
 
 
 _IOPS = _Quantity(
-    key="iops",
-    title="IOPS",
-    axis=linear_axis("operations per second"),
-    statistic=lambda point: point.operation.iops,
+    key="iops", title="IOPS", axis=linear_axis("operations per second"), statistic=lambda point: point.operation.iops
 )
 _LATENCY = _Quantity(
-    key="p99",
-    title="p99 latency",
-    axis=latency_axis("99th percentile of latency"),
-    statistic=_p99,
-    scale=MICROSECOND,
+    key="p99", title="p99 latency", axis=latency_axis("99th percentile of latency"), statistic=_p99, scale=MICROSECOND
 )
 _BYTES = _Quantity(
     key="bytes",

@@ -188,26 +188,26 @@ def _change_name(change: Difference) -> str:
 
 _TrendColumn = Column[tuple[Trend, TrendRow]]
 _TREND_COLUMNS: Sequence[_TrendColumn] = (
-    _TrendColumn(heading="Variant", value=lambda case: case[0].quantity.variant),
-    _TrendColumn(heading="Round", value=lambda case: case[1].round.name, sort=lambda case: case[1].round.minute),
+    _TrendColumn("Variant", lambda case: case[0].quantity.variant),
+    _TrendColumn("Round", lambda case: case[1].round.name, sort=lambda case: case[1].round.minute),
     _TrendColumn(
-        heading="Mean",
-        value=lambda case: case[1].estimate,
+        "Mean",
+        lambda case: case[1].estimate,
         text=lambda case: metric_text(case[0].quantity.metric, case[1].estimate),
         right=True,
     ),
     _TrendColumn(
-        heading="95 % interval",
-        value=lambda case: case[1].interval and case[1].interval[0],
+        "95 % interval",
+        lambda case: case[1].interval and case[1].interval[0],
         text=lambda case: _interval_text(*case),
         right=True,
     ),
     _TrendColumn(
-        heading="Baseline",
-        value=lambda case: _state_text(case[1]),
+        "Baseline",
+        lambda case: _state_text(case[1]),
         mark=lambda case: "Regression" if _regressed(case[1]) and not case[1].round.accepted else "",
     ),
-    _TrendColumn(heading="Changed", value=lambda case: ", ".join(dict.fromkeys(map(_change_name, case[1].changes)))),
+    _TrendColumn("Changed", lambda case: ", ".join(dict.fromkeys(map(_change_name, case[1].changes)))),
 )
 
 

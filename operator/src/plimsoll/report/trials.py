@@ -58,23 +58,21 @@ def attempt_text(trial: Trial) -> str:
 
 
 _WINDOW_COLUMNS: Sequence[Column[Trial]] = (
-    Column(heading="Trial", value=attempt_text),
-    Column(heading="Window", value=lambda trial: trial.window and f"{trial.window.seconds:.3f} s", right=True),
-    Column(heading="Overlap", value=lambda trial: trial.window and f"{trial.window.overlap:.3f}", right=True),
+    Column("Trial", attempt_text),
+    Column("Window", lambda trial: trial.window and f"{trial.window.seconds:.3f} s", right=True),
+    Column("Overlap", lambda trial: trial.window and f"{trial.window.overlap:.3f}", right=True),
+    Column("Start spread", lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s", right=True),
+    Column("All stalled", lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s", right=True),
     Column(
-        heading="Start spread", value=lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s", right=True
-    ),
-    Column(heading="All stalled", value=lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s", right=True),
-    Column(
-        heading="Worst client stalled",
-        value=lambda trial: (
+        "Worst client stalled",
+        lambda trial: (
             trial.stalls
             and f"{trial.stalls.worst_client_seconds:g} s"
             + ("" if trial.stalls.worst_client is None else f" (client {trial.stalls.worst_client})")
         ),
         right=True,
     ),
-    Column(heading="Verdict", value=lambda trial: trial.verdict, mark=lambda trial: trial.verdict),
+    Column("Verdict", lambda trial: trial.verdict, mark=lambda trial: trial.verdict),
 )
 
 
@@ -204,12 +202,12 @@ def why(trial: Trial) -> str:
 
 _AttemptColumn = Column[tuple[ReportedRun, BenchmarkResult, Trial]]
 _ATTEMPT_COLUMNS: Sequence[_AttemptColumn] = (
-    _AttemptColumn(heading="Run", value=lambda row: row[0].label),
-    _AttemptColumn(heading="Point", value=lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
-    _AttemptColumn(heading="Attempt", value=lambda row: attempt_text(row[2])),
-    _AttemptColumn(heading="Began", value=lambda row: row[2].started_at),
-    _AttemptColumn(heading="Outcome", value=lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
-    _AttemptColumn(heading="Why", value=lambda row: why(row[2])),
+    _AttemptColumn("Run", lambda row: row[0].label),
+    _AttemptColumn("Point", lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
+    _AttemptColumn("Attempt", lambda row: attempt_text(row[2])),
+    _AttemptColumn("Began", lambda row: row[2].started_at),
+    _AttemptColumn("Outcome", lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
+    _AttemptColumn("Why", lambda row: why(row[2])),
 )
 
 

@@ -1,7 +1,7 @@
 """The parts of a page, columns that terminals, pages and CSV share, and how numbers are written in them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from plimsoll.api.names import Layer, Metric, format_duration
@@ -135,22 +135,19 @@ def cell_text(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-def _nothing(row: object) -> str:  # noqa: ARG001 - what most columns have
-    return ""
-
-
-@dataclass(frozen=True, kw_only=True)  # without slots: with them Python 3.11 cannot create a Column[Row]
+@dataclass(frozen=True)  # without slots: with them Python 3.11 cannot create a Column[Row]
 class Column(Generic[R]):
     """One column: a value of each row in base units, and how people see it. None is an unknown value."""
 
-    heading: str = ""  # empty: neither on terminals nor in pages
-    key: str = ""  # the name in CSV; empty: not there
+    heading: str  # empty: neither on terminals nor in pages
     value: Callable[[R], Any]
+    _: KW_ONLY
+    key: str = ""  # the name in CSV; empty: not there
     show: Callable[[Any], str] = cell_text
     text: Callable[[R], str] | None = None  # in place of `show`, if more than the value is shown
     sort: Callable[[R], float | None] | None = None  # the sort key in a page; a number's own value by default
-    mark: Callable[[R], str] = _nothing  # a verdict or a conclusion, which has a colour
-    title: Callable[[R], str] = _nothing  # the tooltip in a page
+    mark: Callable[[R], str] = lambda _: ""  # a verdict or a conclusion, which has a colour
+    title: Callable[[R], str] = lambda _: ""  # the tooltip in a page
     right: bool = False  # aligned to the right, as numbers are
     folded: bool = False  # whether the text may span several lines
     stacked: bool = False  # narrow terminals have one column for all of these, with a line for each
