@@ -8,7 +8,7 @@ from typing import TypeVar
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
-from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.histogram import PERCENTILES
@@ -125,10 +125,6 @@ def _attempts_text(row: PointRow) -> str:
     if is_search(row.result):
         return f"probes of a search; it may make {spec.repetitions}"
     return f"{attempts} recorded attempts" if attempts > spec.repetitions else ""
-
-
-def _reasons(findings: Iterable[Finding]) -> str:
-    return " ".join(dict.fromkeys(finding.reason for finding in findings))
 
 
 def reasons_text(row: PointRow) -> str:
@@ -413,7 +409,7 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
             lambda row: (
                 f"{row.trial.abort.reason}: {row.trial.abort.message}"
                 if row.trial.abort
-                else _reasons(row.trial.findings)
+                else " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
             ),
             priority=None,
         ),

@@ -19,15 +19,13 @@ from plimsoll.api.json_reader import printable_text
 from plimsoll.report.figure import plain
 from plimsoll.report.view import Block, Chart, Details, ReportPage
 
-_TEMPLATES = "templates"
-
 
 def render(page: ReportPage) -> str:
     """Return the HTML text, of which plotly's script is about 5 MB."""
     environment = Environment(
-        loader=PackageLoader("plimsoll.report", _TEMPLATES),
+        loader=PackageLoader("plimsoll.report"),
         autoescape=True,
-        finalize=_printable,
+        finalize=lambda part: printable_text(part) if isinstance(part, str) and not isinstance(part, Markup) else part,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -49,19 +47,16 @@ def render(page: ReportPage) -> str:
 
 def embedded(page: ReportPage) -> Markup:
     """Return the figures as JSON that cannot end its HTML element."""
-    charts = [chart for section in page.sections for chart in _charts(section.blocks)]
     # By the identifiers that the template writes.
     figures = {
-        printable_text(chart.key): {"data": plain(chart.data), "layout": plain(chart.layout)} for chart in charts
+        printable_text(chart.key): {"data": plain(chart.data), "layout": plain(chart.layout)}
+        for section in page.sections
+        for chart in _charts(section.blocks)
     }
     text = json.dumps(figures, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - contains no HTML
-
-
-def _printable(value: object) -> object:
-    return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _charts(blocks: Iterable[Block]) -> Iterator[Chart]:
@@ -73,7 +68,7 @@ def _charts(blocks: Iterable[Block]) -> Iterator[Chart]:
 
 
 def _resource(name: str) -> str:
-    return files("plimsoll.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
+    return files("plimsoll.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _in_script(text: str) -> str:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
 from plimsoll.api.hypothesis import CLIENTS
-from plimsoll.api.operation import Latency, Statistic
+from plimsoll.api.operation import Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
@@ -59,21 +60,19 @@ class _Quantity:
     key: str  # part of the anchor
     title: str  # start of the figure's title
     axis: Json
-    statistic: Callable[[PlottedPoint], Statistic | None]  # None if it cannot be drawn
+    statistic: Callable[[PlottedPoint], Statistic | None]  # None if it cannot be drawn, as 0 on a logarithmic axis
     scale: float = 1  # the unit of the axis
-
-
-def _p99(point: PlottedPoint) -> Statistic | None:
-    """Return the percentile; None if it is unknown, or 0, which a logarithmic axis cannot show."""
-    statistic = point.operation.percentiles.get(_P99)
-    return statistic if statistic and statistic.mean else None
 
 
 _IOPS = _Quantity(
     key="iops", title="IOPS", axis=linear_axis("operations per second"), statistic=lambda point: point.operation.iops
 )
 _LATENCY = _Quantity(
-    key="p99", title="p99 latency", axis=latency_axis("99th percentile of latency"), statistic=_p99, scale=MICROSECOND
+    key="p99",
+    title="p99 latency",
+    axis=latency_axis("99th percentile of latency"),
+    statistic=lambda point: p99 if (p99 := point.operation.percentiles.get(_P99)) and p99.mean else None,
+    scale=MICROSECOND,
 )
 _BYTES = _Quantity(
     key="bytes",
@@ -195,7 +194,13 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
 
 
 def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
-    recorded = [(point, histogram) for point in sweep.measured if (histogram := _histogram(point.operation.latency))]
+    recorded: list[tuple[PlottedPoint, Histogram]] = []
+    for point in sweep.measured:
+        # One that is not readable is a finding.
+        with suppress(HistogramError):
+            text = point.operation.latency.histogram
+            if text is not None and (histogram := Histogram.decode(text)).total:
+                recorded.append((point, histogram))
     for number, words, part in in_parts(recorded, MOST_SERIES):
         traces = [
             trace
@@ -206,6 +211,17 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
         # Too wide a range for ticks between decades.
         is_wide = max(latencies) > _WIDE * min(latencies)
         numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
+        rows: list[list[Cell]] = []
+        for point, _ in part:
+            latency = point.operation.latency
+            values = [*map(latency.percentiles.get, _NAMES), latency.max_nanoseconds]
+            rows.append(
+                [
+                    Cell(text=_name(sweep, point), title=point.result.spec.point),
+                    *(Cell(text=duration_text(value), sort=value) for value in values),
+                    Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count),
+                ]
+            )
         yield Chart(
             key=f"latency-{number}-{sweep.key}",
             title=f"Latency distribution: {sweep.title}{words}",
@@ -228,20 +244,9 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
                 caption=f"Percentiles of the merged histograms: {sweep.title}",
                 headings=("Point", *numbers),
                 numbers=numbers,
-                rows=[_row(sweep, point) for point, _ in part],
+                rows=rows,
             ),
         )
-
-
-def _histogram(latency: Latency) -> Histogram | None:
-    """Return the histogram of a point; None without a readable one, which is a finding."""
-    if latency.histogram is None:
-        return None
-    try:
-        histogram = Histogram.decode(latency.histogram)
-    except HistogramError:
-        return None
-    return histogram if histogram.total else None
 
 
 def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
@@ -270,13 +275,3 @@ def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogr
 
 def _name(sweep: PlottedSweep, point: PlottedPoint) -> str:
     return sweep.label(point) + ("" if point.is_valid else f" ({point.verdict})")
-
-
-def _row(sweep: PlottedSweep, point: PlottedPoint) -> list[Cell]:
-    latency = point.operation.latency
-    percentiles = [
-        Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES
-    ]
-    highest = Cell(text=duration_text(latency.max_nanoseconds), sort=latency.max_nanoseconds)
-    count = Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count)
-    return [Cell(text=_name(sweep, point), title=point.result.spec.point), *percentiles, highest, count]
