@@ -26,9 +26,8 @@ from plimsoll.api.names import SUITE_KIND, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.run import decode_run
 from plimsoll.api.suite import decode_suite
-from plimsoll.cli import _COMMANDS, main
+from plimsoll.cli import _COMMANDS, main, printable_streams
 from plimsoll.cli.options import write_document
-from plimsoll.cli.streams import printable_streams
 from plimsoll.cli.tables import Terminal, facts_table, print_line
 from plimsoll.kube.port import ForbiddenError
 from support.command_line import (

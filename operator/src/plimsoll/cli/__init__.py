@@ -1,16 +1,19 @@
 """The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
 import importlib
+import io
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TextIO, cast
 
 import click
 
-from plimsoll.cli.streams import printable_streams
+from plimsoll.api.json_reader import printable_text
 
 _COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "noise", "percentile", "suite")
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
@@ -25,6 +28,55 @@ _CONDUCTOR_STOPPED = 3
 
 PLUGIN = "kubectl plimsoll"
 """Name of the program when kubectl starts it as `kubectl-plimsoll`."""
+
+
+class _PrintableStream(io.TextIOBase):
+    """A text stream that replaces unprintable characters."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+        """Where a console of rich writes: the name is rich's."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # the base class has an attribute
+        return self.rich_proxied_file.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override] # the base class has an attribute
+        return self.rich_proxied_file.errors
+
+    def write(self, text: str, /) -> int:
+        return self.rich_proxied_file.write(printable_text(text))
+
+    def flush(self) -> None:
+        self.rich_proxied_file.flush()
+
+    def fileno(self) -> int:
+        return self.rich_proxied_file.fileno()
+
+    def isatty(self) -> bool:
+        return self.rich_proxied_file.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+
+@contextmanager
+def printable_streams() -> Iterator[None]:
+    """Make printable what the block prints, and what Python prints about the exception that ends the program.
+
+    No text of a cluster or a file can control the terminal. Only a `tables.Terminal` writes to it directly, for its
+    styles; it makes the texts in them printable.
+    """
+
+    def print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        with redirect_stderr(cast("TextIO", _PrintableStream(sys.stderr))):
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = print_exception
+    out, err = (cast("TextIO", _PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
+        yield
 
 
 class LazyGroup(click.Group):
@@ -76,6 +128,7 @@ class _Program(LazyGroup):
 _MODULES = {
     **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
     "report": "plimsoll.cli.results:report_command",
+    "percentile": "plimsoll.cli.results:percentile_command",
     "noise": "plimsoll.cli.compare:noise_command",
     **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
     **{name: f"plimsoll.programs.helpers:{command}" for name, command in _HELPERS.items()},
