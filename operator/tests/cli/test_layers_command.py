@@ -14,7 +14,7 @@ from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.layers import layers_of, write_amplification
-from plimsoll.report.inputs import runs_of
+from plimsoll.report.figure import runs_of
 from plimsoll.report.layers_links import layers_section
 from plimsoll.tools.registry import LAYERS
 from support.goldens import CEPH, golden, tables_of, texts

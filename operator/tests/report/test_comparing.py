@@ -9,7 +9,7 @@ from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference, Likeness
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.figure import ReportedRun
 from plimsoll.report.layers_links import layers_section
 from plimsoll.report.view import MEBIBYTE
 from plimsoll.suite.evaluation import Compared

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.report.figure import axis_number, axis_text, sweeps_of
-from plimsoll.report.inputs import ReportedRun, runs_of
+from plimsoll.report.figure import ReportedRun, runs_of
 from support.goldens import SWEEP, golden, run_of
 from support.results import measured, result, steady, trial, trials_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.figure import ReportedRun
 from plimsoll.report.trends import variants_section
 from support.goldens import charts_of
 from support.results import line, searched

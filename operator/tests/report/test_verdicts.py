@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.figure import sweeps_of
-from plimsoll.report.summary import results_section, verdict_reasons, verdicts_section
+from plimsoll.report.overview import results_section, verdict_reasons, verdicts_section
 from plimsoll.report.view import Counts
 from support.goldens import SWEEP, blocks_of, golden, run_of, tables_of, texts, words_of
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of

@@ -21,7 +21,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.source import load_results
 from plimsoll.measure.sample import Measurement
 from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Sample
-from plimsoll.report.inputs import ReportedRun
+from plimsoll.report.figure import ReportedRun
 from plimsoll.report.view import Block, Chart, Details, Section, Table, Text
 from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.iperf3 import IPERF3

@@ -26,7 +26,7 @@ from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, Hist
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import likeness_of
-from plimsoll.report.inputs import ReportedRun, runs_of
+from plimsoll.report.figure import ReportedRun, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.points import (
     RESULT_COLUMNS,

@@ -22,7 +22,7 @@ from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report import suite as texts
-from plimsoll.report.inputs import ReportedRun, ReportedSuite
+from plimsoll.report.figure import ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import StudyComparison

@@ -11,8 +11,16 @@ from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import number_text, percent_text
-from plimsoll.report.figure import MOST_FIGURES, UNFINISHED, colour, limited, linear_axis, scatter
-from plimsoll.report.inputs import ReportedRun, results_of
+from plimsoll.report.figure import (
+    MOST_FIGURES,
+    UNFINISHED,
+    ReportedRun,
+    colour,
+    limited,
+    linear_axis,
+    results_of,
+    scatter,
+)
 from plimsoll.report.view import (
     MEBIBYTE,
     NONE,

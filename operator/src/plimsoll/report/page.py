@@ -4,13 +4,17 @@ from collections.abc import Sequence
 
 from plimsoll.measure.text import first_few
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.figure import searches_of, sweeps_of
-from plimsoll.report.inputs import ReportedRun, ReportedSuite
+from plimsoll.report.figure import ReportedRun, ReportedSuite, searches_of, sweeps_of
 from plimsoll.report.layers_links import layers_section, links_section
 from plimsoll.report.line import lines_section
-from plimsoll.report.overview import hosts_section, overview_section, provenance_section
+from plimsoll.report.overview import (
+    hosts_section,
+    overview_section,
+    provenance_section,
+    results_section,
+    verdicts_section,
+)
 from plimsoll.report.suite import hypotheses_section, judgements_section, published_section, rounds_section
-from plimsoll.report.summary import results_section, verdicts_section
 from plimsoll.report.sweeps import curves_section, distribution_section
 from plimsoll.report.trends import trends_section, variants_section
 from plimsoll.report.trials import timeline_section, trials_section

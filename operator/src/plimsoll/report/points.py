@@ -15,8 +15,16 @@ from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.report.figure import drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
-from plimsoll.report.inputs import ReportedRun, results_of
+from plimsoll.report.figure import (
+    ReportedRun,
+    drawable,
+    is_search,
+    line_of,
+    longest_stall,
+    results_of,
+    steadiness_of,
+    verdict_text,
+)
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")

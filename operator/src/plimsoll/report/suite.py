@@ -10,8 +10,7 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.figure import colour, error_bars, linear_axis, scatter
-from plimsoll.report.inputs import ReportedSuite
+from plimsoll.report.figure import ReportedSuite, colour, error_bars, linear_axis, scatter
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (

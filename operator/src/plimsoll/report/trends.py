@@ -16,6 +16,7 @@ from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
     MICROSECOND,
     MOST_SERIES,
+    ReportedRun,
     category_axis,
     colour,
     dash,
@@ -30,7 +31,6 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.inputs import ReportedRun
 from plimsoll.report.view import (
     MEBIBYTE,
     Chart,

@@ -9,6 +9,7 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
+    ReportedRun,
     category_axis,
     colour,
     counting,
@@ -21,12 +22,12 @@ from plimsoll.report.figure import (
     limited,
     linear_axis,
     longest_stall,
+    results_of,
     scatter,
     symbol,
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.inputs import ReportedRun, results_of
 from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, count_text, page_table
 
 MOST_PANELS = 12
