@@ -61,7 +61,15 @@ def choose_context(files: str, wanted: str | None, namespace: str | None = None)
     files, and contexts that cannot be read.
     """
     paths = [Path(name).expanduser() for name in files.split(os.pathsep) if name]
-    documents = [_read(path) for path in paths if path.exists()]
+    documents: list[Mapping[str, Any]] = []
+    for path in filter(Path.exists, paths):
+        try:
+            document = yaml.safe_load(path.read_text())
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise click.ClickException(f"the kubeconfig {path} cannot be read: {error}") from error
+        if not isinstance(document, dict):
+            raise click.ClickException(f"the kubeconfig {path} is not a mapping; {_REMEDY}")
+        documents.append(document)
     if not documents:
         raise click.ClickException(f"kubeconfig {files} does not exist; {_REMEDY}")
     namespaces: dict[str, str] = {}
@@ -80,16 +88,6 @@ def choose_context(files: str, wanted: str | None, namespace: str | None = None)
         raise click.ClickException(f"{files} has no current context; choose one with --context: {listed}")
     remedy = did_you_mean(name, namespaces) or f"choose one of them: {listed}"
     raise click.ClickException(f"{files} has no context {name}; {remedy}")
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise click.ClickException(f"the kubeconfig {path} cannot be read: {error}") from error
-    if not isinstance(document, dict):
-        raise click.ClickException(f"the kubeconfig {path} is not a mapping; {_REMEDY}")
-    return document
 
 
 def cluster_options(function: F) -> F:

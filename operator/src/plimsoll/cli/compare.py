@@ -49,8 +49,26 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
             )
         print_line(console, " ".join(legend), "dim")
     notes = (Text(f"{first_few(places, 1)}: {note}") for note, places in notes_of(comparison).items())
-    for text in (*notes, *likeness_lines(likeness), *_conclusion(comparison, of_runs=of_runs)):
+    for text in (*notes, *likeness_lines(likeness)):
         console.print(text, soft_wrap=True)
+    if comparison.candidate_only:
+        print_line(console, f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
+    limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
+    print_line(console, f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", "dim")
+    if of_runs:
+        print_line(console, "Each run counts as a trial, so noise between runs is included.", "dim")
+    elif runs := comparison.noise_runs:
+        words = f"Noise between runs: from {runs} runs, so at most {runs - 1} degrees of freedom."
+        print_line(console, words, "dim")
+    else:
+        words = (
+            "Noise between runs: unknown and not taken into account, so it may look like a change; measure the "
+            "baseline several times and name those runs with --noise."
+        )
+        print_line(console, words, "yellow")
+    for reason in comparison.reasons:
+        print_line(console, f"- {reason}")
+    print_line(console, comparison.conclusion.value, f"bold {STYLES[comparison.conclusion]}")
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
@@ -65,27 +83,6 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
         change = f"{_value(difference.baseline)} -> {_value(difference.candidate)}"
         style = "yellow" if difference.part == "identity" else ""
         yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points, 1)}", style=style)
-
-
-def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
-    if comparison.candidate_only:
-        yield Text(f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
-    limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
-    yield Text(f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", style="dim")
-    if of_runs:
-        yield Text("Each run counts as a trial, so noise between runs is included.", style="dim")
-    elif runs := comparison.noise_runs:
-        words = f"Noise between runs: from {runs} runs, so at most {runs - 1} degrees of freedom."
-        yield Text(words, style="dim")
-    else:
-        yield Text(
-            "Noise between runs: unknown and not taken into account, so it may look like a change; measure the "
-            "baseline several times and name those runs with --noise.",
-            style="yellow",
-        )
-    for reason in comparison.reasons:
-        yield Text(f"- {reason}")
-    yield Text(comparison.conclusion.value, style=f"bold {STYLES[comparison.conclusion]}")
 
 
 def _value(value: JsonValue) -> str:

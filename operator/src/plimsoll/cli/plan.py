@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.line import LineSearch, Vary
+from plimsoll.api.line import Vary
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
@@ -20,15 +20,8 @@ from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.text import first_few
-from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan
-from plimsoll.plan.expand import (
-    ASSUMED_PREFILL_BYTES_PER_SECOND,
-    Estimate,
-    estimate,
-    most_seconds,
-    most_trials,
-    round_count,
-)
+from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
+from plimsoll.plan.expand import ASSUMED_PREFILL_BYTES_PER_SECOND, estimate, most_seconds, most_trials, round_count
 from plimsoll.plan.refusals import search_settings
 
 
@@ -53,8 +46,17 @@ def command(*, run: str, output: str, seed: int | None) -> None:
     if output != TABLE:
         write_document(plan.model_dump(mode="json"), output)
         return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Point", overflow="fold", min_width=min(20, max(len(point.name) for point in plan.points)))
+    table.add_column("Tool", no_wrap=True)
+    table.add_column("Parameters", overflow="fold", min_width=14)
+    for heading in ("Clients", "Ramp + run"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for point in plan.points:
+        clients, times = f"{point.clients}/{plan.clients}", f"{point.ramp_seconds} + {point.runtime_seconds} s"
+        table.add_row(point.name, point.tool, Text(point.label), clients, times)
     console = Terminal()
-    for part in (plan.run.name, _table(plan), "", _costs(plan)):
+    for part in (plan.run.name, table, "", _costs(plan)):
         console.print(part)
 
 
@@ -77,19 +79,6 @@ async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
         raise click.ClickException(f"run {run} cannot be read: {error}") from error
 
 
-def _table(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("Point", overflow="fold", min_width=min(20, max(len(point.name) for point in plan.points)))
-    table.add_column("Tool", no_wrap=True)
-    table.add_column("Parameters", overflow="fold", min_width=14)
-    for heading in ("Clients", "Ramp + run"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for point in plan.points:
-        clients, times = f"{point.clients}/{plan.clients}", f"{point.ramp_seconds} + {point.runtime_seconds} s"
-        table.add_row(point.name, point.tool, Text(point.label), clients, times)
-    return table
-
-
 def _costs(plan: Plan) -> Table:
     cost = estimate(plan)
     most = "at most " if cost.searches else ""
@@ -109,12 +98,26 @@ def _costs(plan: Plan) -> Table:
     if plan.servers is not None:
         nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
         servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
+    counts = f"{cost.points}, each a search for the line"
+    if cost.searches < cost.points:
+        more = "1 more that is a search" if cost.searches == 1 else f"{cost.searches} more that are searches"
+        searched = f", and {more} for the line in the first pass" if cost.searches else ""
+        order = f"each in its own shuffled order (seed {plan.seed})"
+        counts = f"{cost.points - cost.searches} in {plan.repetitions} passes, {order}{searched}"
+    searches: list[str] = []
+    for point in plan.points:
+        if point.line is not None:
+            settings, unit = search_settings(point, point.line), "IOPS" if point.line.vary is Vary.RATE else "in flight"
+            lowest = settings.offered(point.line.start)
+            loads = f"{lowest:,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"
+            limits = f"{most_trials(plan, point)} probes in {timedelta(seconds=most_seconds(plan, point))}"
+            searches.append(f"{point.name}: {loads}, at most {limits}")
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     facts = (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
-        ("Points", _points(plan, cost)),
+        ("Points", counts),
         ("Trials", f"{most}{cost.trials}, plus repeated attempts"),
-        ("Searches", "\n".join(_search(plan, point, point.line) for point in plan.points if point.line is not None)),
+        ("Searches", "\n".join(searches)),
         ("Servers", servers),
         ("Rounds", f"per trial, one after the other: {first_few(several, 8)}" if several else ""),
         ("Measuring", f"{most}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
@@ -127,23 +130,6 @@ def _costs(plan: Plan) -> Table:
         ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
     )
     return facts_table(facts)
-
-
-def _points(plan: Plan, cost: Estimate) -> str:
-    if cost.searches == cost.points:
-        return f"{cost.points}, each a search for the line"
-    more = "1 more that is a search" if cost.searches == 1 else f"{cost.searches} more that are searches"
-    searches = f", and {more} for the line in the first pass" if cost.searches else ""
-    order = f"each in its own shuffled order (seed {plan.seed})"
-    return f"{cost.points - cost.searches} in {plan.repetitions} passes, {order}{searches}"
-
-
-def _search(plan: Plan, point: Point, search: LineSearch) -> str:
-    settings = search_settings(point, search)
-    unit = "IOPS" if search.vary is Vary.RATE else "in flight"
-    loads = f"{settings.offered(search.start):,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"
-    limit = f"{most_trials(plan, point)} probes in {timedelta(seconds=most_seconds(plan, point))}"
-    return f"{point.name}: {loads}, at most {limit}"
 
 
 def _pool(target: CephTarget) -> str:

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteComparison
+from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli import LazyGroup
 from plimsoll.cli.options import (
     JSON,
@@ -55,27 +55,11 @@ def command() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedVariant:
-    """A variant with its changes and the plan of its run."""
-
     name: str
     changes: Sequence[FieldChange]
     plan: Plan
     cost: Estimate
     shared: Collection[str]  # the workloads of `spec.run`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PlannedSuite:
-    """A suite with its variants, and the turns of a round with that seed."""
-
-    suite: BenchmarkSuite
-    seed: int
-    variants: Mapping[str, _PlannedVariant]
-    turns: Sequence[Turn]
-
-    def seconds(self, turns: Iterable[Turn]) -> int:
-        """Return the seconds that these turns take."""
-        return sum(self.variants[turn.variant].cost.total_seconds for turn in turns)
 
 
 @click.command()
@@ -94,56 +78,78 @@ def plan_command(*, file: Path, output: str, seed: int | None) -> None:
         name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan), shared=shared)
         for name, plan in freeze_variants(file, suite, seed).items()
     }
-    planned = _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
+    turns = turns_of(suite.spec, seed)
     if output != TABLE:
-        write_document(_document(planned), output)
+        spec = suite.model_dump(mode="json", exclude_none=True)["spec"]
+        document = {
+            "name": suite.metadata.name,
+            "namespace": suite.metadata.namespace,
+            "digest": suite_digest(suite.spec),
+            "seed": seed,
+            "repeat": suite.spec.repeat,
+            "variants": [
+                {
+                    "name": variant.name,
+                    "changes": [asdict(change) for change in variant.changes],
+                    "points": [
+                        point.model_dump(mode="json", include={"name", "tool", "label", "clients"})
+                        for point in variant.plan.points
+                    ],
+                    "trials": variant.cost.trials,
+                    "seconds": variant.cost.total_seconds,
+                }
+                for variant in variants.values()
+            ],
+            "runs": [{**asdict(turn), "seconds": variants[turn.variant].cost.total_seconds} for turn in turns],
+            "totalSeconds": _seconds(variants, turns),
+            "comparisons": spec["comparisons"],
+            "hypotheses": spec["hypotheses"],
+        }
+        write_document(document, output)
         return
     console = Terminal()
-    for part in _view(planned):
+    for part in _view(suite, seed, variants, turns):
         console.print(part)
 
 
-def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
-    spec = planned.suite.spec
-    yield Text(planned.suite.metadata.name)
-    yield fitted(_COLUMNS, [*planned.variants.values()], remedy="-o json")
+def _view(
+    suite: BenchmarkSuite, seed: int, variants: Mapping[str, _PlannedVariant], turns: Sequence[Turn]
+) -> Iterator[RenderableType]:
+    spec = suite.spec
+    yield Text(suite.metadata.name)
+    yield fitted(_COLUMNS, [*variants.values()], remedy="-o json")
     yield ""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("Repeat", justify="right", no_wrap=True)
     table.add_column("Runs in their order", overflow="fold")
     table.add_column("Time", justify="right", no_wrap=True)
-    for repeat, group in groupby(planned.turns, key=lambda turn: turn.repeat):
-        turns = list(group)
-        order = ", ".join(turn.variant for turn in turns)
-        table.add_row(str(repeat), Text(order), _time(planned.seconds(turns)))
+    for repeat, group in groupby(turns, key=lambda turn: turn.repeat):
+        repeated = list(group)
+        order = ", ".join(turn.variant for turn in repeated)
+        table.add_row(str(repeat), Text(order), _time(_seconds(variants, repeated)))
     yield table
     yield ""
-    name = planned.suite.metadata.name
+    name = suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
-    problem = size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()])
+    problem = size_problem(spec.repeat, [variant.plan for variant in variants.values()])
     facts = (
-        ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
+        ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
-        ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
+        ("Total", f"{_time(_seconds(variants, turns))} without repeated attempts"),
         ("Invalid", f"in a cluster: {problem}" if problem else ""),
     )
     yield facts_table(facts)
-    for heading, texts in (
-        ("Comparisons", {comparison.name: _comparison(comparison) for comparison in spec.comparisons}),
-        ("Hypotheses", {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}),
-    ):
+    comparisons: dict[str, str] = {}
+    for comparison in spec.comparisons:
+        allow = comparison.allow
+        allowed = f"tolerated are {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
+        baseline, candidate = comparison.variants or ("its accepted rounds", "each variant")
+        comparisons[comparison.name] = f"{candidate} against {baseline}; {allowed}"
+    hypotheses = {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}
+    for heading, texts in (("Comparisons", comparisons), ("Hypotheses", hypotheses)):
         if texts:
             yield Text(f"\n{heading}", style="bold")
         yield from (Text(f"{name}: {text}") for name, text in texts.items())
-
-
-def _comparison(comparison: SuiteComparison) -> str:
-    allow = comparison.allow
-    allowed = f"tolerated are {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
-    if comparison.variants is None:
-        return f"each variant against its accepted rounds; {allowed}"
-    baseline, candidate = comparison.variants
-    return f"{candidate} against {baseline}; {allowed}"
 
 
 def _changes(variant: _PlannedVariant) -> str:
@@ -153,20 +159,15 @@ def _changes(variant: _PlannedVariant) -> str:
         name = rest.partition(".")[0]
         points = [point for point in variant.plan.points if point.workload == name]
         if kind != BY_NAME or (points and name in variant.shared):
-            lines.append(_change(change))
+            removed = f"removed ({_value(change.before)})"
+            before = "" if change.before is None else f"{_value(change.before)} -> "
+            lines.append(f"{change.path}: {removed if change.after is None else before + _value(change.after)}")
         elif points:
             lines.append(f"{BY_NAME}.{name}: added ({points[0].tool}, {count_text(len(points), 'point')})")
         else:
             lines.append(f"{BY_NAME}.{name}: removed")
     # A workload that is added or removed as a whole has one line.
     return "\n".join(dict.fromkeys(lines)) or NONE
-
-
-def _change(change: FieldChange) -> str:
-    if change.after is None:
-        return f"{change.path}: removed ({_value(change.before)})"
-    before = "" if change.before is None else f"{_value(change.before)} -> "
-    return f"{change.path}: {before}{_value(change.after)}"
 
 
 def _value(value: JsonValue) -> str:
@@ -180,6 +181,10 @@ def _value(value: JsonValue) -> str:
     return str(value)
 
 
+def _seconds(variants: Mapping[str, _PlannedVariant], turns: Iterable[Turn]) -> int:
+    return sum(variants[turn.variant].cost.total_seconds for turn in turns)
+
+
 def _time(seconds: int) -> str:
     return str(timedelta(seconds=seconds))
 
@@ -191,31 +196,3 @@ _COLUMNS: Sequence[Column[_PlannedVariant]] = (
     Column("Trials", lambda variant: variant.cost.trials, right=True),
     Column("Time", lambda variant: _time(variant.cost.total_seconds), right=True),
 )
-
-
-def _document(planned: _PlannedSuite) -> dict[str, object]:
-    suite = planned.suite.model_dump(mode="json", exclude_none=True)
-    return {
-        "name": planned.suite.metadata.name,
-        "namespace": planned.suite.metadata.namespace,
-        "digest": suite_digest(planned.suite.spec),
-        "seed": planned.seed,
-        "repeat": planned.suite.spec.repeat,
-        "variants": [
-            {
-                "name": variant.name,
-                "changes": [asdict(change) for change in variant.changes],
-                "points": [
-                    point.model_dump(mode="json", include={"name", "tool", "label", "clients"})
-                    for point in variant.plan.points
-                ],
-                "trials": variant.cost.trials,
-                "seconds": variant.cost.total_seconds,
-            }
-            for variant in planned.variants.values()
-        ],
-        "runs": [{**asdict(turn), "seconds": planned.seconds([turn])} for turn in planned.turns],
-        "totalSeconds": planned.seconds(planned.turns),
-        "comparisons": suite["spec"]["comparisons"],
-        "hypotheses": suite["spec"]["hypotheses"],
-    }
