@@ -226,7 +226,19 @@ class Target:
 def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRun:
     """Return the run with local storage; exits if it needs a cluster, a program or rights that are not there."""
     fitted = _on_this_machine(file, run, target.mode)
-    _check_mode(file, fitted, target)
+    try:
+        make_plan(fitted, seed=0)
+    except SpecError as error:
+        for problem in error.problems:
+            if problem.field == "spec.storage.volume.mode":
+                # An option decides it, not the file. The remedy is such as "must be Block, because a workload trims;
+                # use ..., or leave out the workloads that trim".
+                is_block = target.mode == "Block"
+                given, instead = ("--device", "--directory DIR") if is_block else ("--directory", "--device DEV")
+                cause = problem.remedy.partition(", because ")[2].partition(";")[0]
+                change = problem.remedy.rpartition(", or ")[2]
+                message = f"{file} cannot be run with {given}, because {cause}; use {instead}, or {change}"
+                raise click.ClickException(message) from error
     # Otherwise it would measure warm caches.
     if fitted.spec.prepare.drop_caches and not may_drop_caches():
         raise click.ClickException(
@@ -242,21 +254,6 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRu
                 f"install {tool.program}, or remove the workload"
             )
     return fitted
-
-
-def _check_mode(file: Path, fitted: BenchmarkRun, target: Target) -> None:
-    """Exit if workloads need the other kind of target, which an option decides and not the file."""
-    given, instead = ("--device", "--directory DIR") if target.mode == "Block" else ("--directory", "--device DEV")
-    try:
-        make_plan(fitted, seed=0)
-    except SpecError as error:
-        for problem in error.problems:
-            if problem.field == "spec.storage.volume.mode":
-                # Such as "must be Block, because a workload trims; use ..., or leave out the workloads that trim".
-                cause = problem.remedy.partition(", because ")[2].partition(";")[0]
-                change = problem.remedy.rpartition(", or ")[2]
-                message = f"{file} cannot be run with {given}, because {cause}; use {instead}, or {change}"
-                raise click.ClickException(message) from error
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:

@@ -143,7 +143,21 @@ def measure(
         )
         with view_on(Terminal(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
             code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
-        return _conclude(code, results)
+        recorded = read_results(results)
+        for table in results_tables(recorded) if recorded else ():
+            Terminal().print(table)
+        state = read_state(results)
+        if state is not None and state.failure is not None:
+            click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)
+        if code == EXIT_INTERRUPTED and state is not None:
+            click.echo(
+                f"interrupted with {state.trials_done} of {state.trials_total} trials recorded; "
+                f"run the same command with --resume to continue",
+                err=True,
+            )
+        click.echo(f"results in {os.path.relpath(results)}", err=True)
+        invalid = any(result.status.verdict is Verdict.INVALID for result in recorded)
+        return EXIT_INVALID if code == EXIT_COMPLETE and invalid else code
     finally:
         shutil.rmtree(secret, ignore_errors=True)
         if run.spec.cleanup == "Never" and data is not None:
@@ -177,24 +191,6 @@ async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgr
         return await task
     except asyncio.CancelledError:
         return EXIT_INTERRUPTED
-
-
-def _conclude(code: int, results: Path) -> int:
-    recorded = read_results(results)
-    for table in results_tables(recorded) if recorded else ():
-        Terminal().print(table)
-    state = read_state(results)
-    if state is not None and state.failure is not None:
-        click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)
-    if code == EXIT_INTERRUPTED and state is not None:
-        click.echo(
-            f"interrupted with {state.trials_done} of {state.trials_total} trials recorded; "
-            f"run the same command with --resume to continue",
-            err=True,
-        )
-    click.echo(f"results in {os.path.relpath(results)}", err=True)
-    invalid = any(result.status.verdict is Verdict.INVALID for result in recorded)
-    return EXIT_INVALID if code == EXIT_COMPLETE and invalid else code
 
 
 def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:

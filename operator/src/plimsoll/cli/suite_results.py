@@ -2,15 +2,14 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
@@ -27,7 +26,6 @@ from plimsoll.report.page import make_suite_page
 from plimsoll.report.view import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
-from plimsoll.suite.changes import JudgedChange
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 
@@ -47,13 +45,8 @@ def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
         # The sentence has the first one.
         for reason in decision.reasons[1:]:
             print_line(console, f"  - {reason}")
-    # Each note once, with the hypotheses that it applies to.
-    notes: dict[str, dict[str, None]] = {}
-    for decision in decisions:
-        for note in decision.notes:
-            notes.setdefault(note, {})[decision.name] = None
-    for note, names in notes.items():
-        print_line(console, f"{', '.join(names)}: {note}", "dim")
+    for note in texts.notes_of(decisions):
+        print_line(console, note, "dim")
 
 
 def show_study(console: Console, compared: StudyComparison | None) -> None:
@@ -73,11 +66,9 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
         print_line(console, line)
 
 
-def study_document(compared: StudyComparison | None) -> dict[str, JsonValue] | None:
-    """Return the shares, as parts of 1, as a JSON document; None without a study."""
-    if compared is None:
-        return None
-    shares: list[JsonValue] = [
+def _study_document(compared: StudyComparison) -> Mapping[str, object]:
+    """Return the shares, as parts of 1."""
+    shares = [
         {
             "name": share.name,
             "experiment": share.experiment,
@@ -161,7 +152,6 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
 
 
 def _document(rounds: SuiteRounds) -> dict[str, object]:
-    """Return everything as a document, with the results of the last round."""
     evaluation = rounds.evaluation
     return {
         "suite": rounds.suite.metadata.name,
@@ -185,7 +175,7 @@ def _document(rounds: SuiteRounds) -> dict[str, object]:
             for compared in evaluation.comparisons
         ],
         "hypotheses": [decision.model_dump(mode="json") for decision in evaluation.decisions],
-        "study": study_document(rounds.study),
+        "study": _study_document(rounds.study) if rounds.study else None,
         "rounds": [
             {
                 "round": ended.name,
@@ -218,25 +208,24 @@ def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
         "drift": variant.drift,
         "isDrift": variant.is_drift,
         "reasons": [*variant.reasons],
-        "found": [_change_document(judged) for judged in variant.judged],
-    }
-
-
-def _change_document(change: JudgedChange) -> Mapping[str, object]:
-    return {
-        "against": change.against,
-        "workload": change.group.workload,
-        "point": change.point or None,
-        "points": change.points,
-        "operation": operation_text(change.group.operation, change.metric),
-        "metric": change.metric,
-        "ratio": change.ratios.ratio,
-        "low": change.ratios.low,
-        "high": change.ratios.high,
-        "rounds": change.rounds,
-        "conclusion": change.judgement.conclusion,
-        "improved": change.judgement.improved,
-        "suspected": change.judgement.suspected,
+        "found": [
+            {
+                "against": change.against,
+                "workload": change.group.workload,
+                "point": change.point or None,
+                "points": change.points,
+                "operation": operation_text(change.group.operation, change.metric),
+                "metric": change.metric,
+                "ratio": change.ratios.ratio,
+                "low": change.ratios.low,
+                "high": change.ratios.high,
+                "rounds": change.rounds,
+                "conclusion": change.judgement.conclusion,
+                "improved": change.judgement.improved,
+                "suspected": change.judgement.suspected,
+            }
+            for change in variant.judged
+        ],
     }
 
 
@@ -292,24 +281,20 @@ def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outpu
 def reported(rounds: SuiteRounds) -> ReportedSuite:
     """Return the input of a suite's report."""
     evaluation = rounds.evaluation
+    variants: list[ReportedRun] = []
+    for name, runs in rounds.results.complete.items():
+        if runs:
+            # The first run alone if the runs of the variant measured different things.
+            results = runs[0]
+            with suppress(RepeatsError):
+                results = as_one_run(runs)
+            variants.append(with_layers(ReportedRun(label=name, results=results), runs[0]))
     return ReportedSuite(
         label=rounds.label,
         rounds=rounds.rounds,
-        variants=[
-            with_layers(ReportedRun(label=name, results=_combined(runs)), runs[0])
-            for name, runs in rounds.results.complete.items()
-            if runs
-        ],
+        variants=variants,
         comparisons=evaluation.comparisons,
         judgements=evaluation.judgements,
         decisions=evaluation.decisions,
         study=rounds.study,
     )
-
-
-def _combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
-    """Return a variant's runs as one; its first run alone if they measured different things."""
-    try:
-        return as_one_run(runs)
-    except RepeatsError:
-        return runs[0]

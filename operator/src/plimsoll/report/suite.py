@@ -159,11 +159,15 @@ def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
         " ".join([f"{decision.name}: {decision.sentence}", *(f"{reason}." for reason in decision.reasons[1:])])
         for decision in decisions
     ]
+    blocks: list[Block] = [Text(paragraphs=[_WORDS]), table, Text(paragraphs=[*sentences, *notes_of(decisions)])]
+    return Section(key="hypotheses", title="Hypotheses", blocks=blocks)
+
+
+def notes_of(decisions: Sequence[Decision]) -> Iterator[str]:
+    """Yield each note once, after the hypotheses that it applies to."""
     for note in dict.fromkeys(note for decision in decisions for note in decision.notes):
         names = dict.fromkeys(decision.name for decision in decisions if note in decision.notes)
-        sentences.append(f"{', '.join(names)}: {note}")
-    blocks: list[Block] = [Text(paragraphs=[_WORDS]), table, Text(paragraphs=sentences)]
-    return Section(key="hypotheses", title="Hypotheses", blocks=blocks)
+        yield f"{', '.join(names)}: {note}"
 
 
 def estimate_texts(decision: Decision) -> tuple[str, str]:
