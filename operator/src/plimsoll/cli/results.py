@@ -13,13 +13,12 @@ from rich.text import Text
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
 from plimsoll.api.operation import Latency, OperationResult, OperationSummary
-from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
-from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_bounds
@@ -27,6 +26,7 @@ from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.figure import ReportedRun, runs_of
+from plimsoll.report.overview import worst_cases
 from plimsoll.report.page import make_page
 from plimsoll.report.points import (
     RESULT_COLUMNS,
@@ -113,15 +113,8 @@ def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield every reason once, with its points and the message of the first one with the worst verdict."""
-    reasons: dict[str, list[tuple[str, Finding]]] = {}
-    for result in results:
-        for finding in result.status.findings:
-            reasons.setdefault(finding.reason, []).append((result.spec.point, finding))
-    for reason, cases in reasons.items():
-        verdict = verdict_of(finding for _, finding in cases)
-        point, worst = next(case for case in cases if case[1].verdict is verdict)
-        points = [*dict.fromkeys([point, *(name for name, _ in cases)])]
-        yield f"{reason} ({verdict}) at {first_few(points, 1)}: {worst.message}"
+    for case in worst_cases((result.spec.point, result) for result in results):
+        yield f"{case.reason} ({case.verdict}) at {first_few(case.points, 1)}: {case.message}"
 
 
 page_option = click.option(

@@ -45,20 +45,12 @@ _ROUND_FILE = "round.json"
 
 
 class RoundStart(Model):
-    """What identifies a round.
+    """What identifies a round."""
 
-    Attributes:
-        minute: of its start, since the epoch.
-        seed: of its order.
-        digest: of the run, variants and repeat of the suite when it began.
-        targets: variant -> absolute paths of its targets.
-
-    """
-
-    minute: Count
-    seed: Count
-    digest: str
-    targets: dict[str, tuple[str, ...]]
+    minute: Count  # of its start, since the epoch
+    seed: Count  # of its order
+    digest: str  # of the run, variants and repeat of the suite when it began
+    targets: dict[str, tuple[str, ...]]  # variant -> absolute paths of its targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +225,21 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
             accepted=[measured[ended.minute] for ended in former],
             pinned=[measured[ended.minute] for ended in former if ended.pinned],
         )
-        ended = _ended(round_, results, evaluation)
+        start = format_time(datetime.fromtimestamp(round_.start.minute * 60, UTC))
+        runs = (run for of_variant in results.runs.values() for run in of_variant.values())
+        trials = (trial for run in runs for result in run for trial in result.status.trials)
+        # As the status of a suite records it; the user requested the round by measuring it.
+        ended = EndedRound(
+            minute=round_.start.minute,
+            cause=Cause.REQUESTED,
+            start_time=start,
+            completion_time=max((trial.finished_at for trial in trials), default=start),
+            verdict=evaluation.verdict,
+            complete=evaluation.measured.is_complete,
+            accepted=evaluation.is_acceptable,
+            digest=round_.start.digest,
+            comparisons=evaluation.counts,
+        )
         measured[ended.minute] = evaluation.measured
         state = settle_baseline(replace(state, ended=(ended, *state.ended)))
         if ended.minute in chosen:
@@ -251,25 +257,6 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
         results=results,
         evaluation=evaluation,
         study=_study(suite, results),
-    )
-
-
-def _ended(round_: LocalRound, results: RoundResults, evaluation: Evaluation) -> EndedRound:
-    """Return a round as the status of a suite records it; the user requested it by measuring it."""
-    start = format_time(datetime.fromtimestamp(round_.start.minute * 60, UTC))
-    measured = (result for runs in results.runs.values() for run in runs.values() for result in run)
-    return EndedRound(
-        minute=round_.start.minute,
-        cause=Cause.REQUESTED,
-        start_time=start,
-        completion_time=max(
-            (trial.finished_at for result in measured for trial in result.status.trials), default=start
-        ),
-        verdict=evaluation.verdict,
-        complete=evaluation.measured.is_complete,
-        accepted=evaluation.is_acceptable,
-        digest=round_.start.digest,
-        comparisons=evaluation.counts,
     )
 
 

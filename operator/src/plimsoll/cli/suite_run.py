@@ -44,20 +44,18 @@ def targets_of(variants: Sequence[str], values: Sequence[str]) -> Mapping[str, T
                 f"--target {value}: {name} is no variant of this suite; its variants are {', '.join(variants)}"
             )
         paths.setdefault("", []).append(Path(value))
-    return {variant: _target(variant, paths.get(variant) or paths.get("", [])) for variant in variants}
-
-
-def _target(variant: str, paths: Sequence[Path]) -> Target:
-    if not paths:
-        message = f"variant {variant} has no target; give --target {variant}=DIR|DEVICE, or --target DIR|DEVICE for all"
-        raise click.UsageError(message)
-    absent = next((path for path in paths if not path.exists()), None)
-    if absent is not None:
-        raise click.UsageError(f"--target of {variant}: {absent} does not exist")
-    directories = [path for path in paths if path.is_dir()]
-    if directories and len(paths) > 1:
-        raise click.UsageError(f"variant {variant} has several targets; give one directory, or only devices")
-    return Target(directory=directories[0]) if directories else Target(devices=tuple(paths))
+    targets: dict[str, Target] = {}
+    for variant in variants:
+        if not (own := paths.get(variant) or paths.get("", [])):
+            remedy = f"give --target {variant}=DIR|DEVICE, or --target DIR|DEVICE for all"
+            raise click.UsageError(f"variant {variant} has no target; {remedy}")
+        if absent := [path for path in own if not path.exists()]:
+            raise click.UsageError(f"--target of {variant}: {absent[0]} does not exist")
+        directories = [path for path in own if path.is_dir()]
+        if directories and len(own) > 1:
+            raise click.UsageError(f"variant {variant} has several targets; give one directory, or only devices")
+        targets[variant] = Target(directory=directories[0]) if directories else Target(devices=tuple(own))
+    return targets
 
 
 @click.command()

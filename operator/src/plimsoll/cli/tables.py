@@ -208,17 +208,19 @@ class LinksTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         links = self._links
         yield Text(f"\n{self._title}, {links.unit}", style="bold")
-        is_sparse = 2 * len(links.pairs) < len(links.clients) * len(links.peers)
-        yield from self._slowest() if is_sparse or self._grid_width() > options.max_width else self._grid()
-        if links.outliers:
-            yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
-
-    def _grid_width(self) -> int:
-        links = self._links
         width = max(len(links.name(client)) for client in links.clients)
         for place, peer in enumerate(links.peers):
             width += _GAP + max(len(str(peer)), *(len(links.text(row[place])) for row in links.grid))
-        return width
+        is_sparse = 2 * len(links.pairs) < len(links.clients) * len(links.peers)
+        if is_sparse or width > options.max_width:
+            slowest = sorted(links.pairs, key=links.value)[:_SLOWEST]
+            yield fitted(link_columns(links), slowest, remedy="-o json")
+            if left_out := len(links.pairs) - len(slowest):
+                yield Text(f"{count_text(left_out, 'faster pair')} not shown: use -o json.", style="dim")
+        else:
+            yield from self._grid()
+        if links.outliers:
+            yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
 
     def _grid(self) -> Iterator[RenderableType]:
         links = self._links
@@ -233,13 +235,6 @@ class LinksTable:
         others = [links.name(peer) for peer in links.peers if peer not in links.clients]
         if others:
             yield Text(f"to: {', '.join(others)}", style="dim")
-
-    def _slowest(self) -> Iterator[RenderableType]:
-        links = self._links
-        slowest = sorted(links.pairs, key=links.value)[:_SLOWEST]
-        yield fitted(link_columns(links), slowest, remedy="-o json")
-        if left_out := len(links.pairs) - len(slowest):
-            yield Text(f"{count_text(left_out, 'faster pair')} not shown: use -o json.", style="dim")
 
 
 def links_tables(results: Iterable[BenchmarkResult]) -> Iterator[LinksTable]:

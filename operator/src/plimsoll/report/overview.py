@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from pydantic import JsonValue
@@ -365,20 +365,26 @@ def verdicts_section(
 
 
 def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
-    """Yield every reason once with the message of a worst case; the worst reasons first, then the most frequent."""
+    """Yield every reason of the report; the worst reasons first, then the most frequent."""
     several = len(runs) > 1
+    reasons = worst_cases(
+        (f"{run.label} {result.spec.point}" if several else result.spec.point, result)
+        for run, result in results_of(runs)
+    )
+    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
+
+
+def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[VerdictReason]:
+    """Yield every reason once, with the message of the first of its points with the worst verdict, and that first."""
     cases: dict[str, list[tuple[str, Finding]]] = {}
-    for run, result in results_of(runs):
-        name = f"{run.label} {result.spec.point}" if several else result.spec.point
+    for name, result in points:
         for finding in result.status.findings:
             cases.setdefault(finding.reason, []).append((name, finding))
-    reasons: list[VerdictReason] = []
     for reason, findings in cases.items():
         verdict = verdict_of(finding for _, finding in findings)
         worst, finding = next(case for case in findings if case[1].verdict is verdict)
-        points = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
-        reasons.append(VerdictReason(reason=reason, verdict=verdict, points=points, message=finding.message))
-    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
+        names = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
+        yield VerdictReason(reason=reason, verdict=verdict, points=names, message=finding.message)
 
 
 def _run_text(run: ReportedRun) -> str:
