@@ -8,13 +8,13 @@ import pytest
 
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
-from plimsoll.cli.source import RunInCluster
+from plimsoll.cli.source import InCluster
 from plimsoll.cli.watched import Following, WatchedRun
 from plimsoll.kube.port import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from support.command_line import LABELS, UID, ConnectedKube, Document, config_map, ended, measuring, run
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace="bench")
-RUN = RunInCluster(access=ACCESS, namespace="bench", name="nightly")
+RUN = InCluster(kind=source.RUN, access=ACCESS, namespace="bench", name="nightly")
 
 Step = Callable[[ConnectedKube], None]
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.cli import main
 from plimsoll.cli.cluster import ClusterAccess
-from plimsoll.cli.source import SuiteInCluster
+from plimsoll.cli.source import SUITE, InCluster
 from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
 from support.command_line import (
     MINUTE,
@@ -24,8 +24,11 @@ from support.command_line import (
     suite,
 )
 
-PLACE = SuiteInCluster(
-    access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE), namespace=NAMESPACE, name=SUITE_NAME
+PLACE = InCluster(
+    kind=SUITE,
+    access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE),
+    namespace=NAMESPACE,
+    name=SUITE_NAME,
 )
 ACCEPTED: dict[str, Any] = {"accepted": True, "pinned": True}
 ROUNDS = [ended_round(3, "Regressed"), *(ended_round(number, **ACCEPTED) for number in (2, 1, 0))]

@@ -9,7 +9,7 @@ import pytest
 from plimsoll.api.suite_status import EndedRound
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
-from plimsoll.cli.source import SuiteInCluster
+from plimsoll.cli.source import InCluster
 from plimsoll.cli.suite_watch import AwaitedRound, SuiteFollowing, WatchedSuite
 from plimsoll.kube.port import ForbiddenError
 from support.command_line import (
@@ -24,7 +24,7 @@ from support.command_line import (
 )
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE)
-SUITE = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name=SUITE_NAME)
+SUITE = InCluster(kind=source.SUITE, access=ACCESS, namespace=NAMESPACE, name=SUITE_NAME)
 RUN = "weekly-old-12345-1-0"
 
 Step = Callable[[ConnectedKube], None]
@@ -92,6 +92,6 @@ async def test_a_suite_that_is_deleted_ends_following(kube: ConnectedKube) -> No
 
 
 async def test_a_missing_suite_is_refused_with_the_one_that_may_be_meant(kube: ConnectedKube) -> None:
-    place = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name="weekli")
+    place = InCluster(kind=source.SUITE, access=ACCESS, namespace=NAMESPACE, name="weekli")
     with pytest.raises(click.ClickException, match="no suite weekli in namespace bench of context here; did you mean"):
         await SuiteFollowing(place, Script(kube), AwaitedRound(), pause=0).to_the_end()

@@ -15,7 +15,7 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
-from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
+from plimsoll.cli.source import CONFIG_MAP, RUN, InCluster, find, no_such_object
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
@@ -36,8 +36,8 @@ def command(*, run: str, output: str, seed: int | None) -> None:
     For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
     the run was admitted.
     """
-    place = find(run, RunInCluster)
-    if isinstance(place, RunInCluster):
+    place = find(run, RUN)
+    if isinstance(place, InCluster):
         if seed is not None:
             raise click.UsageError(f"--seed applies to a FILE; run {place} has its own seed")
         plan = ask(place.access, lambda kube: _frozen(kube, place))
@@ -60,7 +60,7 @@ def command(*, run: str, output: str, seed: int | None) -> None:
         console.print(part)
 
 
-async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
+async def _frozen(kube: Kube, run: InCluster) -> Plan:
     """Return a run's plan; without a readable one, a plan from its specification, with a note."""
     document = await kube.get(RUN, run.name, run.namespace)
     if document is None:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -35,56 +34,40 @@ RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
+_WORDS = {RUN: "run", SUITE: "suite"}
 _IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<name>[a-z0-9][-a-z0-9]{0,62})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InCluster:
-    """An object in a cluster, as named by the user."""
+    """A run or a suite in a cluster, as named by the user."""
 
-    kind: ClassVar[Kind]
-    word: ClassVar[str]
-    """What messages call the object."""
-
+    kind: Kind
     access: ClusterAccess
     namespace: str
     name: str
     hint: str = ""  # the other meaning of the name, shown if the object does not exist; ends with a space or is empty
+
+    @property
+    def word(self) -> str:
+        """What messages call the object."""
+        return _WORDS[self.kind]
 
     def __str__(self) -> str:
         """Return `NAMESPACE/NAME`."""
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInCluster(InCluster):
-    """A run in a cluster."""
-
-    kind = RUN
-    word = "run"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteInCluster(InCluster):
-    """A suite in a cluster."""
-
-    kind = SUITE
-    word = "suite"
-
-
-ObjectInCluster = TypeVar("ObjectInCluster", bound=InCluster)
-
-
-def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster:
+def find_in_cluster(source: str, kind: Kind) -> InCluster:
     """Return an object in a cluster, which may not exist; exits if the name is invalid."""
     named = _IN_CLUSTER.fullmatch(source)
     if named is None:
-        raise click.ClickException(f"{source!r} is not the name of a {kind.word}; write NAME or NAMESPACE/NAME")
+        raise click.ClickException(f"{source!r} is not the name of a {_WORDS[kind]}; write NAME or NAMESPACE/NAME")
     where = access()
-    return kind(access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
+    return InCluster(kind=kind, access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
 
 
-def find(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
+def find(source: str, kind: Kind) -> Path | InCluster:
     """Return an existing path, or an object, which may not exist in the cluster; exits if it can be neither."""
     named = _IN_CLUSTER.fullmatch(source)
     is_object = named is not None and named["namespace"] is None and is_about_a_cluster()
@@ -93,10 +76,10 @@ def find(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
         return path
     if named is None:
         raise click.ClickException(
-            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {kind.word}"
+            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {_WORDS[kind]}"
         )
     if not is_object:
-        hint = f"there is no file or directory {source}, and as the name of a {kind.word}: "
+        hint = f"there is no file or directory {source}, and as the name of a {_WORDS[kind]}: "
     else:
         hint = f"write ./{source} for the local path. " if path.exists() else ""
     try:
@@ -107,8 +90,8 @@ def find(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
 
 def load_results(source: str) -> list[BenchmarkResult]:
     """Read the results of a source, see `find`; exits if they cannot be read, or there are none."""
-    place = find(source, RunInCluster)
-    if isinstance(place, RunInCluster):
+    place = find(source, RUN)
+    if isinstance(place, InCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"
     try:
@@ -146,7 +129,7 @@ async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
     return click.ClickException(f"{wanted.hint}there is no {wanted.word} {wanted.name} in {where}")
 
 
-async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
+async def _of_cluster(kube: Kube, run: InCluster) -> list[BenchmarkResult]:
     try:
         results = await results_of_run(kube, run.namespace, run.name)
     except SpecError as error:

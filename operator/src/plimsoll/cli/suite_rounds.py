@@ -22,7 +22,7 @@ from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import chosen_seed
-from plimsoll.cli.source import RUN, SuiteInCluster, find, no_such_object, results_of_run
+from plimsoll.cli.source import RUN, SUITE, InCluster, find, no_such_object, results_of_run
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.kube.port import Kube
 from plimsoll.studies.library import STUDY_NAMES, load_study
@@ -190,9 +190,9 @@ accept_option = click.option(
 
 def load_rounds(sources: Sequence[str], accepted: Sequence[str]) -> SuiteRounds:
     """Read directories of rounds, or one suite in a cluster; exits if they cannot be read, or do not fit together."""
-    places = [find(source, SuiteInCluster) for source in sources]
+    places = [find(source, SUITE) for source in sources]
     directories = [place for place in places if isinstance(place, Path)]
-    suites = [place for place in places if isinstance(place, SuiteInCluster)]
+    suites = [place for place in places if isinstance(place, InCluster)]
     if not suites:
         return evaluate_rounds([read_round(directory) for directory in directories], accepted)
     if len(places) > 1:
@@ -294,7 +294,7 @@ def _conflict(earlier: LocalRound, later: LocalRound) -> str:
     return ""
 
 
-async def read_rounds(kube: Kube, place: SuiteInCluster) -> SuiteRounds:
+async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
     """Return the rounds of a suite that were evaluated and are still kept, as the operator judged them.
 
     The last one is evaluated again: the status has only its outcomes. Exits if the rounds cannot be read, or if none
@@ -345,7 +345,7 @@ async def read_rounds(kube: Kube, place: SuiteInCluster) -> SuiteRounds:
     )
 
 
-async def _results(kube: Kube, place: SuiteInCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
+async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
     """Return the results of all runs of a suite that succeeded, by the name of the run."""
     runs = await kube.list(RUN, namespace=place.namespace, labels={LABEL_SUITE: place.name})
     succeeded = (ConditionType.SUCCEEDED, ConditionStatus.TRUE)

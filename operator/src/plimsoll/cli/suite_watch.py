@@ -26,7 +26,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
-from plimsoll.cli.source import RUN, SuiteInCluster, find_in_cluster
+from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
 from plimsoll.cli.tables import Terminal
@@ -159,7 +159,7 @@ class SuiteFollowing(Polling[WatchedSuite]):
     """Follows one round of a suite."""
 
     def __init__(
-        self, suite: SuiteInCluster, view: Display[WatchedSuite], awaited: AwaitedRound, *, pause: float = POLL_SECONDS
+        self, suite: InCluster, view: Display[WatchedSuite], awaited: AwaitedRound, *, pause: float = POLL_SECONDS
     ) -> None:
         """Poll a suite every `pause` seconds until the awaited round has ended."""
         super().__init__(suite, view, pause=pause)
@@ -251,14 +251,14 @@ class Silence:
 
 
 def follow_round(
-    place: SuiteInCluster, view: Display[WatchedSuite], request: str | None, seconds: int | None
+    place: InCluster, view: Display[WatchedSuite], request: str | None, seconds: int | None
 ) -> Ending | None:
     """Return how a round ended; None if it continues after a signal or the timeout; exits if it cannot be followed."""
     following = SuiteFollowing(place, view, AwaitedRound(request))
     return None if follow(following, seconds) is None else following.ending
 
 
-def conclude(place: SuiteInCluster, ending: Ending) -> int:
+def conclude(place: InCluster, ending: Ending) -> int:
     """Print how the round ended, and return the exit code."""
     if isinstance(ending, str):
         click.echo(f"Suite {place}: {ending}", err=True)
@@ -292,7 +292,7 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
     was not evaluated, or the suite cannot measure or be watched; 5 if the round continues after Ctrl-C or --timeout; 2
     for a usage error.
     """
-    place = find_in_cluster(suite, SuiteInCluster)
+    place = find_in_cluster(suite, SUITE)
     console = Terminal()
     with SuiteScreen(console, str(place)) if console.is_terminal else SuiteLines(console) as view:
         ending = follow_round(place, view, request, timeout)
@@ -319,7 +319,7 @@ def wait_command(*, suite: str, request: str | None, timeout: int | None) -> Non
     was not evaluated, or the suite cannot measure or be read; 5 if the round continues after Ctrl-C or --timeout; 2 for
     a usage error.
     """
-    place = find_in_cluster(suite, SuiteInCluster)
+    place = find_in_cluster(suite, SUITE)
     silence = Silence()
     ending = follow_round(place, silence, request, timeout)
     if ending is None:

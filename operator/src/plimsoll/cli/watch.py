@@ -20,7 +20,7 @@ from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
-from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
+from plimsoll.cli.source import RUN, find_in_cluster, results_of_run
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
 from plimsoll.measure.line.summary import current_text
@@ -127,11 +127,18 @@ class Lines(LineLog):
         is_new = bool(self._last) or run.ending is None
         for point in run.points:
             if is_new and (point.iops or point.line or point.verdict) and point != self._points.get(point.name):
-                self.note(_point_line(point))
+                parts = (
+                    f"{point.iops} IOPS {point.operation}" if point.iops else "",
+                    f"p99 {point.p99}" if any(map(str.isdecimal, point.p99)) else "",
+                    f"line {point.line}" if point.line else "",
+                    f"{point.trials} {'probes' if point.line else 'trials'}" if point.trials else "",
+                    f"{point.verdict} {point.reason}".strip(),
+                )
+                self.note(f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}")
             self._points[point.name] = point
         done, total = run.trials
-        parts = (_status(run), f"{done}/{total}" if total else "", run.status.display.message)
-        headline = "  ".join(filter(None, parts))
+        progress = f"{done}/{total}" if total else ""
+        headline = "  ".join(filter(None, (_status(run), progress, run.status.display.message)))
         # Between two trials there is no message.
         if headline != self._last and (run.status.display.message or not self._last):
             self.note(headline)
@@ -184,8 +191,13 @@ class Picture:
             grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
             yield grid
         yield Text(self._activity())
-        if rates := _current_rates(run):
-            yield Text(rates)
+        if run.state and (live := run.state.live) and (trial := run.trial):
+            rates = [
+                f"{rate.operation} {rate_text(rate.iops)} IOPS, {bytes_rate_text(rate.bytes_per_second)}"
+                for rate in live.rates
+            ]
+            part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
+            yield Text(f"now: {'; '.join(rates)}{part}")
         for problem in run.problems:
             yield Text(problem, style="yellow")
         if run.status.points.invalid:
@@ -248,28 +260,6 @@ def _status(run: WatchedRun) -> str:
     return "being deleted" if run.is_being_deleted else run.status.display.status or "not seen by the operator yet"
 
 
-def _point_line(point: WatchedPoint) -> str:
-    parts = (
-        f"{point.iops} IOPS {point.operation}" if point.iops else "",
-        f"p99 {point.p99}" if any(map(str.isdecimal, point.p99)) else "",
-        f"line {point.line}" if point.line else "",
-        f"{point.trials} {'probes' if point.line else 'trials'}" if point.trials else "",
-        f"{point.verdict} {point.reason}".strip(),
-    )
-    return f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}"
-
-
-def _current_rates(run: WatchedRun) -> str:
-    live, trial = run.state.live if run.state else None, run.trial
-    if live is None or trial is None:
-        return ""
-    rates = [
-        f"{rate.operation} {rate_text(rate.iops)} IOPS, {bytes_rate_text(rate.bytes_per_second)}" for rate in live.rates
-    ]
-    part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
-    return f"now: {'; '.join(rates)}{part}"
-
-
 def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[WatchedPoint]]:
     """Return the columns: rates of points measured at one load, and lines of searches, as far as there are such."""
 
@@ -311,7 +301,7 @@ def command(*, run: str, timeout: int | None) -> None:
     Exits with 0 if the run succeeded with Valid or Suspect numbers; 1 if it failed, was aborted or deleted, has Invalid
     numbers, or cannot be watched; 3 if it continues after Ctrl-C or --timeout; 2 for a usage error.
     """
-    place = find_in_cluster(run, RunInCluster)
+    place = find_in_cluster(run, RUN)
     console = Terminal()
     with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
         last = follow(Following(place, view), timeout)

@@ -144,27 +144,27 @@ class WatchedRun:
 async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[WatchedPoint]:
     """Return the rows of a run's results, sorted by name."""
     name, labels = run["metadata"]["name"], {naming.LABEL_RUN_UID: run["metadata"]["uid"]}
-    rows = await kube.table(RESULT, namespace=namespace, labels=labels)
-    return sorted((_point(name, row) for row in rows), key=lambda point: point.name)
 
-
-def _point(run: str, row: Mapping[str, Any]) -> WatchedPoint:
-    def cell(column: str) -> str:
+    def cell(row: Mapping[str, Any], column: str) -> str:
         value = row.get(column)
         return "" if value is None else str(value)
 
-    return WatchedPoint(
-        name=cell("Name").removeprefix(f"{run}-"),
-        label=cell("Point"),
-        clients=cell("Clients"),
-        operation=cell("Op"),
-        iops=cell("IOPS"),
-        p99=cell("P99"),
-        line=cell("Line"),
-        trials=cell("Trials"),
-        verdict=cell("Verdict"),
-        reason=cell("Reason"),
-    )
+    points = [
+        WatchedPoint(
+            name=cell(row, "Name").removeprefix(f"{name}-"),
+            label=cell(row, "Point"),
+            clients=cell(row, "Clients"),
+            operation=cell(row, "Op"),
+            iops=cell(row, "IOPS"),
+            p99=cell(row, "P99"),
+            line=cell(row, "Line"),
+            trials=cell(row, "Trials"),
+            verdict=cell(row, "Verdict"),
+            reason=cell(row, "Reason"),
+        )
+        for row in await kube.table(RESULT, namespace=namespace, labels=labels)
+    ]
+    return sorted(points, key=lambda point: point.name)
 
 
 def watched_run(run: Mapping[str, Any], state: RunState | None, points: Sequence[WatchedPoint]) -> WatchedRun:
