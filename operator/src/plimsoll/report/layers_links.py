@@ -92,7 +92,7 @@ def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best 
     return Chart(
         key=key,
         title=title,
-        description=f"{title}: {'; '.join(_words(name, best, scale, axis) for name, best in rates)}.",
+        description=f"{title}: {'; '.join(_rate_text(name, best, scale, axis) for name, best in rates)}.",
         data=[
             {
                 "type": "bar",
@@ -102,7 +102,7 @@ def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best 
                 "text": [f"{rate_text(best.value / scale)}{_star(best)}" for _, best in rates],
                 "textposition": "auto",
                 "marker": {"color": colour(0)},
-                "hovertext": [f"{name}\n{_words(best.point, best, scale, axis)}" for name, best in rates],
+                "hovertext": [f"{name}\n{_rate_text(best.point, best, scale, axis)}" for name, best in rates],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
             scatter(
@@ -117,7 +117,7 @@ def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best 
     )
 
 
-def _words(name: str, best: Best, scale: float, axis: str) -> str:
+def _rate_text(name: str, best: Best, scale: float, axis: str) -> str:
     part = "" if best.efficiency is None else f", {ratio_text(best.efficiency)} of its limit"
     return f"{name} {rate_text(best.value / scale)} {axis}{part}"
 
@@ -294,23 +294,22 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
             charts.append(_map(f"links-{len(sentences)}", title, links, table))
         else:
             tables.append(table)
-        sentences.append(_outliers_text(title, links))
+        words = f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
+        if outliers := links.outliers:
+            more = len(outliers) - _NAMED_OUTLIERS
+            named = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]] + (
+                [f"{more} more"] if more > 0 else []
+            )
+            words = f"{title}, {count_text(len(outliers), 'outlier')}: {'; '.join(named)}."
+        sentences.append(words)
     if not sentences:
         return None
-    words = "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
-    introduction, *figures = limited(words, charts, "`plimsoll results` shows all")
-    blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
+    introduction = (
+        "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
+    )
+    first, *figures = limited(introduction, charts, "`plimsoll results` shows all")
+    blocks: list[Block] = [first, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
     return Section(key="links", title="Links", blocks=blocks)
-
-
-def _outliers_text(title: str, links: Links) -> str:
-    outliers = links.outliers
-    if not outliers:
-        return f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
-    sentences = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]]
-    if len(outliers) > _NAMED_OUTLIERS:
-        sentences.append(f"{len(outliers) - _NAMED_OUTLIERS} more")
-    return f"{title}, {count_text(len(outliers), 'outlier')}: {'; '.join(sentences)}."
 
 
 def _map(key: str, title: str, links: Links, table: Table) -> Chart:

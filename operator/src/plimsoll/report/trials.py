@@ -246,7 +246,19 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
     for (workload, operation), points in cases.items():
         for place, words, part in in_parts(points, _POINTS):
             title = f"{workload}, {operation}" + (f", {run.label}" if several else "") + words
-            traces = [_means(part), *(_attempts(verdict, operation, part) for verdict in Verdict)]
+            means = [(result, summary.iops) for result, summary in part if summary]
+            bars = scatter(
+                "mean, 95 %",
+                [iops.mean for _, iops in means],
+                [result.spec.point for result, _ in means],
+                error_x=error_bars([(iops.low, iops.mean, iops.high) for _, iops in means], thickness=2, width=7),
+                marker={"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
+                texts=[
+                    f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials"
+                    for result, iops in means
+                ],
+            )
+            traces = [bars, *(_attempts(verdict, operation, part) for verdict in Verdict)]
             yield Chart(
                 key=f"trials-{number}-{place}-{workload}-{operation}",
                 title=f"Trials: {title}",
@@ -262,19 +274,6 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
                 },
                 height=_MARGIN_PIXELS + _POINT_PIXELS * len(part),
             )
-
-
-def _means(points: Sequence[_Case]) -> Json:
-    means = [(result, summary.iops) for result, summary in points if summary]
-    intervals = [(iops.low, iops.mean, iops.high) for _, iops in means]
-    return scatter(
-        "mean, 95 %",
-        [iops.mean for _, iops in means],
-        [result.spec.point for result, _ in means],
-        error_x=error_bars(intervals, thickness=2, width=7),
-        marker={"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
-        texts=[f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in means],
-    )
 
 
 def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -> Json:
