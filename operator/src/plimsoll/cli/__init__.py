@@ -86,7 +86,6 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *arguments: Any, modules: Mapping[str, str], **options: Any) -> None:  # noqa: ANN401 - click's
-        """Create a group from the modules of its commands, by their names."""
         super().__init__(*arguments, **options)
         self._modules = modules
 
@@ -104,8 +103,6 @@ class LazyGroup(click.Group):
 
 
 class _Program(LazyGroup):
-    """The program, under the name that the user typed."""
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -86,7 +86,6 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
 
 
 def _value(value: JsonValue) -> str:
-    """Return a value on one line, shortened."""
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
 
@@ -189,8 +188,6 @@ def _points(results: tuple[BenchmarkResult, ...]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoiseRow:
-    """The noise of one metric of a point."""
-
     result: BenchmarkResult
     noise: MetricNoise
 

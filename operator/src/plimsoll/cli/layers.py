@@ -131,7 +131,6 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
 def _explanations(
     rows: Sequence[LayerRow], results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]
 ) -> Iterator[str]:
-    """Yield explanations of the rates and their limits, and the points that are left out."""
     yield "OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."
     measured = {row.layer for row in rows}
     if Layer.NETWORK in measured:

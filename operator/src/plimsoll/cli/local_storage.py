@@ -257,7 +257,6 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRu
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    """Return the run with local storage; exits if it needs a cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
         if tool is not None and tool.target is TargetKind.PEER:

@@ -167,7 +167,6 @@ def measure(
 
 
 def _remove_leftovers(results: Path) -> None:
-    """Remove the data directory that the results directory refers to."""
     path = results / _PLACE_FILE
     if path.exists():
         shutil.rmtree(json.loads(path.read_text())["data"], ignore_errors=True)

@@ -60,7 +60,7 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
     if any(share.published.origin is Origin.DERIVED for share in compared.shares):
         console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
     for share in compared.shares:
-        if remark := texts.remark_text(share):
+        if remark := share.own.missing or share.note:
             print_line(console, f"{share.name}: {remark}", "dim")
     for line in texts.difference_texts(compared):
         print_line(console, line)
@@ -129,7 +129,6 @@ def _show_variants(console: Console, rounds: SuiteRounds) -> None:
 
 
 def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
-    """Print whether each variant of the last round is worse than its accepted rounds, and why."""
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
     if changes := texts.notable_changes(judgement):

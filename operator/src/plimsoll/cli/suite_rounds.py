@@ -261,7 +261,6 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
 
 
 def _accepted_minutes(rounds: Sequence[LocalRound], chosen: Sequence[str]) -> set[int]:
-    """Return the minutes of the rounds that `--accept` names by start or directory; exits if one lacks runs."""
     minutes = set()
     for text in chosen:
         minute, directory = minute_of_round(text), Path(text).resolve()

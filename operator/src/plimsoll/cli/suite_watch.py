@@ -104,7 +104,6 @@ class AwaitedRound:
     """
 
     def __init__(self, request: str | None = None) -> None:
-        """Wait for the round that answers this text of the annotation; by default for the active one."""
         self._request = None if request is None else request[:MAX_ANNOTATION_CHARACTERS]
         self._minute: int | None = None
 
@@ -161,7 +160,6 @@ class SuiteFollowing(Polling[WatchedSuite]):
     def __init__(
         self, suite: InCluster, view: Display[WatchedSuite], awaited: AwaitedRound, *, pause: float = POLL_SECONDS
     ) -> None:
-        """Poll a suite every `pause` seconds until the awaited round has ended."""
         super().__init__(suite, view, pause=pause)
         self._awaited = awaited
         self.ending: Ending | None = None

@@ -181,8 +181,6 @@ def compared_rows(comparison: Comparison) -> Iterator[ComparedRow]:
 
 
 def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
-    """Yield the number of trials, or of passes of a mean, and the mean of one side."""
-
     def trials(row: ComparedRow) -> int:
         count: int = getattr(row.metric, side).trials if row.metric else getattr(row.change, f"{side}_passes")
         return count
@@ -198,7 +196,6 @@ def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
 
 
 def _change(key: str) -> Column[ComparedRow]:
-    """Return a column that only CSV has."""
     return Column("", lambda row: getattr(row.change, key), key=key)
 
 

@@ -139,8 +139,6 @@ def _quantity_columns(
     show: Callable[[float | None], str],
     priority: int,
 ) -> Iterator[Column[LayerRow]]:
-    """Yield the best rate for one quantity, its limit, its part of the limit, and its point with the verdict."""
-
     def part(read: Callable[[Best], T]) -> Callable[[LayerRow], T | None]:
         return lambda row: None if (best := best_of(row)) is None else read(best)
 

@@ -17,9 +17,7 @@ from plimsoll.measure.line.summary import (
     unit_text,
 )
 from plimsoll.report.figure import (
-    MICROSECOND,
     PlottedSearch,
-    ProbedLoad,
     SearchedWorkload,
     category_axis,
     colour,
@@ -29,6 +27,7 @@ from plimsoll.report.figure import (
     latency_axis,
     limited,
     linear_axis,
+    microseconds,
     numbers_axis,
     scatter,
     verdict_text,
@@ -146,11 +145,10 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
 
 
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
-    """Yield latency against load for each objective, some searches in each figure; none without a probe."""
     with_probes = [search for search in workload.searches if search.probes]
     for place, part, searches in in_parts(with_probes, _TOGETHER):
         for objective in workload.search.objectives:
-            latencies = [_height(probe, objective) for search in searches for probe in search.probes]
+            latencies = [microseconds(probe.latency(objective)) for search in searches for probe in search.probes]
             lowest = min(filter(None, latencies), default=objective.latency_microseconds)
             figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
             title = f"p{objective.percentile} latency against load: {workload.workload}"
@@ -177,7 +175,6 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
 
 
 def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
-    """Yield one figure that compares the lines of a workload; nothing if fewer than two are known."""
     searches = [search for search in workload.searches if _drawn_load(search.line) is not None]
     if len(searches) < 2:  # noqa: PLR2004 - one line needs no comparison
         return
@@ -264,7 +261,7 @@ def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
     """Return the median latency of neighbouring loads that were achieved."""
     groups: dict[int, list[tuple[float, float]]] = {}
     for probed in search.probes:
-        height = _height(probed, figure.objective)
+        height = microseconds(probed.latency(figure.objective))
         if height is not None and probed.load and probed.probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probed.load) / _SAME_LOAD), []).append((probed.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
@@ -296,14 +293,8 @@ def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOu
     return scatter(
         outcome_text(outcome),
         [probed.load or None for probed in probes],
-        [_height(probed, figure.objective) or figure.floor for probed in probes],
+        [microseconds(probed.latency(figure.objective)) or figure.floor for probed in probes],
         marker={"color": _COLOURS[outcome] if figure.is_single else colour(number), "size": 9, "symbol": symbols},
         texts=texts,
         showlegend=figure.is_single,
     )
-
-
-def _height(probe: ProbedLoad, objective: Objective) -> float | None:
-    """Return a latency in microseconds; None if it is unknown, or 0, which a logarithmic axis cannot show."""
-    latency = probe.latency(objective)
-    return latency / MICROSECOND if latency else None

@@ -32,7 +32,7 @@ from plimsoll.report.figure import (
     verdict_text,
 )
 from plimsoll.report.line import headline_sentences
-from plimsoll.report.points import RESULT_COLUMNS, labelled, result_rows
+from plimsoll.report.points import RESULT_COLUMNS, result_rows
 from plimsoll.report.view import (
     NONE,
     Block,
@@ -131,7 +131,6 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
 
 
 def _dropped_caches(trials: Sequence[Trial]) -> str:
-    """Return where caches were dropped before the trials; empty if nowhere."""
     dropped = [trial.caches for trial in trials if trial.caches is not None]
     if not dropped:
         return ""
@@ -158,7 +157,6 @@ def _text(value: object) -> str:
 
 
 def _other(environment: Environment, name: str) -> str:
-    """Return a setting that only the fingerprint has, as text; empty if unknown."""
     return _text((environment.model_extra or {}).get(name))
 
 
@@ -262,7 +260,6 @@ def _point_row(result: BenchmarkResult) -> list[Cell]:
 
 
 def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table:
-    """Return every setting with its distinct values over the points, up to a limit."""
     settings: dict[str, dict[str, None]] = {}
     for document in documents:
         for key, value in leaves(document):
@@ -482,6 +479,6 @@ def results_section(runs: Sequence[ReportedRun]) -> Section:
     """Return every operation of every point; a point without numbers has the reason."""
     # The verdict comes before the numbers, of which there are many.
     columns = sorted(RESULT_COLUMNS, key=lambda column: column.heading not in {"Point", "Run", "Verdict"})
-    rows = result_rows(labelled(runs))
+    rows = result_rows((run.label, result) for run, result in results_of(runs))
     table = page_table("All points", columns, rows, leave_out=() if len(runs) > 1 else {"Run"})
     return Section(key="results", title="Results", blocks=[Text(paragraphs=[_RESULTS_WORDS]), table])

@@ -16,12 +16,10 @@ from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import (
-    ReportedRun,
     drawable,
     is_search,
     line_of,
     longest_stall,
-    results_of,
     steadiness_of,
     verdict_text,
 )
@@ -61,11 +59,6 @@ class PointRow:
     def line(self) -> Line:
         """The line, as far as the search has found it."""
         return line_of(self.result)
-
-
-def labelled(runs: Iterable[ReportedRun]) -> Iterator[tuple[str, BenchmarkResult]]:
-    """Yield the results of the runs of a report with the labels of their runs."""
-    return ((run.label, result) for run, result in results_of(runs))
 
 
 def named(results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, BenchmarkResult]]:

@@ -73,11 +73,6 @@ def judgements_section(suite: ReportedSuite) -> Section | None:
     return Section(key="judgement", title="The last round", blocks=blocks) if blocks else None
 
 
-def baseline_text(ended: EndedRound) -> str:
-    """Return what later rounds use a round for."""
-    return "accepted, pinned" if ended.pinned else "accepted" if ended.accepted else NONE
-
-
 def notable_changes(judgement: RoundJudgement) -> Sequence[JudgedChange]:
     """Return the changes that are shown: every mean, and whatever is or may be worse."""
     return [
@@ -105,7 +100,7 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
         _round_verdict,
         mark=lambda row: "Regression" if row[0].verdict is RoundVerdict.REGRESSED else _round_verdict(row),
     ),
-    Column("Baseline", lambda row: baseline_text(row[0])),
+    Column("Baseline", lambda row: "accepted, pinned" if row[0].pinned else "accepted" if row[0].accepted else NONE),
     Column(
         "Measured",
         lambda row: row[0].digest[:_SHORT_DIGEST],
@@ -186,18 +181,6 @@ def estimate_texts(decision: Decision) -> tuple[str, str]:
     return f"{estimate}{unit}", f"{low} to {high}{unit}"
 
 
-def expected_text(decision: Decision) -> str:
-    """Return what was expected."""
-    return expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO)
-
-
-def replicates_text(decision: Decision) -> str:
-    """Return the replicates on each side: `5+5 trials`."""
-    if decision.unit is None:
-        return NONE
-    return f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
-
-
 HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
     Column("Hypothesis", lambda decision: decision.name, stacked=True),
     Column("Variant", lambda decision: decision.variant or None, stacked=True),
@@ -220,8 +203,21 @@ HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
         right=True,
         priority=1,
     ),
-    Column("Expected", expected_text, right=True, priority=1),
-    Column("From", replicates_text, right=True, priority=3),
+    Column(
+        "Expected",
+        lambda decision: expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO),
+        right=True,
+        priority=1,
+    ),
+    Column(
+        "From",
+        # The replicates on each side: `5+5 trials`.
+        lambda decision: (
+            NONE if decision.unit is None else f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
+        ),
+        right=True,
+        priority=3,
+    ),
 )
 
 
@@ -270,11 +266,6 @@ def own_rates_text(share: OwnShare) -> str:
     return f"{bytes_rate_text(share.rate)} of {bytes_rate_text(share.limit)}"
 
 
-def remark_text(share: ComparedShare) -> str:
-    """Return why there is no number, or else what differs."""
-    return share.own.missing or share.note
-
-
 SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
     Column("Share", lambda share: share.name, folded=True),
     Column("Experiment", lambda share: share.experiment, priority=None),
@@ -289,7 +280,7 @@ SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
     Column("Study's numbers", lambda share: share.published.text, priority=2),
     Column("Published in", lambda share: share.published.place, priority=None),
     Column("Your rates", lambda share: own_rates_text(share.own), priority=1),
-    Column("Remarks", lambda share: remark_text(share) or None, priority=None),
+    Column("Remarks", lambda share: share.own.missing or share.note or None, priority=None),
 )
 
 

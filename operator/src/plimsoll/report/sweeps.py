@@ -55,8 +55,6 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quantity:
-    """A quantity on the vertical axis."""
-
     key: str  # part of the anchor
     title: str  # start of the figure's title
     axis: Json

@@ -101,7 +101,6 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def _series_of(result: BenchmarkResult) -> list[tuple[Trial, OperationResult, Series]]:
-    """Return the series of the trials of a point that count."""
     return [
         (trial, operation, operation.series)
         for trial in (counting(result) if drawable(result) else ())
@@ -166,7 +165,6 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
-    """Yield markers in the middle of the intervals without any completed operation or byte."""
     times: list[float] = []
     for trial in trials:
         series = [operation.series for operation in trial.operations if operation.series]
@@ -233,7 +231,6 @@ def trials_section(runs: Sequence[ReportedRun]) -> Section:
 
 
 def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
-    """Yield a figure for each workload and operation of a run, split if it has many points."""
     cases: dict[tuple[str, Operation], list[_Case]] = {}
     for result in run.results:
         if is_search(result):
