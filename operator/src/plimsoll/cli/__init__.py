@@ -20,14 +20,9 @@ _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
 _HELPERS = {"caches": "caches_command", "burner": "burner_command"}
 _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}
 
-EXIT_STOPPED = 128 + signal.SIGTERM
-"""Exit code of a program that SIGTERM has ended, except the conductor."""
-
-_CONDUCTOR_STOPPED = 3
-"""`EXIT_INTERRUPTED` of `plimsoll.conductor.main`, which takes a while to import."""
-
-PLUGIN = "kubectl plimsoll"
-"""Name of the program when kubectl starts it as `kubectl-plimsoll`."""
+EXIT_STOPPED = 128 + signal.SIGTERM  # exit code of a program that SIGTERM has ended, except the conductor
+_CONDUCTOR_STOPPED = 3  # `EXIT_INTERRUPTED` of `plimsoll.conductor.main`, which takes a while to import
+PLUGIN = "kubectl plimsoll"  # name of the program when kubectl starts it as `kubectl-plimsoll`
 
 
 class _PrintableStream(io.TextIOBase):

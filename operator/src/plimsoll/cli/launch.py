@@ -21,9 +21,7 @@ from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import Assignment, CacheDropping
 
-MAX_RESTARTS = 3
-"""Of the conductor and of each client; further restarts would not help."""
-
+MAX_RESTARTS = 3  # of the conductor and of each client; further restarts would not help
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 
 

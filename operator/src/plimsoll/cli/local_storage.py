@@ -28,8 +28,7 @@ from plimsoll.tools.target import TargetKind
 
 LOCK_FILE = ".plimsoll.lock"
 _BLKID_NOTHING_FOUND = 2
-_PROBE_SECONDS = 3.0
-"""udev locks a device briefly after a program has closed it."""
+_PROBE_SECONDS = 3.0  # udev locks a device briefly after a program has closed it
 
 
 class PlaceError(click.ClickException):

@@ -42,8 +42,7 @@ from plimsoll.report.points import (
 from plimsoll.report.view import Column, ReportPage, count_text, csv_rows
 from plimsoll.suite.evaluation import Compared
 
-MOST_RUNS = 8
-"""Of a report; the number of distinguishable colours."""
+MOST_RUNS = 8  # of a report; the number of distinguishable colours
 
 
 @click.command()

@@ -27,9 +27,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
 from plimsoll.measure.text import first_few
 
-MAX_FILE_BYTES = 256 * 2**20
-"""More than the results of 512 points need."""
-
+MAX_FILE_BYTES = 256 * 2**20  # more than the results of 512 points need
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")

@@ -37,9 +37,7 @@ from plimsoll.suite.rounds.turns import LABEL_SUITE
 EXIT_NOT_EVALUATED = 1
 _EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
 
-_AT_ONCE = 8
-"""Requests at the same time."""
-
+_AT_ONCE = 8  # requests at the same time
 SUITE_FILE = "suite.yaml"
 _ROUND_FILE = "round.json"
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 EXIT_NOT_ENDED = 5
 
-Ending = EndedRound | str
-"""How waiting for a round ended: the round, or why there is none."""
+Ending = EndedRound | str  # how waiting for a round ended: the round, or why there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

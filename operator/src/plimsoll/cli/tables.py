@@ -20,16 +20,10 @@ from plimsoll.report.layers_links import Links, link_columns, links_of
 from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
 from plimsoll.report.view import NONE, Column, count_text
 
-NO_TERMINAL_COLUMNS = 160
-"""The width for files and pipes: every column fits."""
-
+NO_TERMINAL_COLUMNS = 160  # the width for files and pipes: every column fits
 _GAP = 2
-_FOLDED_COLUMNS = 20
-"""Minimum width of a column whose text may be folded."""
-
-_SLOWEST = 10
-"""Links that are shown where a grid has no room."""
-
+_FOLDED_COLUMNS = 20  # minimum width of a column whose text may be folded
+_SLOWEST = 10  # links that are shown where a grid has no room
 R = TypeVar("R")
 
 
@@ -114,9 +108,7 @@ class FittedTable:
             yield Text(f"No room for {', '.join(omitted)}: use a wider terminal, or {self.remedy}.", style="dim")
 
 
-MEASURING = "measuring"
-"""In place of the verdict of the point that is being measured."""
-
+MEASURING = "measuring"  # in place of the verdict of the point that is being measured
 STYLES = {
     Verdict.VALID: "green",
     Verdict.SUSPECT: "yellow",

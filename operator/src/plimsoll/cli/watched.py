@@ -200,9 +200,7 @@ def read_leniently(model: type[D], document: object) -> D:
 
 
 POLL_SECONDS = 2.0
-SILENCE_SECONDS = 300.0
-"""How long the API server may be unavailable before polling ends."""
-
+SILENCE_SECONDS = 300.0  # how long the API server may be unavailable before polling ends
 Seen = TypeVar("Seen")
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
 

@@ -47,9 +47,7 @@ _COLOURS = {Conclusion.REGRESSION: "$bad", Conclusion.NO_REGRESSION: "$good", Co
 _SYMBOLS = {Conclusion.REGRESSION: "x", Conclusion.NO_REGRESSION: "circle", Conclusion.INCONCLUSIVE: "diamond-open"}
 
 _FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)
-_COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
-"""Ratios of the ticks, fine ones if all changes are small."""
-
+_COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)  # ratios of the ticks, fine ones if all changes are small
 _OF_MEANS = (
     "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
     "suspected. "

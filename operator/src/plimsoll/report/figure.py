@@ -28,23 +28,15 @@ from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES, TOOLS
 
-MOST_SERIES = 8
-"""In one figure; the number of distinguishable colours of the palette."""
-
-MOST_FIGURES = 12
-"""Of one kind, so that a page of 512 points remains usable."""
-
+MOST_SERIES = 8  # in one figure; the number of distinguishable colours of the palette
+MOST_FIGURES = 12  # of one kind, so that a page of 512 points remains usable
 IN_RESULTS = "the table of results has every point"
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "triangle-down")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
-MICROSECOND = 1000
-"""Nanoseconds; the unit of latency axes."""
-
+MICROSECOND = 1000  # nanoseconds; the unit of latency axes
 _STEPS = (1, 2, 5)
-_TICKS = tuple(step * 10**power for power in range(2, 11) for step in _STEPS)
-"""Nanoseconds."""
-
+_TICKS = tuple(step * 10**power for power in range(2, 11) for step in _STEPS)  # nanoseconds
 _DIGITS = 7
 
 T = TypeVar("T")
@@ -247,8 +239,7 @@ class ReportedSuite:
     study: StudyComparison | None = None
 
 
-UNFINISHED = "Unfinished"
-"""Shown in place of the verdict of a point with missing trials."""
+UNFINISHED = "Unfinished"  # shown in place of the verdict of a point with missing trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,9 +50,7 @@ _WORDS = (
     "a cache answered."
 )
 
-MOST_CELLS = 4096
-"""Of a grid: pairs that take turns may fill only a small part of one."""
-
+MOST_CELLS = 4096  # of a grid: pairs that take turns may fill only a small part of one
 _MOST_ROWS = 512
 _NAMED_OUTLIERS = 8
 _BITS = 8

@@ -37,9 +37,7 @@ from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, p
 from plimsoll.report.trials import attempt_text
 from plimsoll.report.view import NONE, Block, Chart, Details, Json, Section, Text, count_text, duration_text, page_table
 
-_TOGETHER = 5
-"""Searches in one figure, whose intervals are still told apart."""
-
+_TOGETHER = 5  # searches in one figure, whose intervals are still told apart
 _FORMS = {
     ProbeOutcome.MET: "circle",
     ProbeOutcome.LATE: "triangle-up",
@@ -59,12 +57,8 @@ _COLOURS = {
 """Of the probes of a single search; with several searches, each search has its own colour."""
 
 _SUFFIXES = {Verdict.VALID: "", Verdict.SUSPECT: "-open-dot", Verdict.INVALID: "-open"}
-_SAME_LOAD = math.log(1.1)
-"""Width of the groups of loads whose median latency the curve joins, as a logarithm."""
-
-_BELOW = 0.6
-"""Height of probes without a latency, as a part of the lowest one."""
-
+_SAME_LOAD = math.log(1.1)  # width of the groups of loads whose median latency the curve joins, as a logarithm
+_BELOW = 0.6  # height of probes without a latency, as a part of the lowest one
 _TICKS = tuple(step * 10**power for power in range(10) for step in (1, 2, 5))
 _TICK_TEXTS = [
     f"{load // 10**6}M" if load >= 10**6 else f"{load // 10**3}k" if load >= 10**3 else str(load) for load in _TICKS

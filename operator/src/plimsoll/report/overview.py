@@ -60,9 +60,7 @@ _VALUES = 8
 _KIBIBYTE = 2**10
 _GIBIBYTE = 2**30
 _NAMED_TWICE = re.compile(r"\b(\w+) \1-")
-_SEPARATOR = " | "
-"""Separates the values of points that differ."""
-
+_SEPARATOR = " | "  # separates the values of points that differ
 _HOSTS_WORDS = (
     "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
     "of devices are those of the block device below the data set on the client's node, with its other users. They are "

@@ -83,8 +83,7 @@ def notable_changes(judgement: RoundJudgement) -> Sequence[JudgedChange]:
     ]
 
 
-RoundRow = tuple[EndedRound, Sequence[Difference]]
-"""A round, and what changed since the one before."""
+RoundRow = tuple[EndedRound, Sequence[Difference]]  # a round, and what changed since the one before
 
 
 def _round_verdict(row: RoundRow) -> str:

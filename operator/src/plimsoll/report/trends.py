@@ -65,9 +65,7 @@ _UPPER_END = {"xref": "x", "xanchor": "right", "y": 1, "yref": "paper", "yanchor
 _ALONG_LINE: Json = {**_UPPER_END, "showarrow": False, "textangle": -90}
 """A text along a vertical line, at its upper end: a figure may be narrow, and rounds close together."""
 
-_Place = tuple[str, str, Operation, Metric]
-"""Workload, point, operation and metric of a figure."""
-
+_Place = tuple[str, str, Operation, Metric]  # workload, point, operation and metric of a figure
 _NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
 """Key of a change -> its name next to a line; other keys are shown as they are."""
 

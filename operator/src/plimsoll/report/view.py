@@ -8,8 +8,7 @@ from plimsoll.api.names import Layer, Metric, format_duration
 from plimsoll.measure.limits import Best, LayerRow
 from plimsoll.measure.rates import rate_text
 
-Json = dict[str, Any]
-"""A part of a figure in plotly's JSON."""
+Json = dict[str, Any]  # a part of a figure in plotly's JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
