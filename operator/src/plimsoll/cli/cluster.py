@@ -6,7 +6,7 @@ decorator.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,6 @@ import yaml
 from plimsoll.api.errors import did_you_mean
 from plimsoll.cli import PLUGIN
 from plimsoll.kube.port import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
-from plimsoll.measure.text import first_few
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
@@ -161,14 +160,6 @@ def explain(error: ApiError, where: ClusterAccess) -> str:
         case _:
             return str(error)
     return f"{error}\n{remedy}"
-
-
-def suggestion(name: str, existing: Iterable[str]) -> str:
-    """Return the names that the user may have meant, as the end of a sentence; empty without names."""
-    names = sorted(existing)
-    if question := did_you_mean(name, names):
-        return f"; {question}"
-    return f"; there are {first_few(names, 10)}" if names else ""
 
 
 def _given(option: str) -> str | None:

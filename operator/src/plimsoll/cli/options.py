@@ -21,7 +21,7 @@ from plimsoll.api.suite import BenchmarkSuite, load_suite
 from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
-from plimsoll.report.view import Column, csv_names, csv_rows
+from plimsoll.report.view import Column, csv_rows
 from plimsoll.suite.children import variant_plans
 
 _PERCENT = 100
@@ -47,34 +47,29 @@ def rule_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a rule, which the command gets as `rule`."""
     default = RegressionRule()
 
+    def threshold(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
+        limits = click.FloatRange(min=low, max=high)
+        return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
+
+    @threshold("--threshold-rate", default.rate, 0.1, 90, "Tolerated decrease of a rate, in percent.")
+    # A bin of the histogram is up to 1.6 % of a latency wide.
+    @threshold("--threshold-latency", default.latency, 2, 1000, "Tolerated increase of a latency, in percent.")
+    @click.option(
+        "--gate",
+        "gates",
+        multiple=True,
+        type=click.Choice([metric.value for metric in COMPARED]),
+        default=[metric.value for metric in COMPARED if metric in DEFAULT_GATES],
+        show_default=True,
+        help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
+    )
     @wraps(function)
     def command(threshold_rate: float, threshold_latency: float, gates: tuple[str, ...], **others: object) -> None:
         metrics = frozenset(map(Metric, gates))
         rule = RegressionRule(rate=threshold_rate / _PERCENT, latency=threshold_latency / _PERCENT, gates=metrics)
         function(rule=rule, **others)
 
-    def threshold(name: str, share: float, low: float, high: float, text: str) -> Callable[[F], F]:
-        limits = click.FloatRange(min=low, max=high)
-        return click.option(name, type=limits, default=share * _PERCENT, show_default=True, help=text)
-
-    options = (
-        threshold("--threshold-rate", default.rate, 0.1, 90, "Tolerated decrease of a rate, in percent."),
-        # A bin of the histogram is up to 1.6 % of a latency wide.
-        threshold("--threshold-latency", default.latency, 2, 1000, "Tolerated increase of a latency, in percent."),
-        click.option(
-            "--gate",
-            "gates",
-            multiple=True,
-            type=click.Choice([metric.value for metric in COMPARED]),
-            default=[metric.value for metric in COMPARED if metric in DEFAULT_GATES],
-            show_default=True,
-            help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
-        ),
-    )
-    decorated: Callable[..., None] = command
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+    return command
 
 
 _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
@@ -127,7 +122,7 @@ def write_document(document: object, form: str) -> None:
 
 def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
     """Print rows with a header: base units, plain numbers, empty cells for unknown values."""
-    writer = csv.DictWriter(sys.stdout, csv_names(columns), lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, [column.key for column in columns if column.key], lineterminator="\n")
     writer.writeheader()
     writer.writerows(csv_rows(columns, rows))
 

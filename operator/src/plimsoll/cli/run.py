@@ -60,6 +60,14 @@ class LocalProgress:
         verdicts = [result.status.verdict for result in self._recorded.values()]
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
+        points: list[WatchedPoint] = []
+        for point in plan.points:
+            row = WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
+            if (result := self._recorded.get(point.name)) is not None:
+                display = result_display(result.status, most_trials(plan, point), point.line)
+                texts = display.model_dump(exclude_none=True, exclude={"bytes_per_second"})
+                row = replace(row, verdict=result.status.verdict or "", **texts)
+            points.append(row)
         run = WatchedRun(
             status=WatchedStatus(
                 start_time=self._start,
@@ -68,21 +76,12 @@ class LocalProgress:
                 display=WatchedDisplay(status=state.phase, message=message),
             ),
             state=state,
-            points=[self._point(point) for point in plan.points],
+            points=points,
             passes=plan.repetitions,
             searches={point.workload for point in plan.points if point.line is not None},
             share=done_share(state, plan, now),
         )
         self._view.show(run)
-
-    def _point(self, point: Point) -> WatchedPoint:
-        unmeasured = WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-        result = self._recorded.get(point.name)
-        if result is None:
-            return unmeasured
-        display = result_display(result.status, most_trials(self._plan, point), point.line)
-        texts = display.model_dump(exclude_none=True, exclude={"bytes_per_second"})
-        return replace(unmeasured, verdict=result.status.verdict or "", **texts)
 
 
 def describe(state: RunState, plan: Plan) -> str:

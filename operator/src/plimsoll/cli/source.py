@@ -17,10 +17,10 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
-from plimsoll.api.errors import Problem, SpecError, problems_of
+from plimsoll.api.errors import Problem, SpecError, did_you_mean, problems_of
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult, ResultMeta
-from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program, suggestion
+from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program
 from plimsoll.conductor.sink import read_results
 from plimsoll.kube.port import ApiError, Kind, Kube
 from plimsoll.lifecycle import naming
@@ -122,8 +122,9 @@ async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
     except ApiError:
         # The user may have the right to read results only.
         objects = []
-    ending = suggestion(wanted.name, [str(obj["metadata"]["name"]) for obj in objects])
-    where = f"namespace {wanted.namespace} of {wanted.access.cluster}{ending or '; -n chooses another namespace'}"
+    names = sorted(str(obj["metadata"]["name"]) for obj in objects)
+    listed = f"there are {first_few(names, 10)}" if names else "-n chooses another namespace"
+    where = f"namespace {wanted.namespace} of {wanted.access.cluster}; {did_you_mean(wanted.name, names) or listed}"
     return click.ClickException(f"{wanted.hint}there is no {wanted.word} {wanted.name} in {where}")
 
 

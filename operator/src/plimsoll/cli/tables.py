@@ -191,15 +191,16 @@ def results_table(results: Iterable[BenchmarkResult]) -> FittedTable:
     return fitted(RESULT_COLUMNS, [*result_rows(named(results))], remedy="-o csv")
 
 
+@dataclass(frozen=True, slots=True)
 class LinksTable:
     """A grid of the clients that load by those that serve them; the slowest pairs if there is no room for a grid."""
 
-    def __init__(self, title: str, links: Links) -> None:
-        self._title, self._links = title, links
+    title: str
+    links: Links
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        links = self._links
-        yield Text(f"\n{self._title}, {links.unit}", style="bold")
+        links = self.links
+        yield Text(f"\n{self.title}, {links.unit}", style="bold")
         width = max(len(links.name(client)) for client in links.clients)
         for place, peer in enumerate(links.peers):
             width += _GAP + max(len(str(peer)), *(len(links.text(row[place])) for row in links.grid))
@@ -215,7 +216,7 @@ class LinksTable:
             yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
 
     def _grid(self) -> Iterator[RenderableType]:
-        links = self._links
+        links = self.links
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         table.add_column("from / to", no_wrap=True)
         for peer in links.peers:

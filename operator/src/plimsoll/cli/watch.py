@@ -185,10 +185,17 @@ class Picture:
         yield Text(f"{self._title}  ", style="bold").append(_status(run), style="cyan")
         done, total = run.trials
         if total:
+            times: list[str] = []
+            start, end = run.status.start_time, run.status.estimated_completion_time
+            if run.ending is None and start is not None:
+                times.append(f"{clock(self._now - start.timestamp())} elapsed")
+            if run.ending is None and end is not None:
+                left = end.timestamp() - self._now
+                times.append(f"late by {clock(-left)}" if left < 0 else f"about {clock(left)} left")
             grid = Table.grid(padding=(0, 2, 0, 0))
             share = done / total if run.share is None else run.share
             bar = ProgressBar(total=1.0, completed=share, width=BAR_COLUMNS)
-            grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
+            grid.add_row(bar, Text(f"{done}/{total} trials"), Text(", ".join(times)))
             yield grid
         yield Text(self._activity())
         if run.state and (live := run.state.live) and (trial := run.trial):
@@ -213,17 +220,6 @@ class Picture:
         elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
         words = trial_text(trial, self._run.passes, is_probe=self._run.is_searching)
         return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
-
-    def _times(self) -> str:
-        status = self._run.status
-        if self._run.ending is not None:
-            return ""
-        elapsed = f"{clock(self._now - status.start_time.timestamp())} elapsed" if status.start_time else ""
-        left = ""
-        if status.estimated_completion_time is not None:
-            seconds = status.estimated_completion_time.timestamp() - self._now
-            left = f"late by {clock(-seconds)}" if seconds < 0 else f"about {clock(seconds)} left"
-        return ", ".join(filter(None, (elapsed, left)))
 
     def _points(self, room: int) -> Iterator[RenderableType]:
         """Yield as many points as fit, around the current one."""

@@ -37,7 +37,6 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid"
 MICROSECOND = 1000  # nanoseconds; the unit of latency axes
 _STEPS = (1, 2, 5)
 _TICKS = tuple(step * 10**power for power in range(2, 11) for step in _STEPS)  # nanoseconds
-_DIGITS = 7
 
 T = TypeVar("T")
 
@@ -134,29 +133,21 @@ def in_parts(values: Sequence[T], size: int) -> Iterator[tuple[int, str, Sequenc
         yield number, words, values[number * len(values) // parts : (number + 1) * len(values) // parts]
 
 
-def limited(
-    introduction: str, charts: Sequence[Chart], remedy: str = IN_RESULTS, limit: int = MOST_FIGURES
-) -> list[Block]:
-    """Return an introduction and the first charts; the introduction mentions omitted ones."""
-    paragraphs = [introduction]
+def limited(words: str, charts: Sequence[Chart], remedy: str = IN_RESULTS, limit: int = MOST_FIGURES) -> list[Block]:
+    """Return an introduction and the first charts; it mentions omitted ones."""
+    paragraphs = [words]
     if len(charts) > limit:
         paragraphs.append(f"{count_text(len(charts) - limit, 'more figure')} omitted; {remedy}.")
     return [Text(paragraphs=paragraphs), *charts[:limit]]
 
 
 def figures_section(
-    key: str,
-    title: str,
-    introduction: str,
-    charts: Sequence[Chart],
-    *,
-    remedy: str = IN_RESULTS,
-    limit: int = MOST_FIGURES,
+    key: str, title: str, words: str, charts: Sequence[Chart], *, remedy: str = IN_RESULTS, limit: int = MOST_FIGURES
 ) -> Section | None:
     """Return a section of the first charts; None without any."""
     if not charts:
         return None
-    return Section(key=key, title=title, blocks=limited(introduction, charts, remedy, limit))
+    return Section(key=key, title=title, blocks=limited(words, charts, remedy, limit))
 
 
 def plain(value: object, key: str = "") -> object:
@@ -174,7 +165,7 @@ def plain(value: object, key: str = "") -> object:
             return [plain(part, key) for part in value]
         case float():
             # Neither an axis nor JSON can represent other values.
-            return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+            return float(f"{value:.7g}") if math.isfinite(value) else None
         case _:
             return value
 

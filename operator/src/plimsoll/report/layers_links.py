@@ -131,18 +131,14 @@ def is_marked(row: LayerRow) -> bool:
 
 
 def _quantity_columns(
-    heading: str,
-    key: str,
-    best_of: Callable[[LayerRow], Best | None],
-    show: Callable[[float | None], str],
-    priority: int,
+    name: str, key: str, best_of: Callable[[LayerRow], Best | None], show: Callable[[float | None], str], priority: int
 ) -> Iterator[Column[LayerRow]]:
     def part(read: Callable[[Best], T]) -> Callable[[LayerRow], T | None]:
         return lambda row: None if (best := best_of(row)) is None else read(best)
 
     column = Column[LayerRow]
     yield column(
-        heading,
+        name,
         part(lambda best: best.value),
         key=key,
         text=lambda row: NONE if (best := best_of(row)) is None else f"{show(best.value)}{_star(best)}",

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.names import Outcome, Verdict, format_numbers
-from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import verdict_of
@@ -57,8 +57,6 @@ from plimsoll.tools.registry import DEPTH_AXES
 _CHARACTERS = 600
 _DIGEST = 12
 _VALUES = 8
-_KIBIBYTE = 2**10
-_GIBIBYTE = 2**30
 _NAMED_TWICE = re.compile(r"\b(\w+) \1-")
 _SEPARATOR = " | "  # separates the values of points that differ
 _HOSTS_WORDS = (
@@ -115,8 +113,17 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     seconds = sorted({(result.spec.ramp_seconds, result.spec.runtime_seconds) for result in run.results})
     yield "Each trial", "; ".join(f"{runtime} s after a ramp of {ramp} s" for ramp, runtime in seconds)
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
-    if dropped := _dropped_caches([trial for result in run.results for trial in counting(result)]):
-        yield "Caches", dropped
+    counted_trials = [trial for result in run.results for trial in counting(result)]
+    if dropped := [trial.caches for trial in counted_trials if trial.caches is not None]:
+        nodes = format_numbers({caches.node_count for caches in dropped})
+        every = len(dropped) == len(counted_trials)
+        when = "every trial" if every else f"{len(dropped)} of {len(counted_trials)} trials"
+        osds = dict.fromkeys(
+            f"OSDs: none, because {caches.osds.reason}" if caches.osds.reason else f"OSDs: {caches.osds.count}"
+            for caches in dropped
+            if caches.osds is not None
+        )
+        yield "Caches", value_text("; ".join([f"dropped before {when}: nodes with clients: {nodes}", *osds]))
     environments: list[Environment] = []
     for status in (result.status for result in run.results):
         # Some settings are only in the fingerprint.
@@ -126,20 +133,6 @@ def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     for name, read in _FACTS.items():
         if texts := dict.fromkeys(filter(None, map(read, environments))):
             yield name, value_text(_SEPARATOR.join(texts))
-
-
-def _dropped_caches(trials: Sequence[Trial]) -> str:
-    dropped = [trial.caches for trial in trials if trial.caches is not None]
-    if not dropped:
-        return ""
-    nodes = format_numbers({caches.node_count for caches in dropped})
-    when = "every trial" if len(dropped) == len(trials) else f"{len(dropped)} of {len(trials)} trials"
-    osds = dict.fromkeys(
-        f"OSDs: none, because {osds.reason}" if osds.reason else f"OSDs: {osds.count}"
-        for caches in dropped
-        if (osds := caches.osds) is not None
-    )
-    return value_text("; ".join([f"dropped before {when}: nodes with clients: {nodes}", *osds]))
 
 
 def _time(text: str) -> str:
@@ -165,16 +158,6 @@ def _joined(*texts: str) -> str:
 def _around(before: str, text: str, after: str = "") -> str:
     """Return a text with a prefix and a suffix; empty if the text is empty."""
     return f"{before}{text}{after}" if text else ""
-
-
-def _machine(environment: Environment) -> str:
-    memory = environment.memory_bytes
-    return _joined(
-        _text(environment.cpu_model),
-        _around("", _text(environment.processors), " processors"),
-        f"{memory / _GIBIBYTE:.1f} GiB" if isinstance(memory, int) else "",
-        _text(environment.architecture),
-    )
 
 
 def _ceph(environment: Environment) -> str:
@@ -207,7 +190,12 @@ _FACTS: Mapping[str, Callable[[Environment], str]] = {
     "Tools": lambda environment: _NAMED_TWICE.sub(r"\1 ", _text(environment.tools)),
     "Kubernetes": lambda environment: _text(environment.kubernetes),
     "Kernel": lambda environment: _text(environment.kernel),
-    "Machine": _machine,
+    "Machine": lambda environment: _joined(
+        _text(environment.cpu_model),
+        _around("", _text(environment.processors), " processors"),
+        f"{environment.memory_bytes / 2**30:.1f} GiB" if isinstance(environment.memory_bytes, int) else "",
+        _text(environment.architecture),
+    ),
     "Runner image": lambda environment: _other(environment, "runnerImage"),
     "Plimsoll": lambda environment: _other(environment, "plimsoll"),
 }
@@ -220,13 +208,29 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
     for run in runs:
         statuses = [result.status for result in run.results]
         fingerprints = [status.fingerprint for status in statuses if status.fingerprint]
-        points = Table(
-            caption="Points",
-            headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
-            rows=[_point_row(result) for result in run.results],
-        )
+        rows: list[list[Cell]] = []
+        for spec, status in ((result.spec, result.status) for result in run.results):
+            digests = (
+                (status.fingerprint.identity_sha256, status.fingerprint.context_sha256)
+                if status.fingerprint
+                else ("", "")
+            )
+            clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in status.trials)
+            warnings = dict.fromkeys(warning for trial in status.trials for warning in trial.warnings)
+            parameters = {key: value for key, value in spec.parameters.items() if value is not None}
+            rows.append(
+                [
+                    *(
+                        Cell(text=text)
+                        for text in (spec.point, spec.tool, value_text(parameters), value_text([*clients]))
+                    ),
+                    *(Cell(text=digest[:_DIGEST] or NONE, title=digest) for digest in digests),
+                    Cell(text=value_text([*warnings]) or NONE),
+                ]
+            )
+        headings = ("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings")
         tables = [
-            points,
+            Table(caption="Points", headings=headings, rows=rows),
             _leaves(
                 "Fingerprint, identity: the specification and the storage", [each.identity for each in fingerprints]
             ),
@@ -238,23 +242,6 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
         ]
         blocks.append(Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=tables))
     return Section(key="provenance", title="Provenance", blocks=blocks)
-
-
-def _point_row(result: BenchmarkResult) -> list[Cell]:
-    spec, fingerprint = result.spec, result.status.fingerprint
-    identity, context = (fingerprint.identity_sha256, fingerprint.context_sha256) if fingerprint else ("", "")
-    clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)
-    warnings = dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)
-    parameters = {key: value for key, value in spec.parameters.items() if value is not None}
-    return [
-        Cell(text=spec.point),
-        Cell(text=spec.tool),
-        Cell(text=value_text(parameters)),
-        Cell(text=value_text([*clients])),
-        Cell(text=identity[:_DIGEST] or NONE, title=identity),
-        Cell(text=context[:_DIGEST] or NONE, title=context),
-        Cell(text=value_text([*warnings]) or NONE),
-    ]
 
 
 def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table:
@@ -290,7 +277,7 @@ def _hosts_column(
 
 
 def _kibibytes(value: float) -> str:
-    return f"{value / _KIBIBYTE:,.1f}"
+    return f"{value / 2**10:,.1f}"
 
 
 _HOSTS_COLUMNS: Sequence[Column[_HostsRow]] = (
@@ -344,12 +331,20 @@ def verdicts_section(
     """Return the verdicts with their reasons, and the summary."""
     points = Counter(verdict_text(result) for _, result in results_of(runs))
     counts = [(verdict, points[verdict]) for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
+    comparisons: list[str] = []
+    for pair in compared:
+        words = "not compared, because the runs have no point in common."
+        if pair.comparison is not None:
+            different = " Their specifications differ or are unknown: see the comparison."
+            reasons = "; ".join(pair.comparison.reasons)
+            words = f"{pair.comparison.conclusion}: {reasons}.{'' if pair.likeness.is_same else different}"
+        comparisons.append(f"{pair.candidate} against {pair.baseline}: {words}")
     saturations = [sentence for sweep in sweeps for sentence in _saturations(sweep)]
     if (more := len(saturations) - _MOST_SENTENCES) > 0:
         saturations[_MOST_SENTENCES:] = [f"The same holds for {more} more series: see the response curves."]
     sentences = [
         *(_run_text(run) for run in runs),
-        *(_compared_text(pair) for pair in compared),
+        *comparisons,
         *headline_sentences(searched),
         *_longest_stall(runs),
         *saturations,
@@ -396,14 +391,6 @@ def _run_text(run: ReportedRun) -> str:
         probes = count_text(sum(line.probes for line in lines), "probe")
         counts.append(f"{sum(line.counted for line in lines)} of {probes}")
     return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(counts)} count{lost}."
-
-
-def _compared_text(compared: Compared) -> str:
-    names = f"{compared.candidate} against {compared.baseline}"
-    if compared.comparison is None:
-        return f"{names}: not compared, because the runs have no point in common."
-    different = "" if compared.likeness.is_same else " Their specifications differ or are unknown: see the comparison."
-    return f"{names}: {compared.comparison.conclusion}: {'; '.join(compared.comparison.reasons)}.{different}"
 
 
 def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:

@@ -21,8 +21,6 @@ from plimsoll.report.trials import timeline_section, trials_section
 from plimsoll.report.view import ReportPage, count_text
 from plimsoll.suite.evaluation import Compared
 
-_NAMED_RUNS = 3
-
 
 def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) -> ReportPage:
     """Return the report of runs; it depends on the results only."""
@@ -45,7 +43,7 @@ def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) ->
     points = sum(len(run.results) for run in runs)
     workloads = dict.fromkeys(result.spec.workload for run in runs for result in run.results)
     return ReportPage(
-        title=first_few([run.label for run in runs], _NAMED_RUNS),
+        title=first_few([run.label for run in runs], 3),
         subtitle=f"{count_text(points, 'point')} of {', '.join(workloads)}",
         sections=[section for section in sections if section],
     )

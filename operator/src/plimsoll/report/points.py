@@ -15,14 +15,7 @@ from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.report.figure import (
-    drawable,
-    is_search,
-    line_of,
-    longest_stall,
-    steadiness_of,
-    verdict_text,
-)
+from plimsoll.report.figure import drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
@@ -42,11 +35,6 @@ class PointRow:
     run: str
     result: BenchmarkResult
     operation: OperationSummary | None = None  # None without numbers, and if the point is Invalid
-
-    @property
-    def verdict(self) -> str:
-        """The verdict, or `Unfinished`."""
-        return verdict_text(self.result)
 
     @property
     def search(self) -> LineSearch:
@@ -168,7 +156,9 @@ _PARAMETERS = _PointColumn(
     "Parameters", lambda row: row.result.spec.label, key="label", text=lambda row: point_label(row.result), stacked=True
 )
 _CLIENTS = _PointColumn("Clients", lambda row: row.result.spec.clients, key="clients", right=True, priority=3)
-_VERDICT = _PointColumn("Verdict", lambda row: row.verdict, key="verdict", mark=lambda row: row.verdict)
+_VERDICT = _PointColumn(
+    "Verdict", lambda row: verdict_text(row.result), key="verdict", mark=lambda row: verdict_text(row.result)
+)
 
 RESULT_COLUMNS: Sequence[_PointColumn] = (
     _POINT,

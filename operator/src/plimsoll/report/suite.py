@@ -31,7 +31,6 @@ from plimsoll.suite.changes import JudgedChange
 from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 
-_SHORT_DIGEST = 8
 _PERCENT = 100
 _ROW_PIXELS = 44
 _MARGIN_PIXELS = 140
@@ -102,7 +101,7 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
     Column("Baseline", lambda row: "accepted, pinned" if row[0].pinned else "accepted" if row[0].accepted else NONE),
     Column(
         "Measured",
-        lambda row: row[0].digest[:_SHORT_DIGEST],
+        lambda row: row[0].digest[:8],
         title=lambda _: "digest of the run, the variants and repeat",
         priority=None,
     ),

@@ -45,8 +45,6 @@ from plimsoll.report.view import (
 from plimsoll.suite.judging import Trend, TrendRow, trends_of
 from plimsoll.suite.measured import MeasuredRound
 
-_SECONDS_PER_MINUTE = 60
-
 _WORDS = (
     "Each marker is the geometric mean over the runs of a round, with the 95 % confidence interval that follows from "
     "the noise between the runs of all rounds; noise between rounds is not a part of it. A filled marker is a round of "
@@ -218,7 +216,7 @@ def _axis_title(metric: Metric) -> str:
 
 
 def _time(minute: int) -> str:
-    return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,6 @@ class Table:
     """A table."""
 
     kind: ClassVar[str] = "table"
-
     caption: str
     headings: Sequence[str]
     numbers: Collection[str] = ()  # headings of right-aligned columns
@@ -46,7 +45,6 @@ class Chart:
     """A figure with an accessible description and a table."""
 
     kind: ClassVar[str] = "chart"
-
     key: str  # unique in the page, letters, digits and hyphens
     title: str
     description: str  # its content in words, for screen readers
@@ -61,7 +59,6 @@ class Text:
     """Paragraphs."""
 
     kind: ClassVar[str] = "text"
-
     paragraphs: Sequence[str]
 
 
@@ -70,7 +67,6 @@ class Counts:
     """The number of points with each verdict."""
 
     kind: ClassVar[str] = "counts"
-
     counts: Sequence[tuple[str, int]]
 
 
@@ -89,7 +85,6 @@ class Reasons:
     """All reasons, worst first."""
 
     kind: ClassVar[str] = "reasons"
-
     reasons: Sequence[VerdictReason]
 
 
@@ -98,7 +93,6 @@ class Details:
     """A collapsed group of blocks."""
 
     kind: ClassVar[str] = "details"
-
     title: str
     blocks: "Sequence[Block]"
 
@@ -129,11 +123,6 @@ NONE = "-"
 R = TypeVar("R")
 
 
-def cell_text(value: object) -> str:
-    """Return a value as it is; a dash if it is unknown."""
-    return NONE if value is None else str(value)
-
-
 @dataclass(frozen=True)  # without slots: with them Python 3.11 cannot create a Column[Row]
 class Column(Generic[R]):
     """One column: a value of each row in base units, and how people see it. None is an unknown value."""
@@ -142,7 +131,7 @@ class Column(Generic[R]):
     value: Callable[[R], Any]
     _: KW_ONLY
     key: str = ""  # the name in CSV; empty: not there
-    show: Callable[[Any], str] = cell_text
+    show: Callable[[Any], str] = lambda value: NONE if value is None else str(value)
     text: Callable[[R], str] | None = None  # in place of `show`, if more than the value is shown
     sort: Callable[[R], float | None] | None = None  # the sort key in a page; a number's own value by default
     mark: Callable[[R], str] = lambda _: ""  # a verdict or a conclusion, which has a colour
@@ -182,11 +171,6 @@ def page_table(
         rows=[[column.cell(row) for column in shown] for row in rows],
         sortable=sortable,
     )
-
-
-def csv_names(columns: Iterable[Column[R]]) -> Sequence[str]:
-    """Return the names of the columns in CSV."""
-    return [column.key for column in columns if column.key]
 
 
 def csv_rows(columns: Sequence[Column[R]], rows: Iterable[R]) -> Iterator[Mapping[str, object]]:
