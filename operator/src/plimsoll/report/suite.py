@@ -223,10 +223,51 @@ def published_section(compared: StudyComparison | None) -> Section | None:
     """Return a figure and a table; None without a study, or if the suite measures none of its shares."""
     if compared is None or not compared.shares:
         return None
+    shares, name = compared.shares, study_text(compared)
+    words = "; ".join(f"{share.name}: study {published_text(share)}, yours {own_text(share.own)}" for share in shares)
+    names = [share.name for share in shares]
+    # The study's marker is in the middle of a line over what it published.
+    middles = [(share.published.low + share.published.high) / 2 for share in shares]
+    published = [
+        (share.published.low, middle, share.published.high) for share, middle in zip(shares, middles, strict=True)
+    ]
+    own = [(share.own.low, share.own.value, share.own.high) for share in shares]
+    chart = Chart(
+        key="study-shares",
+        title=f"Shares of {name} and yours",
+        description=f"{words}.",
+        data=[
+            scatter(
+                name,
+                [_PERCENT * middle for middle in middles],
+                names,
+                error_x=error_bars(published, 1 / _PERCENT, thickness=2, width=5),
+                marker={"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
+                texts=[f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares],
+            ),
+            scatter(
+                "yours",
+                [None if value is None else _PERCENT * value for _, value, _ in own],
+                names,
+                error_x=error_bars(own, 1 / _PERCENT, thickness=2, width=5),
+                marker={
+                    "color": colour(0),
+                    "symbol": ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares],
+                    "size": 11,
+                },
+                texts=[f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares],
+            ),
+        ],
+        layout={
+            "xaxis": linear_axis("percent"),
+            "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
+            "showlegend": True,
+        },
+        height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
+    )
     paragraphs = [_PUBLISHED_WORDS, *difference_texts(compared)]
-    table = page_table("Shares of the study and yours", SHARE_COLUMNS, compared.shares, sortable=False)
-    blocks: list[Block] = [Text(paragraphs=paragraphs), _chart(compared), table]
-    return Section(key="study", title=f"Beside {study_text(compared)}", blocks=blocks)
+    table = page_table("Shares of the study and yours", SHARE_COLUMNS, shares, sortable=False)
+    return Section(key="study", title=f"Beside {name}", blocks=[Text(paragraphs=paragraphs), chart, table])
 
 
 def study_text(compared: StudyComparison) -> str:
@@ -280,48 +321,3 @@ SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
     Column("Your rates", lambda share: own_rates_text(share.own), priority=1),
     Column("Remarks", lambda share: share.own.missing or share.note or None, priority=None),
 )
-
-
-def _chart(compared: StudyComparison) -> Chart:
-    shares, name = compared.shares, study_text(compared)
-    words = "; ".join(f"{share.name}: study {published_text(share)}, yours {own_text(share.own)}" for share in shares)
-    names = [share.name for share in shares]
-    # The study's marker is in the middle of a line over what it published.
-    middles = [(share.published.low + share.published.high) / 2 for share in shares]
-    published = [
-        (share.published.low, middle, share.published.high) for share, middle in zip(shares, middles, strict=True)
-    ]
-    own = [(share.own.low, share.own.value, share.own.high) for share in shares]
-    return Chart(
-        key="study-shares",
-        title=f"Shares of {name} and yours",
-        description=f"{words}.",
-        data=[
-            scatter(
-                name,
-                [_PERCENT * middle for middle in middles],
-                names,
-                error_x=error_bars(published, 1 / _PERCENT, thickness=2, width=5),
-                marker={"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
-                texts=[f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares],
-            ),
-            scatter(
-                "yours",
-                [None if value is None else _PERCENT * value for _, value, _ in own],
-                names,
-                error_x=error_bars(own, 1 / _PERCENT, thickness=2, width=5),
-                marker={
-                    "color": colour(0),
-                    "symbol": ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares],
-                    "size": 11,
-                },
-                texts=[f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares],
-            ),
-        ],
-        layout={
-            "xaxis": linear_axis("percent"),
-            "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
-            "showlegend": True,
-        },
-        height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
-    )
