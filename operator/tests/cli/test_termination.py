@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from plimsoll.agent.agent import Agent
 from plimsoll.cli import EXIT_STOPPED
-from plimsoll.cli.launch import Launch, Launcher
+from plimsoll.cli.launch import Launcher
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.secret import client_directory, write_session
@@ -94,7 +94,7 @@ async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_s
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     plan = make_plan().model_copy(update={"clients": 0})
-    launcher = Launcher(Launch(plan=plan, results=tmp_path, secret=tmp_path, programs={}, port=1))
+    launcher = Launcher(plan=plan, results=tmp_path, secret=tmp_path, programs={}, port=1)
     async with asyncio.timeout(30):
         if not exists:
             launcher.interrupt()

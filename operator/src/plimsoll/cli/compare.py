@@ -15,7 +15,7 @@ from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, rule_options, write_csv, write_document
+from plimsoll.cli.options import CSV, TABLE, output_option, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
@@ -107,7 +107,7 @@ def _value(value: JsonValue) -> str:
     is_flag=True,
     help="Compare runs with different specifications, and match points by name even if their parameters differ.",
 )
-@output_option(TABLE, JSON, YAML, CSV)
+@output_option
 @cluster_options
 def command(
     *, baseline: str, candidate: str, rule: RegressionRule, same: tuple[str, ...], allow_different: bool, output: str
@@ -245,7 +245,7 @@ _NOISE_COLUMNS: Sequence[_NoiseColumn] = (
     type=click.IntRange(min=MINIMUM_TRIALS, max=1000),
     help="Trials on each side of a future comparison; the planned trials of RESULT by default.",
 )
-@output_option(TABLE, JSON, YAML, CSV)
+@output_option
 @cluster_options
 def noise_command(*, result: str, same: tuple[str, ...], rule: RegressionRule, trials: int | None, output: str) -> None:
     """Show the scatter of the trials of RESULT, and the smallest change that a comparison with it can detect.

@@ -8,7 +8,7 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -22,25 +22,12 @@ from plimsoll.plan.document import Plan
 from plimsoll.protocol.assignment import Assignment, CacheDropping
 
 MAX_RESTARTS = 3  # of the conductor and of each client; further restarts would not help
+_FINAL = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}  # of a conductor that is not started again
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
 class LaunchError(click.ClickException):
     """The processes of a run do not stay alive; the message has the reason."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """The parameters of the processes."""
-
-    plan: Plan
-    results: Path  # directory with the frozen plan
-    secret: Path  # directory that `write_session` has written; also for assignments and the tools' output
-    data: Path | None = None  # directory of the run's data; None if devices are measured
-    devices: Sequence[Path] = ()
-    programs: Mapping[str, str]  # paths of programs that are not in PATH, by name
-    raw_output: Path | None = None  # directory that keeps it; None if it is not kept
-    port: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,36 +38,40 @@ class _Child:
     attempt: int = 0
 
 
+@dataclass(slots=True, kw_only=True)
 class Launcher:
     """Starts a conductor and its agents, and restarts those that fail."""
 
-    def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self._logs = launch.results / "logs"
-        self._conductor: _Child | None = None
-        self._agents: dict[int, _Child] = {}
-        self._interrupted = False
-        # Exit codes of a conductor that is not started again -> the run's.
-        self._final = {code: code for code in (EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values())}
+    plan: Plan
+    results: Path  # directory with the frozen plan
+    secret: Path  # directory that `write_session` has written; also for assignments and the tools' output
+    data: Path | None = None  # directory of the run's data; None if devices are measured
+    devices: Sequence[Path] = ()
+    programs: Mapping[str, str]  # paths of programs that are not in PATH, by name
+    raw_output: Path | None = None  # directory that keeps it; None if it is not kept
+    port: int
+    _conductor: _Child | None = field(default=None, init=False)
+    _agents: dict[int, _Child] = field(default_factory=dict, init=False)
+    _interrupted: bool = field(default=False, init=False)
 
     async def run(self, on_poll: Callable[[], None]) -> int:
         """Return the conductor's final exit code; a LaunchError if a process fails repeatedly, or cannot work here.
 
         `on_poll` is called a few times a second.
         """
-        self._logs.mkdir(parents=True, exist_ok=True)
+        (self.results / "logs").mkdir(parents=True, exist_ok=True)
         try:
             process = await self._start_conductor(0)
             conductor = self._conductor = _Child(name="conductor", log="conductor.log", process=process)
-            for client in range(self._launch.plan.clients):
+            for client in range(self.plan.clients):
                 process = await self._start_agent(client, 0)
                 self._agents[client] = _Child(name=f"client {client}", log=f"client-{client}.log", process=process)
             while True:
                 on_poll()
                 code = conductor.process.returncode
                 if code is not None:
-                    if code in self._final or self._interrupted:
-                        return self._final.get(code, EXIT_INTERRUPTED)
+                    if code in _FINAL or self._interrupted:
+                        return code if code in _FINAL else EXIT_INTERRUPTED
                     self._count_restart(conductor)
                     conductor.process = await self._start_conductor(conductor.attempt)
                 for client, child in self._agents.items():
@@ -116,13 +107,12 @@ class Launcher:
         child.attempt += 1
 
     def _last_words(self, log: str) -> str:
-        path = self._logs / log
+        path = self.results / "logs" / log
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
         return f"{lines[-1] if lines else 'no output'} (see {path})"
 
     async def _start_conductor(self, attempt: int) -> Process:
-        launch = self._launch
-        options = ("--results", str(launch.results), "--secret", str(launch.secret), "--port", str(launch.port))
+        options = ("--results", str(self.results), "--secret", str(self.secret), "--port", str(self.port))
         process = await self._start("conductor.log", attempt, "conductor", *options)
         # The signal came while it was being started.
         if self._interrupted:
@@ -130,18 +120,18 @@ class Launcher:
         return process
 
     async def _start_agent(self, client: int, attempt: int) -> Process:
-        launch, scratch = self._launch, self._launch.secret / "scratch"
+        scratch = self.secret / "scratch"
         assignment = Assignment(
-            conductor=f"https://127.0.0.1:{launch.port}",
-            secret=str(client_directory(launch.secret, client)),
+            conductor=f"https://127.0.0.1:{self.port}",
+            secret=str(client_directory(self.secret, client)),
             client=client,
             attempt=attempt,
             work=str(scratch / f"client-{client}-{attempt}"),
-            tools=tools_of(launch.plan),
-            volume=client_volume(launch.plan, client, data=launch.data, devices=launch.devices),
-            caches=CacheDropping() if launch.plan.prepare.drop_caches else None,
-            programs=dict(launch.programs),
-            raw_output=None if launch.raw_output is None else str(launch.raw_output),
+            tools=tools_of(self.plan),
+            volume=client_volume(self.plan, client, data=self.data, devices=self.devices),
+            caches=CacheDropping() if self.plan.prepare.drop_caches else None,
+            programs=dict(self.programs),
+            raw_output=None if self.raw_output is None else str(self.raw_output),
         )
         # A file, not standard input: its name identifies the client in the list of processes.
         file = scratch / f"client-{client}-{attempt}.json"
@@ -151,7 +141,7 @@ class Launcher:
 
     async def _start(self, log: str, attempt: int, *arguments: str) -> Process:
         """Start a program of this package that ignores Ctrl-C of the terminal and ends with this process."""
-        with (self._logs / log).open("a" if attempt else "w") as output:
+        with (self.results / "logs" / log).open("a" if attempt else "w") as output:
             return await asyncio.create_subprocess_exec(
                 *_DIE_WITH_PARENT,
                 *(sys.executable, "-m", "plimsoll", *arguments),

@@ -10,7 +10,7 @@ from plimsoll.api.environment import StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
+from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.conductor.reporting import MAX_FACTS
@@ -27,7 +27,7 @@ from plimsoll.tools.registry import LAYERS, loading_clients
     "--device-run",
     help="A run on block devices like those of the OSDs, one client on each, as the lowest layer; named like RESULT.",
 )
-@output_option(TABLE, JSON, YAML, CSV)
+@output_option
 @cluster_options
 def command(*, result: str, device_run: str | None, output: str) -> None:
     """Show the rates of network, OSDs, RADOS, RBD and file systems, the limit that layers below set, and their ratio.

@@ -25,7 +25,7 @@ from plimsoll.report.view import Column, csv_rows
 from plimsoll.suite.children import variant_plans
 
 _PERCENT = 100
-TABLE, JSON, YAML, CSV = "table", "json", "yaml", "csv"
+TABLE, YAML, CSV = "table", "yaml", "csv"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -39,6 +39,12 @@ results_option = click.option(
 )
 load_seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default."
+)
+document_option = click.option(
+    "-o", "--output", type=click.Choice([TABLE, "json", YAML]), default=TABLE, show_default=True
+)
+output_option = click.option(
+    "-o", "--output", type=click.Choice([TABLE, "json", YAML, CSV]), default=TABLE, show_default=True
 )
 fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
 
@@ -101,11 +107,6 @@ def timeout_option(text: str, default: str | None = None) -> Callable[[F], F]:
     return click.option(
         "--timeout", type=Duration(), metavar="TIME", default=default, show_default=default is not None, help=help_text
     )
-
-
-def output_option(*forms: str) -> Callable[[F], F]:
-    """Add the option `-o` with these formats; the first one is the default."""
-    return click.option("-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True)
 
 
 def write_document(document: object, form: str) -> None:

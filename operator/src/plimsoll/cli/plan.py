@@ -14,7 +14,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
-from plimsoll.cli.options import JSON, TABLE, YAML, freeze, output_option, read_run, write_document
+from plimsoll.cli.options import TABLE, document_option, freeze, read_run, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, InCluster, find, no_such_object
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
@@ -27,7 +27,7 @@ from plimsoll.plan.refusals import search_settings
 
 @click.command()
 @click.argument("run", metavar="FILE|RUN")
-@output_option(TABLE, JSON, YAML)
+@document_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Only for a FILE.")
 @cluster_options
 def command(*, run: str, output: str, seed: int | None) -> None:

@@ -16,7 +16,7 @@ from plimsoll.api.operation import Latency, OperationResult, OperationSummary
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.layers import layers_of, write_amplification
-from plimsoll.cli.options import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
+from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
 from plimsoll.measure.compare.comparison import compare
@@ -49,7 +49,7 @@ MOST_RUNS = 8  # of a report; the number of distinguishable colours
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of what they found.")
-@output_option(TABLE, JSON, YAML, CSV)
+@output_option
 @cluster_options
 def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, output: str) -> None:
     """Show results as a table, as BenchmarkResult documents, or as CSV in base units.
@@ -205,7 +205,7 @@ class PercentileAnswer:
 @click.option("--operation", type=click.Choice([name.value for name in Operation]), help="Only this operation.")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; by default all that count, merged.")
-@output_option(TABLE, JSON, YAML, CSV)
+@output_option
 @cluster_options
 def percentile_command(
     *, result: str, percentile: float, operation: str | None, points: tuple[str, ...], trial: str | None, output: str

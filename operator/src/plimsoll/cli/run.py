@@ -20,7 +20,7 @@ from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
-from plimsoll.cli.launch import Launch, Launcher, free_port
+from plimsoll.cli.launch import Launcher, free_port
 from plimsoll.cli.local_storage import Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
 from plimsoll.cli.tables import Terminal, results_tables
@@ -130,7 +130,7 @@ def measure(
         if data is not None:
             replace_file(results / _PLACE_FILE, json.dumps({"data": str(data)}), sync=False)
         write_session(secret, plan.clients)
-        launch = Launch(
+        launcher = Launcher(
             plan=plan,
             results=results,
             secret=secret,
@@ -141,7 +141,7 @@ def measure(
             port=free_port(),
         )
         with view_on(Terminal(stderr=True), plan.run.name, os.path.relpath(results), waiting="starting") as view:
-            code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
+            code = asyncio.run(_follow(launcher, view, LocalProgress(view, plan, results)))
         recorded = read_results(results)
         for table in results_tables(recorded) if recorded else ():
             Terminal().print(table)

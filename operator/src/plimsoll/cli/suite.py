@@ -14,16 +14,7 @@ from rich.text import Text
 
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli import LazyGroup
-from plimsoll.cli.options import (
-    JSON,
-    TABLE,
-    YAML,
-    chosen_seed,
-    freeze_variants,
-    output_option,
-    read_suite,
-    write_document,
-)
+from plimsoll.cli.options import TABLE, chosen_seed, document_option, freeze_variants, read_suite, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.plan.document import Plan
@@ -64,7 +55,7 @@ class _PlannedVariant:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@output_option(TABLE, JSON, YAML)
+@document_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order of the runs; random by default.")
 def plan_command(*, file: Path, output: str, seed: int | None) -> None:
     """Show the variants of a BenchmarkSuite FILE, its runs in their order, and the time that a round takes.

@@ -13,7 +13,7 @@ from rich.text import Text
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
-from plimsoll.cli.options import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.options import TABLE, document_option, write_document
 from plimsoll.cli.results import page_option, with_layers, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line, results_table
@@ -231,7 +231,7 @@ def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
 @click.command()
 @click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
 @accept_option
-@output_option(TABLE, JSON, YAML)
+@document_option
 @cluster_options
 def results_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str) -> None:
     """Show the results, comparisons and hypotheses of the last round of a suite.

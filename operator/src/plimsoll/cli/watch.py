@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Generic, Self, TypeVar
 
@@ -160,37 +161,40 @@ class Screen(LivePicture[WatchedRun]):
         )
 
 
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A run at a moment, in Unix seconds, in the size that fits the console."""
 
-    def __init__(self, title: str, run: WatchedRun, now: float, *, trouble: str = "", source: str = "") -> None:
-        """Draw this run; `source` is how `plimsoll results` finds it, if not by its title."""
-        self._title, self._run, self._now, self._trouble = title, run, now, trouble
-        self._results = f"{program()} results {source or title}"
+    title: str
+    run: WatchedRun
+    now: float
+    _: KW_ONLY
+    trouble: str = ""
+    source: str = ""  # how `plimsoll results` finds it, if not by its title
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         head = Group(*self._head(), Text())
         yield head
-        if self._run.points:
+        if self.run.points:
             room = max(0, console.height - len(console.render_lines(head, options)) - 1)
             # The number of lines per point depends on the width, so the number of points that fit is found by trying.
-            for count in range(min(room, len(self._run.points)), 0, -1):
+            for count in range(min(room, len(self.run.points)), 0, -1):
                 points = Group(*self._points(count))
                 if count <= _LEAST_POINTS or len(console.render_lines(points, options)) <= room:
                     yield points
                     break
 
     def _head(self) -> Iterator[RenderableType]:
-        run = self._run
-        yield Text(f"{self._title}  ", style="bold").append(_status(run), style="cyan")
+        run = self.run
+        yield Text(f"{self.title}  ", style="bold").append(_status(run), style="cyan")
         done, total = run.trials
         if total:
             times: list[str] = []
             start, end = run.status.start_time, run.status.estimated_completion_time
             if run.ending is None and start is not None:
-                times.append(f"{clock(self._now - start.timestamp())} elapsed")
+                times.append(f"{clock(self.now - start.timestamp())} elapsed")
             if run.ending is None and end is not None:
-                left = end.timestamp() - self._now
+                left = end.timestamp() - self.now
                 times.append(f"late by {clock(-left)}" if left < 0 else f"about {clock(left)} left")
             grid = Table.grid(padding=(0, 2, 0, 0))
             share = done / total if run.share is None else run.share
@@ -209,28 +213,29 @@ class Picture:
             yield Text(problem, style="yellow")
         if run.status.points.invalid:
             yield Text(f"{count_text(run.status.points.invalid, 'point')} Invalid", style="red")
-        if self._trouble:
-            yield Text(f"Not up to date: {self._trouble}", style="red")
+        if self.trouble:
+            yield Text(f"Not up to date: {self.trouble}", style="red")
 
     def _activity(self) -> str:
-        trial, message = self._run.trial, self._run.status.display.message
+        trial, message = self.run.trial, self.run.status.display.message
         if trial is None:
-            return message or (activity_text(self._run.state) if self._run.state else "")
+            return message or (activity_text(self.run.state) if self.run.state else "")
         length = trial.ends_at - trial.starts_at
-        elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
-        words = trial_text(trial, self._run.passes, is_probe=self._run.is_searching)
+        elapsed = f"{min(max(0.0, self.now - trial.starts_at), length):.0f} of {length:.0f} s"
+        words = trial_text(trial, self.run.passes, is_probe=self.run.is_searching)
         return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
 
     def _points(self, room: int) -> Iterator[RenderableType]:
         """Yield as many points as fit, around the current one."""
-        points, trial = self._run.points, self._run.trial
+        points, trial = self.run.points, self.run.trial
         current = trial.key.point if trial is not None else ""
         middle = next((number for number, point in enumerate(points) if point.name == current), 0)
         first = max(0, min(middle - room // 2, len(points) - room))
         shown = points[first : first + room]
-        yield fitted(_columns(shown, current), shown, remedy=self._results)
+        results = f"{program()} results {self.source or self.title}"
+        yield fitted(_columns(shown, current), shown, remedy=results)
         if len(shown) < len(points):
-            yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
+            yield Text(f"and {len(points) - len(shown)} more points: {results}", style="dim")
 
 
 def trial_text(trial: CurrentTrial, passes: int, *, is_probe: bool) -> str:

@@ -210,11 +210,9 @@ class Display(Protocol[Shown_contra]):
 
     def show(self, seen: Shown_contra, /) -> None:
         """Show the current state."""
-        ...
 
     def trouble(self, problem: str, /) -> None:
         """Show why the object cannot be read now."""
-        ...
 
 
 class Polling(ABC, Generic[Seen]):

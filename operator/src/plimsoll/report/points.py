@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
@@ -248,11 +249,10 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
     _PointColumn("", _of_search(lambda row: lines.headline_text(row.line, row.search)), key="line"),
     _PointColumn("", _of_search(lambda row: row.search.vary.value), key="line_vary"),
     _PointColumn("", _of_search(lambda row: row.line.ending and row.line.ending.value), key="line_ending"),
-    _PointColumn("", _of_search(lambda row: row.line.estimate), key="line_estimate"),
-    _PointColumn("", _of_search(lambda row: row.line.low), key="line_low"),
-    _PointColumn("", _of_search(lambda row: row.line.high), key="line_high"),
-    _PointColumn("", _of_search(lambda row: row.line.probes), key="line_probes"),
-    _PointColumn("", _of_search(lambda row: row.line.counted), key="line_counted"),
+    *(
+        _PointColumn("", _of_search(attrgetter(f"line.{name}")), key=f"line_{name}")
+        for name in ("estimate", "low", "high", "probes", "counted")
+    ),
 )
 """Of the operations of points: rates per second, latencies in nanoseconds; in `line_*` loads of all clients."""
 
