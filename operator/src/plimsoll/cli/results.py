@@ -42,6 +42,7 @@ from plimsoll.report.points import (
 from plimsoll.report.view import Column, ReportPage, count_text, csv_rows
 from plimsoll.suite.evaluation import Compared
 
+_TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 MOST_RUNS = 8  # of a report; the number of distinguishable colours
 
 
@@ -181,9 +182,6 @@ def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> Reporte
     if all(result.status.environment.ceph is None for result in results):
         return run
     return replace(run, layers=layers_of(results), write_amplification=write_amplification(results))
-
-
-_TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

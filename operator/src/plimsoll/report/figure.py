@@ -276,10 +276,6 @@ class PlottedSweep:
         """Return the first axis with one of these names; None without one."""
         return next((name for name in names if name in self.axes), None)
 
-    def without(self, *axes: str | None) -> list[str]:
-        """Return the other axes."""
-        return [axis for axis in self.axes if axis not in axes]
-
     def label(self, point: PlottedPoint, axes: Sequence[str] | None = None) -> str:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
         return _label(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else None)

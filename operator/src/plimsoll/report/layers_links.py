@@ -288,10 +288,9 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
             tables.append(table)
         words = f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
         if outliers := links.outliers:
-            more = len(outliers) - _NAMED_OUTLIERS
-            named = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]] + (
-                [f"{more} more"] if more > 0 else []
-            )
+            named = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]]
+            if (more := len(outliers) - _NAMED_OUTLIERS) > 0:
+                named.append(f"{more} more")
             words = f"{title}, {count_text(len(outliers), 'outlier')}: {'; '.join(named)}."
         sentences.append(words)
     if not sentences:

@@ -59,12 +59,173 @@ _DIGEST = 12
 _VALUES = 8
 _NAMED_TWICE = re.compile(r"\b(\w+) \1-")
 _SEPARATOR = " | "  # separates the values of points that differ
+_VERDICTS = (Verdict.VALID.value, Verdict.SUSPECT.value, Verdict.INVALID.value, UNFINISHED)
+_SEVERITY = (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID)
+_MOST_SENTENCES = 6
+_MOST_PEAKS = 12
+_FLAT = 1.1
+_STEEP = 1.5
+
+_RESULTS_WORDS = (
+    "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
+    "t), CV the standard deviation divided by the mean. A percentile is the mean of the trials' own percentiles, "
+    "absent where a trial has fewer than ten operations beyond it. A search for the line has no means: its line is in "
+    "the last column. Click a heading to sort."
+)
+
 _HOSTS_WORDS = (
     "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
     "of devices are those of the block device below the data set on the client's node, with its other users. They are "
     "absent where a node shows no such device, as with librbd and network file systems. A request may be larger than "
     "the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
 )
+
+
+def verdicts_section(
+    runs: Sequence[ReportedRun],
+    sweeps: Sequence[PlottedSweep],
+    compared: Sequence[Compared],
+    searched: Sequence[SearchedWorkload] = (),
+) -> Section:
+    """Return the verdicts with their reasons, and the summary."""
+    points = Counter(verdict_text(result) for _, result in results_of(runs))
+    counts = [(verdict, points[verdict]) for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
+    comparisons: list[str] = []
+    for pair in compared:
+        words = "not compared, because the runs have no point in common."
+        if pair.comparison is not None:
+            different = " Their specifications differ or are unknown: see the comparison."
+            reasons = "; ".join(pair.comparison.reasons)
+            words = f"{pair.comparison.conclusion}: {reasons}.{'' if pair.likeness.is_same else different}"
+        comparisons.append(f"{pair.candidate} against {pair.baseline}: {words}")
+    saturations = [sentence for sweep in sweeps for sentence in _saturations(sweep)]
+    if (more := len(saturations) - _MOST_SENTENCES) > 0:
+        saturations[_MOST_SENTENCES:] = [f"The same holds for {more} more series: see the response curves."]
+    sentences = [
+        *(_run_text(run) for run in runs),
+        *comparisons,
+        *headline_sentences(searched),
+        *_longest_stall(runs),
+        *saturations,
+        *_peaks(sweeps),
+    ]
+    blocks: list[Block] = [Counts(counts=counts), Text(paragraphs=sentences), Reasons(reasons=[*verdict_reasons(runs)])]
+    return Section(key="verdicts", title="Verdicts", blocks=blocks)
+
+
+def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
+    """Yield every reason of the report; the worst reasons first, then the most frequent."""
+    several = len(runs) > 1
+    reasons = worst_cases(
+        (f"{run.label} {result.spec.point}" if several else result.spec.point, result)
+        for run, result in results_of(runs)
+    )
+    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
+
+
+def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[VerdictReason]:
+    """Yield every reason once, with the message of the first of its points with the worst verdict, and that first."""
+    cases: dict[str, list[tuple[str, Finding]]] = {}
+    for name, result in points:
+        for finding in result.status.findings:
+            cases.setdefault(finding.reason, []).append((name, finding))
+    for reason, findings in cases.items():
+        verdict = verdict_of(finding for _, finding in findings)
+        worst, finding = next(case for case in findings if case[1].verdict is verdict)
+        names = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
+        yield VerdictReason(reason=reason, verdict=verdict, points=names, message=finding.message)
+
+
+def _run_text(run: ReportedRun) -> str:
+    """Return the verdicts of a run's points and the outcomes of its attempts."""
+    verdicts = Counter(map(verdict_text, run.results))
+    points = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
+    aborted = sum(trial.outcome is Outcome.ABORTED for result in run.results for trial in result.status.trials)
+    lost = f"; {count_text(aborted, 'aborted attempt')}" if aborted else ""
+    counts: list[str] = []
+    if repeated := [result for result in run.results if not is_search(result)]:
+        good = sum(len(counted(result.status.trials)) for result in repeated)
+        counts.append(f"{good} of {sum(result.spec.repetitions for result in repeated)} planned trials")
+    if lines := [line_of(result) for result in run.results if is_search(result)]:
+        probes = count_text(sum(line.probes for line in lines), "probe")
+        counts.append(f"{sum(line.counted for line in lines)} of {probes}")
+    return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(counts)} count{lost}."
+
+
+def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
+    stalls = [
+        (trial.stalls.seconds, f"{run.label} {result.spec.point}")
+        for run, result in results_of(runs)
+        for trial in counting(result)
+        if trial.stalls and trial.stalls.seconds
+    ]
+    if stalls:
+        seconds, place = max(stalls)
+        yield f"{count_text(len(stalls), 'trial')} stalled; the longest stall is {seconds:g} s, at {place}."
+
+
+def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
+    """Yield the peak of each workload, operation and run: most operations, and most bytes if at another point."""
+    for sweep in sweeps[:_MOST_PEAKS]:
+        for run in dict.fromkeys(point.run.label for point in sweep.measured):
+            measured = [point for point in sweep.measured if point.run.label == run]
+            most = max(measured, key=lambda point: point.operation.iops.mean)
+            widest = max(measured, key=lambda point: point.operation.bytes_per_second.mean)
+            name = f"{sweep.title} ({run})" if sweep.has_several_runs else sweep.title
+            volume = bytes_rate_text(widest.operation.bytes_per_second.mean)
+            if iops_of(most.operation) is None:
+                yield f"{name}: at most {volume} at {_at(widest)}."
+                continue
+            p99 = most.operation.percentiles.get("99")
+            latency = f" with a p99 of {duration_text(p99.mean)}" if p99 else ""
+            rate = f"{name}: at most {rate_text(most.operation.iops.mean)} IOPS{latency} at {_at(most)}"
+            yield f"{rate}, which are {volume}." if widest is most else f"{rate}; at most {volume} at {_at(widest)}."
+
+
+def _at(point: PlottedPoint) -> str:
+    """Return a point with its verdict, unless it is Valid."""
+    mark = "" if point.is_valid else f" [{point.verdict}]"
+    return f"{point.result.spec.label}, {count_text(point.result.spec.clients, 'client')}{mark}"
+
+
+def _saturations(sweep: PlottedSweep) -> Iterator[str]:
+    """Yield where a series saturates: more depth increases latency but hardly the rate."""
+    axis = sweep.axis_among(DEPTH_AXES)
+    if axis is None:
+        return
+    others = [other for other in sweep.axes if other != axis]
+    series: dict[str, list[PlottedPoint]] = {}
+    for point in sweep.measured:
+        # A limited rate does not grow with depth.
+        limited = point.result.spec.parameters.get("rateIops") is not None
+        if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
+            series.setdefault(sweep.label(point, others) if others or sweep.has_several_runs else "", []).append(point)
+    for label, points in series.items():
+        points.sort(key=lambda point: axis_number(point.result, axis) or 0)
+        for before, after in itertools.pairwise(points):
+            rate = _ratio(before.operation.iops.mean, after.operation.iops.mean)
+            latency = _ratio(before.operation.percentiles["99"].mean, after.operation.percentiles["99"].mean)
+            if rate <= _FLAT and latency >= _STEEP:
+                marks = sorted({f" [{point.verdict}]" for point in (before, after) if not point.is_valid})
+                depths = f"depth {axis_value(before.result, axis)} to {axis_value(after.result, axis)}"
+                yield (
+                    f"{sweep.title}{label and f', {label}'}: from {depths} the rate changes by {100 * (rate - 1):+.0f} "
+                    f"% while p99 is {latency:.1f} times as long{''.join(marks)}."
+                )
+                break
+
+
+def _ratio(before: float, after: float) -> float:
+    return after / before if before else 0.0
+
+
+def results_section(runs: Sequence[ReportedRun]) -> Section:
+    """Return every operation of every point; a point without numbers has the reason."""
+    # The verdict comes before the numbers, of which there are many.
+    columns = sorted(RESULT_COLUMNS, key=lambda column: column.heading not in {"Point", "Run", "Verdict"})
+    rows = result_rows((run.label, result) for run, result in results_of(runs))
+    table = page_table("All points", columns, rows, leave_out=() if len(runs) > 1 else {"Run"})
+    return Section(key="results", title="Results", blocks=[Text(paragraphs=[_RESULTS_WORDS]), table])
 
 
 def overview_section(runs: Sequence[ReportedRun]) -> Section:
@@ -208,29 +369,13 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
     for run in runs:
         statuses = [result.status for result in run.results]
         fingerprints = [status.fingerprint for status in statuses if status.fingerprint]
-        rows: list[list[Cell]] = []
-        for spec, status in ((result.spec, result.status) for result in run.results):
-            digests = (
-                (status.fingerprint.identity_sha256, status.fingerprint.context_sha256)
-                if status.fingerprint
-                else ("", "")
-            )
-            clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in status.trials)
-            warnings = dict.fromkeys(warning for trial in status.trials for warning in trial.warnings)
-            parameters = {key: value for key, value in spec.parameters.items() if value is not None}
-            rows.append(
-                [
-                    *(
-                        Cell(text=text)
-                        for text in (spec.point, spec.tool, value_text(parameters), value_text([*clients]))
-                    ),
-                    *(Cell(text=digest[:_DIGEST] or NONE, title=digest) for digest in digests),
-                    Cell(text=value_text([*warnings]) or NONE),
-                ]
-            )
-        headings = ("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings")
+        points = Table(
+            caption="Points",
+            headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
+            rows=[_point_row(result) for result in run.results],
+        )
         tables = [
-            Table(caption="Points", headings=headings, rows=rows),
+            points,
             _leaves(
                 "Fingerprint, identity: the specification and the storage", [each.identity for each in fingerprints]
             ),
@@ -242,6 +387,23 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
         ]
         blocks.append(Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=tables))
     return Section(key="provenance", title="Provenance", blocks=blocks)
+
+
+def _point_row(result: BenchmarkResult) -> list[Cell]:
+    spec, fingerprint = result.spec, result.status.fingerprint
+    identity, context = (fingerprint.identity_sha256, fingerprint.context_sha256) if fingerprint else ("", "")
+    clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)
+    warnings = dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)
+    parameters = {key: value for key, value in spec.parameters.items() if value is not None}
+    return [
+        Cell(text=spec.point),
+        Cell(text=spec.tool),
+        Cell(text=value_text(parameters)),
+        Cell(text=value_text([*clients])),
+        Cell(text=identity[:_DIGEST] or NONE, title=identity),
+        Cell(text=context[:_DIGEST] or NONE, title=context),
+        Cell(text=value_text([*warnings]) or NONE),
+    ]
 
 
 def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table:
@@ -305,165 +467,3 @@ def hosts_section(runs: Sequence[ReportedRun]) -> Section | None:
     leave_out = () if len(runs) > 1 else {"Run"}
     table = page_table("Load of the clients' hosts", _HOSTS_COLUMNS, rows, leave_out=leave_out)
     return Section(key="hosts", title="Hosts and devices", blocks=[Text(paragraphs=[_HOSTS_WORDS]), table])
-
-
-_VERDICTS = (Verdict.VALID.value, Verdict.SUSPECT.value, Verdict.INVALID.value, UNFINISHED)
-_SEVERITY = (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID)
-_MOST_SENTENCES = 6
-_MOST_PEAKS = 12
-_FLAT = 1.1
-_STEEP = 1.5
-
-_RESULTS_WORDS = (
-    "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
-    "t), CV the standard deviation divided by the mean. A percentile is the mean of the trials' own percentiles, "
-    "absent where a trial has fewer than ten operations beyond it. A search for the line has no means: its line is in "
-    "the last column. Click a heading to sort."
-)
-
-
-def verdicts_section(
-    runs: Sequence[ReportedRun],
-    sweeps: Sequence[PlottedSweep],
-    compared: Sequence[Compared],
-    searched: Sequence[SearchedWorkload] = (),
-) -> Section:
-    """Return the verdicts with their reasons, and the summary."""
-    points = Counter(verdict_text(result) for _, result in results_of(runs))
-    counts = [(verdict, points[verdict]) for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
-    comparisons: list[str] = []
-    for pair in compared:
-        words = "not compared, because the runs have no point in common."
-        if pair.comparison is not None:
-            different = " Their specifications differ or are unknown: see the comparison."
-            reasons = "; ".join(pair.comparison.reasons)
-            words = f"{pair.comparison.conclusion}: {reasons}.{'' if pair.likeness.is_same else different}"
-        comparisons.append(f"{pair.candidate} against {pair.baseline}: {words}")
-    saturations = [sentence for sweep in sweeps for sentence in _saturations(sweep)]
-    if (more := len(saturations) - _MOST_SENTENCES) > 0:
-        saturations[_MOST_SENTENCES:] = [f"The same holds for {more} more series: see the response curves."]
-    sentences = [
-        *(_run_text(run) for run in runs),
-        *comparisons,
-        *headline_sentences(searched),
-        *_longest_stall(runs),
-        *saturations,
-        *_peaks(sweeps),
-    ]
-    blocks: list[Block] = [Counts(counts=counts), Text(paragraphs=sentences), Reasons(reasons=[*verdict_reasons(runs)])]
-    return Section(key="verdicts", title="Verdicts", blocks=blocks)
-
-
-def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
-    """Yield every reason of the report; the worst reasons first, then the most frequent."""
-    several = len(runs) > 1
-    reasons = worst_cases(
-        (f"{run.label} {result.spec.point}" if several else result.spec.point, result)
-        for run, result in results_of(runs)
-    )
-    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
-
-
-def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[VerdictReason]:
-    """Yield every reason once, with the message of the first of its points with the worst verdict, and that first."""
-    cases: dict[str, list[tuple[str, Finding]]] = {}
-    for name, result in points:
-        for finding in result.status.findings:
-            cases.setdefault(finding.reason, []).append((name, finding))
-    for reason, findings in cases.items():
-        verdict = verdict_of(finding for _, finding in findings)
-        worst, finding = next(case for case in findings if case[1].verdict is verdict)
-        names = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
-        yield VerdictReason(reason=reason, verdict=verdict, points=names, message=finding.message)
-
-
-def _run_text(run: ReportedRun) -> str:
-    """Return the verdicts of a run's points and the outcomes of its attempts."""
-    verdicts = Counter(map(verdict_text, run.results))
-    points = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
-    aborted = sum(trial.outcome is Outcome.ABORTED for result in run.results for trial in result.status.trials)
-    lost = f"; {count_text(aborted, 'aborted attempt')}" if aborted else ""
-    counts: list[str] = []
-    if repeated := [result for result in run.results if not is_search(result)]:
-        good = sum(len(counted(result.status.trials)) for result in repeated)
-        counts.append(f"{good} of {sum(result.spec.repetitions for result in repeated)} planned trials")
-    if lines := [line_of(result) for result in run.results if is_search(result)]:
-        probes = count_text(sum(line.probes for line in lines), "probe")
-        counts.append(f"{sum(line.counted for line in lines)} of {probes}")
-    return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(counts)} count{lost}."
-
-
-def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
-    stalls = [
-        (trial.stalls.seconds, f"{run.label} {result.spec.point}")
-        for run, result in results_of(runs)
-        for trial in counting(result)
-        if trial.stalls and trial.stalls.seconds
-    ]
-    if stalls:
-        seconds, place = max(stalls)
-        yield f"{count_text(len(stalls), 'trial')} stalled; the longest stall is {seconds:g} s, at {place}."
-
-
-def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
-    """Yield the peak of each workload, operation and run: most operations, and most bytes if at another point."""
-    for sweep in sweeps[:_MOST_PEAKS]:
-        for run in dict.fromkeys(point.run.label for point in sweep.measured):
-            measured = [point for point in sweep.measured if point.run.label == run]
-            most = max(measured, key=lambda point: point.operation.iops.mean)
-            widest = max(measured, key=lambda point: point.operation.bytes_per_second.mean)
-            name = f"{sweep.title} ({run})" if sweep.has_several_runs else sweep.title
-            volume = bytes_rate_text(widest.operation.bytes_per_second.mean)
-            if iops_of(most.operation) is None:
-                yield f"{name}: at most {volume} at {_at(widest)}."
-                continue
-            p99 = most.operation.percentiles.get("99")
-            latency = f" with a p99 of {duration_text(p99.mean)}" if p99 else ""
-            rate = f"{name}: at most {rate_text(most.operation.iops.mean)} IOPS{latency} at {_at(most)}"
-            yield f"{rate}, which are {volume}." if widest is most else f"{rate}; at most {volume} at {_at(widest)}."
-
-
-def _at(point: PlottedPoint) -> str:
-    """Return a point with its verdict, unless it is Valid."""
-    mark = "" if point.is_valid else f" [{point.verdict}]"
-    return f"{point.result.spec.label}, {count_text(point.result.spec.clients, 'client')}{mark}"
-
-
-def _saturations(sweep: PlottedSweep) -> Iterator[str]:
-    """Yield where a series saturates: more depth increases latency but hardly the rate."""
-    axis = sweep.axis_among(DEPTH_AXES)
-    if axis is None:
-        return
-    others = sweep.without(axis)
-    series: dict[str, list[PlottedPoint]] = {}
-    for point in sweep.measured:
-        # A limited rate does not grow with depth.
-        limited = point.result.spec.parameters.get("rateIops") is not None
-        if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
-            series.setdefault(sweep.label(point, others) if others or sweep.has_several_runs else "", []).append(point)
-    for label, points in series.items():
-        points.sort(key=lambda point: axis_number(point.result, axis) or 0)
-        for before, after in itertools.pairwise(points):
-            rate = _ratio(before.operation.iops.mean, after.operation.iops.mean)
-            latency = _ratio(before.operation.percentiles["99"].mean, after.operation.percentiles["99"].mean)
-            if rate <= _FLAT and latency >= _STEEP:
-                marks = sorted({f" [{point.verdict}]" for point in (before, after) if not point.is_valid})
-                depths = f"depth {axis_value(before.result, axis)} to {axis_value(after.result, axis)}"
-                yield (
-                    f"{sweep.title}{label and f', {label}'}: from {depths} the rate changes by {100 * (rate - 1):+.0f} "
-                    f"% while p99 is {latency:.1f} times as long{''.join(marks)}."
-                )
-                break
-
-
-def _ratio(before: float, after: float) -> float:
-    return after / before if before else 0.0
-
-
-def results_section(runs: Sequence[ReportedRun]) -> Section:
-    """Return every operation of every point; a point without numbers has the reason."""
-    # The verdict comes before the numbers, of which there are many.
-    columns = sorted(RESULT_COLUMNS, key=lambda column: column.heading not in {"Point", "Run", "Verdict"})
-    rows = result_rows((run.label, result) for run, result in results_of(runs))
-    table = page_table("All points", columns, rows, leave_out=() if len(runs) > 1 else {"Run"})
-    return Section(key="results", title="Results", blocks=[Text(paragraphs=[_RESULTS_WORDS]), table])

@@ -122,7 +122,7 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
 
 def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
     """Yield the lines: points that differ in this axis only, at least two."""
-    others = sweep.without(axis)
+    others = [other for other in sweep.axes if other != axis]
     by_label: dict[str, list[PlottedPoint]] = {}
     for point in sweep.measured:
         if axis_number(point.result, axis):
