@@ -12,12 +12,10 @@ from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.measure.line.summary import outcome_text
-from plimsoll.report.figure import searches_of
-from plimsoll.report.figure import runs_of
+from plimsoll.report.figure import runs_of, searches_of
 from plimsoll.report.line import lines_section
-from plimsoll.report.overview import overview_section
+from plimsoll.report.overview import overview_section, results_section, verdicts_section
 from plimsoll.report.page import make_page
-from plimsoll.report.overview import results_section, verdicts_section
 from plimsoll.report.view import Chart, Section
 from support.goldens import charts_of, run_of, tables_of, texts, words_of
 from support.results import SEARCH, probe, result, searched, simulated, steady, trials_of

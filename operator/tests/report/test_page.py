@@ -13,8 +13,7 @@ from markupsafe import escape
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.report.figure import plain
-from plimsoll.report.figure import ReportedRun, runs_of
+from plimsoll.report.figure import ReportedRun, plain, runs_of
 from plimsoll.report.page import make_page
 from plimsoll.report.render import embedded, render
 from plimsoll.report.view import Chart, ReportPage

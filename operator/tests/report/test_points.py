@@ -4,8 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.report.figure import axis_number, axis_text, sweeps_of
-from plimsoll.report.figure import ReportedRun, runs_of
+from plimsoll.report.figure import ReportedRun, axis_number, axis_text, runs_of, sweeps_of
 from support.goldens import SWEEP, golden, run_of
 from support.results import measured, result, steady, trial, trials_of
 
