@@ -9,7 +9,7 @@ from rich.console import Console
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
-from plimsoll.cli.watch import Lines, Picture, Screen, view_on
+from plimsoll.cli.watch import Lines, LivePicture, Picture, screen, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 from support.command_line import UID, Document, condition, config_map, ended, live, measuring, point, run
 
@@ -236,18 +236,20 @@ def test_trouble_is_a_line_once() -> None:
 
 def test_terminal_gets_a_picture_and_a_file_lines() -> None:
     assert isinstance(view_on(Console(file=io.StringIO()), "r", "r", waiting="starting"), Lines)
-    assert isinstance(view_on(Console(file=io.StringIO(), force_terminal=True), "r", "r", waiting="starting"), Screen)
+    assert isinstance(
+        view_on(Console(file=io.StringIO(), force_terminal=True), "r", "r", waiting="starting"), LivePicture
+    )
 
 
 def test_screen_shows_and_takes_away_its_picture() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
     with (
         console.capture() as capture,
-        Screen(console, "bench/nightly", "bench/nightly", waiting="asking the cluster") as screen,
+        screen(console, "bench/nightly", "bench/nightly", waiting="asking the cluster") as view,
     ):
-        screen.show(seen(run(message="trial 2 of 4")))
-        screen.trouble("no route")
-        screen._live.refresh()
+        view.show(seen(run(message="trial 2 of 4")))
+        view.trouble("no route")
+        view._live.refresh()
     text = capture.get()
     assert "bench/nightly: asking the cluster" in text
     assert "trial 2 of 4" in text

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from plimsoll.api.suite_status import round_name
-from plimsoll.cli.suite_watch import SuiteLines, SuiteScreen, suite_picture, watched_suite
+from plimsoll.cli.suite_watch import SuiteLines, suite_picture, suite_screen, watched_suite
 from support.command_line import MINUTE, active_round, owned_run, suite, suite_condition
 
 RUN = owned_run("weekly-old-12345-1-0", "Unknown")
@@ -59,7 +59,7 @@ def test_without_a_terminal_every_change_is_one_line() -> None:
 
 def test_a_terminal_gets_a_picture() -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
-    view = SuiteScreen(terminal, "bench/weekly")
+    view = suite_screen(terminal, "bench/weekly")
     with terminal.capture() as capture, view:
         view.show(watched_suite(suite(**ACTIVE)))
         view._live.refresh()

@@ -84,10 +84,8 @@ def make_raw_directory(path: Path, *, resume: bool) -> Path:
 def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
     """Refuse devices that must not be overwritten.
 
-    Raises:
-        PlaceError: without --destroy-data, or if a device is mounted, in use by another driver, has a signature
-            (of a file system or a partition table, for example), or is not a block device.
-
+    A PlaceError without --destroy-data, or if a device is mounted, in use by another driver, has a signature (of a file
+    system or a partition table, for example), or is not a block device.
     """
     if not destroy:
         raise PlaceError("--device destroys all data on the device; add --destroy-data to confirm")

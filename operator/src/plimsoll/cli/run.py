@@ -24,7 +24,7 @@ from plimsoll.cli.launch import Launcher, free_port
 from plimsoll.cli.local_storage import Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
 from plimsoll.cli.tables import Terminal, results_tables
-from plimsoll.cli.watch import Lines, Screen, activity_text, trial_text, view_on
+from plimsoll.cli.watch import Lines, LivePicture, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.reporting import result_display
@@ -41,7 +41,7 @@ _PLACE_FILE = "place.json"
 class LocalProgress:
     """Shows the state that the conductor publishes in a results directory."""
 
-    def __init__(self, view: Screen | Lines, plan: Plan, results: Path) -> None:
+    def __init__(self, view: LivePicture[WatchedRun] | Lines, plan: Plan, results: Path) -> None:
         self._view, self._plan, self._results = view, plan, results
         self._start = datetime.now(UTC)
         self._read_at: tuple[int, TrialKey | None] | None = None
@@ -172,7 +172,7 @@ def _remove_leftovers(results: Path) -> None:
         path.unlink()
 
 
-async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgress) -> int:
+async def _follow(launcher: Launcher, view: LivePicture[WatchedRun] | Lines, progress: LocalProgress) -> int:
     """Run the processes and show their progress. The first Ctrl-C stops the run in order, the second kills it."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(launcher.run(progress.update))

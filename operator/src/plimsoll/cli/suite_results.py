@@ -279,7 +279,6 @@ def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], outpu
 
 def reported(rounds: SuiteRounds) -> ReportedSuite:
     """Return the input of a suite's report."""
-    evaluation = rounds.evaluation
     variants: list[ReportedRun] = []
     for name, runs in rounds.results.complete.items():
         if runs:
@@ -292,8 +291,6 @@ def reported(rounds: SuiteRounds) -> ReportedSuite:
         label=rounds.label,
         rounds=rounds.rounds,
         variants=variants,
-        comparisons=evaluation.comparisons,
-        judgements=evaluation.judgements,
-        decisions=evaluation.decisions,
+        evaluation=rounds.evaluation,
         study=rounds.study,
     )

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -187,18 +188,12 @@ class SuiteLines(LineLog):
             self._last = line
 
 
-class SuiteScreen(LivePicture[WatchedSuite]):
-    """Shows a live picture of a suite and removes it at the end."""
-
-    def __init__(self, console: Console, title: str) -> None:
-        super().__init__(
-            console,
-            f"{title}: asking the cluster",
-            lambda suite, now, trouble: suite_picture(title, suite, now, trouble=trouble),
-        )
+def suite_screen(console: Console, title: str) -> LivePicture[WatchedSuite]:
+    """Return a live picture of a suite."""
+    return LivePicture(console, f"{title}: asking the cluster", partial(suite_picture, title))
 
 
-def suite_picture(title: str, suite: WatchedSuite, now: float, *, trouble: str = "") -> RenderableType:
+def suite_picture(title: str, suite: WatchedSuite, now: float, trouble: str = "") -> RenderableType:
     """Return the picture of a suite at a moment, in Unix seconds."""
     lines: list[RenderableType] = [Text(f"{title}  ", style="bold").append(_status(suite), style="cyan")]
     if suite.status.round is not None:
@@ -291,7 +286,7 @@ def watch_command(*, suite: str, request: str | None, timeout: int | None) -> No
     """
     place = find_in_cluster(suite, SUITE)
     console = Terminal()
-    with SuiteScreen(console, str(place)) if console.is_terminal else SuiteLines(console) as view:
+    with suite_screen(console, str(place)) if console.is_terminal else SuiteLines(console) as view:
         ending = follow_round(place, view, request, timeout)
     if ending is None:
         click.echo(f"The round continues; `{program()} suite watch {place}` follows it again.", err=True)

@@ -109,9 +109,18 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
-def view_on(console: Console, title: str, source: str, *, waiting: str) -> "Screen | Lines":
-    """Return the view that suits the console; `source` names the run for `plimsoll results`."""
-    return Screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
+def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePicture[WatchedRun]:
+    """Return a live picture of a run; `source` names the run for `plimsoll results`."""
+
+    def draw(run: WatchedRun, now: float, trouble: str) -> RenderableType:
+        return Picture(title, run, now, trouble=trouble, source=source)
+
+    return LivePicture(console, f"{title}: {waiting}", draw)
+
+
+def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture[WatchedRun] | Lines":
+    """Return the view that suits the console."""
+    return screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
 
 
 class Lines(LineLog):
@@ -148,17 +157,6 @@ class Lines(LineLog):
             if problem not in self._problems:
                 self.note(problem)
         self._problems = run.problems
-
-
-class Screen(LivePicture[WatchedRun]):
-    """Shows a live picture of a run and removes it at the end."""
-
-    def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
-        super().__init__(
-            console,
-            f"{title}: {waiting}",
-            lambda run, now, trouble: Picture(title, run, now, trouble=trouble, source=source),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,13 +242,7 @@ class Polling(ABC, Generic[Seen]):
         """Return the current state, and whether polling is over."""
 
     async def to_the_end(self) -> Seen:
-        """Return the last state.
-
-        Raises:
-            ApiError: if the cluster does not answer, or stops answering.
-            click.ClickException: if the object does not exist, or was deleted.
-
-        """
+        """Return the last state; an ApiError if the cluster stops answering; exits if the object does not exist."""
         while True:
             try:
                 self._is_new_connection = True

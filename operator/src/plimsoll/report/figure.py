@@ -18,13 +18,11 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
-from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.limits import LayerRow
 from plimsoll.measure.line.model import arrived_load, counting_trials
 from plimsoll.report.view import Block, Chart, Json, Section, Text, count_text
 from plimsoll.studies.model import StudyComparison
-from plimsoll.suite.evaluation import VariantComparison
-from plimsoll.suite.judging import RoundJudgement
+from plimsoll.suite.evaluation import Evaluation
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES, TOOLS
 
@@ -197,10 +195,7 @@ def results_of(runs: Iterable[ReportedRun]) -> Iterator[tuple[ReportedRun, Bench
 
 
 def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:
-    """Return the runs of these results in order, each with a unique label.
-
-    The label is the run's name, with its namespace and UID if needed.
-    """
+    """Return the runs of these results in order, each with a unique label: name, namespace and UID if needed."""
     grouped: dict[str, list[BenchmarkResult]] = {}
     for result in results:
         grouped.setdefault(result.spec.run_uid, []).append(result)
@@ -223,9 +218,7 @@ class ReportedSuite:
     # The runs of each variant in the last round, as one run in which each run counts as a trial; without variants that
     # have no complete run.
     variants: Sequence[ReportedRun]
-    comparisons: Sequence[VariantComparison]  # between variants, in the last round
-    judgements: Mapping[str, RoundJudgement]  # of the last round, by the name of the comparison with accepted rounds
-    decisions: Sequence[Decision]  # the hypotheses, decided in the last round
+    evaluation: Evaluation  # of the last round
     # The last round compared with the study that the suite repeats; None if it repeats none.
     study: StudyComparison | None = None
 

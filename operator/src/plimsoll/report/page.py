@@ -53,12 +53,12 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
     """Return the report of a suite; it depends on the results and on how the rounds were judged only."""
     sections = (
         rounds_section(suite.rounds),
-        judgements_section(suite),
-        hypotheses_section(suite.decisions),
+        judgements_section(suite.evaluation),
+        hypotheses_section(suite.evaluation.decisions),
         published_section(suite.study),
         trends_section(suite.rounds),
         variants_section(suite.variants),
-        comparison_section(suite.comparisons),
+        comparison_section(suite.evaluation.comparisons),
         layers_section(suite.variants),
         results_section(suite.variants) if suite.variants else None,
         overview_section(suite.variants) if suite.variants else None,

@@ -10,7 +10,7 @@ from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.figure import ReportedSuite, colour, error_bars, linear_axis, scatter
+from plimsoll.report.figure import colour, error_bars, linear_axis, scatter
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
 from plimsoll.report.view import (
@@ -28,6 +28,7 @@ from plimsoll.report.view import (
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.changes import JudgedChange
+from plimsoll.suite.evaluation import Evaluation
 from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 
@@ -55,13 +56,13 @@ def rounds_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Sectio
     return Section(key="rounds", title="Rounds", blocks=[table])
 
 
-def judgements_section(suite: ReportedSuite) -> Section | None:
+def judgements_section(evaluation: Evaluation) -> Section | None:
     """Return what the comparisons of the last round show; None without comparisons."""
     blocks: list[Block] = []
-    for compared in suite.comparisons:
+    for compared in evaluation.comparisons:
         question = f"{compared.name}: is {compared.candidate} worse than {compared.baseline}? {compared.conclusion}."
         blocks.append(Text(paragraphs=[question, *compared.remarks]))
-    for name, judgement in suite.judgements.items():
+    for name, judgement in evaluation.judgements.items():
         baseline = count_text(judgement.accepted, "accepted round")
         question = f"{name}: is round {round_name(judgement.minute)} worse than {baseline}? {judgement.conclusion}."
         reasons = [f"{variant.variant}: {reason}" for variant in judgement.variants for reason in variant.reasons]

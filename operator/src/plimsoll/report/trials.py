@@ -78,10 +78,7 @@ _WINDOW_COLUMNS: Sequence[Column[Trial]] = (
 
 
 def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
-    """Return the throughput over time; None if no tool recorded it.
-
-    With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
-    """
+    """Return the throughput over time, of many points of those with the longest stalls; None if it is unknown."""
     points = [(run, result) for run, result in results_of(runs) if _series_of(result)]
     if not points:
         return None
