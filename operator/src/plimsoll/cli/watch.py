@@ -199,8 +199,16 @@ class Picture:
             bar = ProgressBar(total=1.0, completed=share, width=BAR_COLUMNS)
             grid.add_row(bar, Text(f"{done}/{total} trials"), Text(", ".join(times)))
             yield grid
-        yield Text(self._activity())
-        if run.state and (live := run.state.live) and (trial := run.trial):
+        trial, activity = run.trial, run.status.display.message
+        if trial is not None:
+            length = trial.ends_at - trial.starts_at
+            elapsed = f"{min(max(0.0, self.now - trial.starts_at), length):.0f} of {length:.0f} s"
+            words = trial_text(trial, run.passes, is_probe=run.is_searching)
+            activity = f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
+        elif not activity and run.state:
+            activity = activity_text(run.state)
+        yield Text(activity)
+        if run.state and (live := run.state.live) and trial:
             rates = [
                 f"{rate.operation} {rate_text(rate.iops)} IOPS, {bytes_rate_text(rate.bytes_per_second)}"
                 for rate in live.rates
@@ -213,15 +221,6 @@ class Picture:
             yield Text(f"{count_text(run.status.points.invalid, 'point')} Invalid", style="red")
         if self.trouble:
             yield Text(f"Not up to date: {self.trouble}", style="red")
-
-    def _activity(self) -> str:
-        trial, message = self.run.trial, self.run.status.display.message
-        if trial is None:
-            return message or (activity_text(self.run.state) if self.run.state else "")
-        length = trial.ends_at - trial.starts_at
-        elapsed = f"{min(max(0.0, self.now - trial.starts_at), length):.0f} of {length:.0f} s"
-        words = trial_text(trial, self.run.passes, is_probe=self.run.is_searching)
-        return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
 
     def _points(self, room: int) -> Iterator[RenderableType]:
         """Yield as many points as fit, around the current one."""

@@ -104,16 +104,25 @@ def changes_before(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> list[l
 
 def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart:
     workload, point, operation, metric = place
-    rounds = sorted({row.round.minute for trend in trends for row in trend.rows})
-    marks = [*_marks(trends)]
+    rows = [row for trend in trends for row in trend.rows]
+    rounds = {row.round.minute for row in rows}
+    # The rounds before which something changed, with the names of what did.
+    marks: list[tuple[int, str]] = []
+    before = ""
+    for minute, digest in sorted({row.round.minute: row.round.digest for row in rows}.items()):
+        changed = [_change_name(change) for row in rows if row.round.minute == minute for change in row.changes]
+        names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
+        before = digest
+        if names:
+            marks.append((minute, first_few(names, 4)))
     title = f"{point}: {operation_text(operation, metric)}, {metric}{part}"
-    changed = f" {count_text(len(marks), 'change')} of conditions marked." if marks else ""
+    marked = f" {count_text(len(marks), 'change')} of conditions marked." if marks else ""
     return Chart(
         key=key,
         title=title,
         description=(
             f"{_axis_title(metric)} of point {point} of workload {workload} over {count_text(len(rounds), 'round')}, a "
-            f"line for each of {count_text(len(trends), 'variant')}.{changed}"
+            f"line for each of {count_text(len(trends), 'variant')}.{marked}"
         ),
         data=[_trace(index, trend) for index, trend in enumerate(trends)],
         layout={
@@ -163,19 +172,6 @@ def _regressed(row: TrendRow) -> bool:
 
 def _state_text(row: TrendRow) -> str:
     return f"{'accepted' if row.round.accepted else 'not accepted'}{', regressed' if _regressed(row) else ''}"
-
-
-def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
-    """Yield the rounds before which something changed, with the names of what did."""
-    rows = [row for trend in trends for row in trend.rows]
-    digests = {row.round.minute: row.round.digest for row in rows}
-    before = ""
-    for minute, digest in sorted(digests.items()):
-        changed = [_change_name(change) for row in rows if row.round.minute == minute for change in row.changes]
-        names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
-        before = digest
-        if names:
-            yield minute, first_few(names, 4)
 
 
 def _change_name(change: Difference) -> str:
