@@ -25,8 +25,7 @@ from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, Plac
 from plimsoll.conductor.attempt import Attempt, Fault, Moment, cast_of, new_attempt, parameters_of
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import judging
-from plimsoll.conductor.reporting import environment, timestamp
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Roster, environment, timestamp
 from plimsoll.measure.histogram import BIN_COUNT, bin_index, bin_midpoint
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse, Measurement

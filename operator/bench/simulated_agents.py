@@ -12,11 +12,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.connection import Connection
-from plimsoll.agent.host.observation import HostObservation
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.agent import Agent, AgentIdentity, Connection
+from plimsoll.agent.observation import HostObservation
 from plimsoll.agent.process import PreparationError, Progress
+from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
 from plimsoll.api.status import LiveRate

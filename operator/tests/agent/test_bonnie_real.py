@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent import preparation, process
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import ImageVolume, VolumeError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey

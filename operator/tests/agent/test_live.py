@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.connection import Connection, UnreachableError
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.agent import Agent, AgentIdentity, Connection, UnreachableError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation

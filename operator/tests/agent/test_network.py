@@ -12,8 +12,8 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.agent import process
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import ACCEPT_LIBRARY, PreparationError, Programs
+from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.intake import TrialFacts

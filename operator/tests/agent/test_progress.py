@@ -10,8 +10,8 @@ import pytest
 from plimsoll.agent import agent as agent_module
 from plimsoll.agent import process
 from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
@@ -99,7 +99,7 @@ def make(conductor: Listening, doing: Any) -> Agent:
 async def test_an_agent_reports_its_preparation() -> None:
     conductor = Listening()
     agent = make(conductor, Preparing(conductor))
-    await agent._prepare(PrepareOrder(discard=True, prefill=True, fill_percent=80, seed=1), 3)
+    await agent._perform(PrepareOrder(discard=True, prefill=True, fill_percent=80, seed=1), 3)
     first, last = conductor.reports[0], conductor.reports[-1]
     assert (first.state, first.message) == (AgentState.PREPARING, "overwriting at random, 1 of 2 s")
     assert (first.done_bytes, first.total_bytes, first.sequence) == (5, 10, 3)
@@ -108,7 +108,7 @@ async def test_an_agent_reports_its_preparation() -> None:
 
 async def test_an_agent_reports_staging_and_its_end() -> None:
     conductor = Listening()
-    await make(conductor, Preparing(conductor))._stage(STAGE, 4)
+    await make(conductor, Preparing(conductor))._perform(STAGE, 4)
     first, last = conductor.reports[0], conductor.reports[-1]
     assert (first.state, first.message, first.sequence) == (AgentState.STAGING, "writing, 0 s", 4)
     assert (last.state, last.message, last.sequence) == (AgentState.STAGED, "", 4)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent import volume as shared_volume
-from plimsoll.agent.host.observation import identify
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.observation import identify
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import SharedVolume, VolumeError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import ACCEPT_LIBRARY
+from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Worker
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.trial import TrialNumbers, combined, measure_trial

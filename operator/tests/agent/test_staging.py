@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 
 from plimsoll.agent import process, worker
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import PreparedDataSet
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.json_reader import OutputError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey

@@ -3,7 +3,7 @@
 import pytest
 
 from chart.rendering import Document, Rendering, render
-from plimsoll.agent.page_cache import SWITCH
+from plimsoll.agent.caches import SWITCH
 from support.tooling import baseline, restricted
 
 pytestmark = pytest.mark.chart

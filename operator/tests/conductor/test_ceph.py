@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.connection import Connection
+from plimsoll.agent.agent import Connection
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
 from plimsoll.api.status import OsdsSeen
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
-from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
+from plimsoll.conductor.phases import ClusterView
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import image_name

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.status import OsdsSeen
 from plimsoll.api.storage import Volume
-from plimsoll.conductor.gate import ClusterView
+from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
 from support.pretended_ceph import (

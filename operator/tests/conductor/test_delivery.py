@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.connection import Connection
+from plimsoll.agent.agent import Agent, AgentIdentity, Connection
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason
 from plimsoll.api.status import TrialKey

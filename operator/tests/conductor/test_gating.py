@@ -4,7 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.conductor.attempt import Timings, cast_of, overrun_seconds, staging_seconds
-from plimsoll.conductor.gate import ClusterView, Gate
+from plimsoll.conductor.phases import ClusterView, Gate
 from plimsoll.conductor.roster import Roster
 from plimsoll.plan.document import Point
 from plimsoll.protocol.messages import Registration

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from plimsoll.agent.connection import Connection
+from plimsoll.agent.agent import Connection
 from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.conductor import main, server

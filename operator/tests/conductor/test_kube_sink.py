@@ -16,9 +16,7 @@ from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Run
 from plimsoll.api.operation import Latency, OperationSummary, Statistic
 from plimsoll.api.result import Abort, Finding, Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import RunState, TrialKey
-from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
-from plimsoll.conductor.reporting import result_display
-from plimsoll.conductor.sink import result_of
+from plimsoll.conductor.sink import CONFIG_MAP, RESULT, KubeSink, result_display, result_of
 from plimsoll.kube import port
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, TransientError
 from plimsoll.measure.sample import ClientDocument, Clock

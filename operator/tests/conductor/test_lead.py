@@ -4,8 +4,7 @@ import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.status import TrialKey
-from plimsoll.conductor.attempt import Attempt, Timings
-from plimsoll.conductor.faults import Lead
+from plimsoll.conductor.attempt import Attempt, Lead, Timings
 from plimsoll.conductor.phases import Arming
 from plimsoll.conductor.roster import Roster
 from plimsoll.measure.sample import Clock

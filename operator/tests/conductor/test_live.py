@@ -12,9 +12,8 @@ from plimsoll.api.names import Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.status import Live, LiveRate
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.main import EXIT_COMPLETE
-from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging
+from plimsoll.conductor.phases import Arming, ClusterView, Ended, Judging, Running, Staging
 from plimsoll.conductor.server import view_of
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily

@@ -18,7 +18,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import RecordError, restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
-from plimsoll.conductor.gate import Gate
+from plimsoll.conductor.phases import Gate
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import options_key
 from support.ceph_programs import ProgramError, State, answer

@@ -12,8 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
-from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE, Connection, UnreachableError
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason, FailureReason
 from plimsoll.api.run import Timeouts

@@ -3,8 +3,7 @@
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment
-from plimsoll.conductor.reporting import environment
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Roster, environment
 from plimsoll.protocol.messages import Registration
 
 NOTHING = Environment()

@@ -5,8 +5,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Cause, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Stalls
 from plimsoll.api.storage import Precondition, Prepare
-from plimsoll.conductor.attempt import Moment
-from plimsoll.conductor.faults import INTERRUPTED
+from plimsoll.conductor.attempt import INTERRUPTED, Moment
 from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client
 from plimsoll.measure.attempts import replaced_attempts

@@ -8,8 +8,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.status import OsdsSeen
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.gate import ClusterView
-from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Running, Staging
+from plimsoll.conductor.phases import Arming, ClusterView, Gathering, Gating, Preparing, Running, Staging
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import SECOND, make_plan

@@ -7,9 +7,8 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
-from plimsoll.conductor.gate import ClusterView
 from plimsoll.conductor.ledger import MAX_ATTEMPTS, is_settled
-from plimsoll.conductor.phases import Ended
+from plimsoll.conductor.phases import ClusterView, Ended
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import make_plan
 from support.simulation import Simulation

@@ -2,7 +2,7 @@
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.run import Timeouts
-from plimsoll.conductor.gate import ClusterView
+from plimsoll.conductor.phases import ClusterView
 from plimsoll.plan.document import Plan
 from support.client_documents import make_plan
 from support.simulation import Simulation

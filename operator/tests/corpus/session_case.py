@@ -2,8 +2,7 @@
 
 from corpus.case import Event, Session
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.conductor.gate import ClusterView
-from plimsoll.conductor.phases import Ended, Running
+from plimsoll.conductor.phases import ClusterView, Ended, Running
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import make_plan
 from support.simulation import SimulatedAgent, Simulation

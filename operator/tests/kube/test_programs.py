@@ -18,9 +18,8 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.run import load_run
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.cli.launch import free_port
-from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.secret import client_directory, write_session
-from plimsoll.conductor.sink import result_of
+from plimsoll.conductor.sink import CONFIG_MAP, RESULT, KubeSink, result_of
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming

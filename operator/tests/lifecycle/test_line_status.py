@@ -10,7 +10,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import Finding, ResultStatus
 from plimsoll.api.run import decode_run
 from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus, CurrentTrial, RunState, TrialKey
-from plimsoll.conductor.reporting import result_display
+from plimsoll.conductor.sink import result_display
 from plimsoll.lifecycle.children import Measured, OperationFact, digest
 from plimsoll.lifecycle.decision import Situation, Stage
 from plimsoll.lifecycle.observed import Observed

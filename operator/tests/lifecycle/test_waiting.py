@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from plimsoll.conductor import kube_sink
+from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
@@ -288,8 +288,8 @@ def test_a_dead_node_holds_back_its_run_for_good_and_the_next_only_for_a_while(
 def test_when_load_counts_as_gone_the_slowest_to_notice_has_noticed() -> None:
     """A conductor and agents that are cut off together: it cannot write, leaves, and they hear of none."""
     assert client._TIMEOUT.total is not None
-    pulse = kube_sink.KubeSink.pulse_seconds
-    notices = pulse + kube_sink.RETRY_SECONDS + client._TIMEOUT.total
+    pulse = sink.KubeSink.pulse_seconds
+    notices = pulse + sink.RETRY_SECONDS + client._TIMEOUT.total
     leaves = notices + pulse
     assert leaves + Timings().silence + Timings().linger < LOAD_GONE_SECONDS
 

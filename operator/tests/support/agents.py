@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement

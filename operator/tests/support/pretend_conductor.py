@@ -12,8 +12,8 @@ from plimsoll.api.result import Abort, Finding, InFlight, ResultStatus, Trial
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Failure, RunState, TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
-from plimsoll.conductor.reporting import result_display, why_not_ready
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Roster, why_not_ready
+from plimsoll.conductor.sink import result_display
 from plimsoll.lifecycle import naming
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.line.observe import probe_of

@@ -15,7 +15,7 @@ from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.storage import Volume
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.watch import CephCluster
-from plimsoll.conductor.gate import ClusterView
+from plimsoll.conductor.phases import ClusterView
 from plimsoll.lifecycle.ceph.rook_render import rights_of
 from plimsoll.plan.document import CephTarget, Plan, flags_object
 from support import ceph_programs

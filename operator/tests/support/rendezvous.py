@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.agent.agent import Agent, AgentIdentity
-from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.agent.agent import Agent, AgentIdentity, Connection, UnreachableError
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation

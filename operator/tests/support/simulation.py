@@ -9,9 +9,17 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.attempt import Moment, Timings
-from plimsoll.conductor.gate import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, ReadToken, RecordAttempt
+from plimsoll.conductor.phases import (
+    BeginAttempt,
+    ClusterView,
+    Effect,
+    Ended,
+    Gate,
+    JudgeAttempt,
+    ReadToken,
+    RecordAttempt,
+)
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.measure.histogram import sample_of

@@ -12,8 +12,7 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import LatencyKind, Layer, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
-from plimsoll.conductor.reporting import result_display
-from plimsoll.conductor.sink import result_of
+from plimsoll.conductor.sink import result_display, result_of
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import RegressionRule, match_points

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar
 import pytest
 from pydantic import Field
 
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.process import PreparationError
+from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer

@@ -1,33 +1,47 @@
-"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence."""
+"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence.
+
+Its connection to the conductor is HTTPS with the run's certificate and the client's token.
+"""
 
 import asyncio
+import io
 import logging
 import random
+import ssl
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
+import aiohttp
+from pydantic import ValidationError
+
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Worker
+from plimsoll.api.model import Model
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import (
     MAX_REPORT_CHARACTERS,
     PROTOCOL_VERSION,
+    SERVER_NAME,
+    Acknowledged,
     AgentState,
     ArmOrder,
+    ClockReading,
     DropCachesOrder,
     GoOrder,
     LeaveOrder,
     Order,
     Ordered,
     PrepareOrder,
+    Refusal,
     RefusedError,
     Registered,
     Registration,
@@ -46,13 +60,131 @@ EXIT_UNUSABLE = 6
 LATE_SECONDS = 0.25
 """An agent that wakes up later than this after T0 does not start its tool."""
 
+RETRY_SECONDS = 0.25
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 10.0
+_POST_SECONDS = 30.0
+"""Hundreds of clients post at once, and the document of a long trial has several MiB."""
+
+_HTTP_ERROR = 400
+_HTTP_SERVER_ERROR = 500
 _CLOCK_PROBES = 3
 _PROGRESS_SECONDS = 1.0
 _SECOND = 10**9
 
+M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class UnreachableError(Exception):
+    """The conductor did not answer, or not with a message of the protocol. A retry may help."""
+
+
+class Connection:
+    """Requests to one conductor.
+
+    `last_answer` is the monotonic time of its last answer, and `last_error` what it has answered since, instead of one:
+    an HTTP status; empty if the last request was answered, or reached nobody.
+    """
+
+    def __init__(self, url: str, secret: Path) -> None:
+        context = ssl.create_default_context(cafile=str(secret / CERTIFICATE_FILE))
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self._session = aiohttp.ClientSession(
+            url,
+            connector=aiohttp.TCPConnector(ssl=context, limit=4),
+            headers={"Authorization": f"Bearer {(secret / TOKEN_FILE).read_text().strip()}"},
+        )
+        self.last_answer = time.monotonic()
+        self.last_error = ""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def register(self, registration: Registration) -> Registered:
+        """Register the agent."""
+        return _parsed(Registered, await self._send("POST", "/v1/clients", body=registration))
+
+    async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
+        """Wait for an order newer than `after`, for about `hold` seconds at most."""
+        query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
+        return _parsed(Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS))
+
+    async def report(self, report: Report) -> None:
+        """Report the agent's progress with its order."""
+        await self._send("POST", "/v1/reports", body=report)
+
+    async def post(self, post: ResultPost) -> bool:
+        """Post a document; false if the conductor discards it."""
+        return _parsed(Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)).kept
+
+    async def clock(self, probes: int) -> Clock:
+        """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
+        readings = []
+        for _ in range(probes):
+            t0 = time.time_ns()
+            reading = _parsed(ClockReading, await self._send("GET", "/v1/clock"))
+            t3 = time.time_ns()
+            offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
+            round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
+            readings.append(Clock(offset=offset / _SECOND, error=max(0, round_trip) / 2 / _SECOND))
+        return min(readings, key=lambda clock: clock.error)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: Model | None = None,
+        seconds: float = _ANSWER_SECONDS,
+    ) -> str:
+        options: dict[str, Any] = {"params": query} if query else {}
+        if body is not None:
+            # As a stream: aiohttp warns about large bodies in one piece.
+            options["data"] = io.BytesIO(body.model_dump_json().encode())
+            options["headers"] = {"Content-Type": "application/json"}
+        timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
+        try:
+            async with self._session.request(
+                method, path, timeout=timeout, server_hostname=SERVER_NAME, **options
+            ) as response:
+                text = await response.text()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.last_error = ""
+            raise UnreachableError(f"{path}: {str(error) or type(error).__name__}") from error
+        if response.status < _HTTP_ERROR:
+            self.last_answer, self.last_error = time.monotonic(), ""
+            return text
+        # The status comes from the conductor: its certificate was verified.
+        message = f"{path} answered with status {response.status}"
+        try:
+            refusal = Refusal.model_validate_json(text)
+        except ValidationError:
+            if response.status < _HTTP_SERVER_ERROR:
+                raise RefusedError("BadRequest", message) from None
+            self.last_error = message
+            raise UnreachableError(message) from None
+        raise RefusedError(refusal.code, refusal.message)
+
+
+def _parsed(answer: type[M], text: str) -> M:
+    try:
+        return answer.model_validate_json(text)
+    except ValidationError as error:
+        raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
+
+
+async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """Retry until there is an answer; the agent's watchdog limits the time."""
+    while True:
+        try:
+            return await ask()
+        except UnreachableError:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,31 +309,18 @@ class Agent:
                 self._go.set_result(sequence)
             return
         await self._drop_work()
-        if self._work.unended and not isinstance(order, LeaveOrder):
-            self._start(self._report_unended(sequence, is_idle=isinstance(order, WaitOrder)))
-        else:
-            await self._begin(order, sequence)
-
-    async def _begin(self, order: Order, sequence: int) -> None:
         match order:
-            case WaitOrder():
-                self._start(self._send(self._report(AgentState.IDLE, sequence)))
-            case PrepareOrder():
-                self._start(self._reporting_failure(partial(self._prepare, order, sequence), sequence))
-            case StageOrder():
-                self._start(self._reporting_failure(partial(self._stage, order, sequence), sequence))
-            case ServeOrder():
-                ready = partial(self._send, self._report(AgentState.SERVING, sequence))
-                self._start(self._reporting_failure(partial(self._work.serve, order, ready), sequence))
-            case DropCachesOrder():
-                self._start(self._reporting_failure(partial(self._drop_caches, order, sequence), sequence))
+            case LeaveOrder():
+                with suppress(UnreachableError, RefusedError):
+                    await self._connection.report(self._report(AgentState.LEAVING, sequence))
+            case _ if self._work.unended:
+                self._start(self._report_unended(sequence, is_idle=isinstance(order, WaitOrder)))
             case ArmOrder():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
                 self._start(self._take_part(order, sequence, self._go))
-            case LeaveOrder():
-                with suppress(UnreachableError, RefusedError):
-                    await self._connection.report(self._report(AgentState.LEAVING, sequence))
+            case _:
+                self._start(self._perform(order, sequence))
 
     async def _report_unended(self, sequence: int, *, is_idle: bool) -> None:
         """Report that an earlier tool cannot be ended, so that no work can begin; if `is_idle`, until it has ended."""
@@ -212,29 +331,33 @@ class Agent:
         if is_idle:
             await self._send(self._report(AgentState.IDLE, sequence))
 
-    async def _reporting_failure(self, step: Callable[[], Coroutine[None, None, None]], sequence: int) -> None:
+    async def _perform(self, order: Order, sequence: int) -> None:
+        """Perform an order that is complete once it is reported, and report its result or failure."""
         try:
-            await step()
+            match order:
+                case WaitOrder():
+                    await self._send(self._report(AgentState.IDLE, sequence))
+                case PrepareOrder():
+                    # Until it is prepared again: a part may be written.
+                    self._prepared_bytes = 0
+                    size = await self._report_progress(
+                        partial(self._work.prepare, order), AgentState.PREPARING, sequence
+                    )
+                    self._prepared_bytes, self._data_set_used = size, False
+                    _log.info("prepared %d bytes", size)
+                    await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
+                case StageOrder():
+                    self._data_set_used = True
+                    await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
+                    _log.info("staged %s", order.trial)
+                    await self._send(self._report(AgentState.STAGED, sequence))
+                case ServeOrder():
+                    await self._work.serve(order, partial(self._send, self._report(AgentState.SERVING, sequence)))
+                case DropCachesOrder():
+                    dropped = await self._work.drop_caches(order)
+                    await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
-
-    async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
-        # Until it is prepared again: a part may be written.
-        self._prepared_bytes = 0
-        size = await self._report_progress(partial(self._work.prepare, order), AgentState.PREPARING, sequence)
-        self._prepared_bytes, self._data_set_used = size, False
-        _log.info("prepared %d bytes", size)
-        await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
-
-    async def _stage(self, order: StageOrder, sequence: int) -> None:
-        self._data_set_used = True
-        await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
-        _log.info("staged %s", order.trial)
-        await self._send(self._report(AgentState.STAGED, sequence))
-
-    async def _drop_caches(self, order: DropCachesOrder, sequence: int) -> None:
-        dropped = await self._work.drop_caches(order)
-        await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
 
     async def _report_progress(
         self, begin: Callable[[Progress], Coroutine[None, None, T]], state: AgentState, sequence: int
@@ -260,7 +383,7 @@ class Agent:
             await asyncio.gather(working, return_exceptions=True)
 
     async def _take_part(self, order: ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
-        """Arm, wait for `Go` and for T0, measure, and deliver the document."""
+        """Arm, wait for `Go` and for T0, measure, and post the document until it is acknowledged or refused."""
         try:
             armed = await self._work.arm(order)
             clock = await self._connection.clock(_CLOCK_PROBES)
@@ -280,7 +403,21 @@ class Agent:
             document = await self._work.measure(armed, clock)
         finally:
             reporting.cancel()
-        await self._deliver(order, released, await self._with_worst_clock(document))
+        post = ResultPost(
+            epoch=self._epoch,
+            client=self._identity.client,
+            instance=self._instance,
+            trial=order.trial,
+            round_number=order.round_number,
+            document=await self._with_worst_clock(document),
+        )
+        try:
+            kept = await until_answered(lambda: self._connection.post(post))
+        except RefusedError as refused:
+            _log.warning("result of %s refused: %s", order.trial, refused)
+            await self._report_failure(f"its result was refused ({refused.code}): {refused}", released)
+            return
+        _log.info("result of %s %s", order.trial, "delivered" if kept else "was no longer needed")
 
     async def _report_rates(self, armed: Armed, sequence: int) -> None:
         """Report that the tool runs, and then regularly its rates; a lost report of rates is not repeated.
@@ -311,24 +448,6 @@ class Agent:
             readings.append(document.clock)
         worst = max(readings, key=lambda clock: abs(clock.offset) - clock.error)
         return document.model_copy(update={"clock": worst})
-
-    async def _deliver(self, order: ArmOrder, sequence: int, document: ClientDocument) -> None:
-        """Post until acknowledged; a refusal is final and is reported."""
-        post = ResultPost(
-            epoch=self._epoch,
-            client=self._identity.client,
-            instance=self._instance,
-            trial=order.trial,
-            round_number=order.round_number,
-            document=document,
-        )
-        try:
-            kept = await until_answered(lambda: self._connection.post(post))
-        except RefusedError as refused:
-            _log.warning("result of %s refused: %s", order.trial, refused)
-            await self._report_failure(f"its result was refused ({refused.code}): {refused}", sequence)
-            return
-        _log.info("result of %s %s", order.trial, "delivered" if kept else "was no longer needed")
 
     async def _report_failure(self, message: str, sequence: int) -> None:
         await self._send(self._report(AgentState.FAILED, sequence, message=message))
@@ -365,13 +484,13 @@ class Agent:
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        self._task = asyncio.create_task(work)
-        self._task.add_done_callback(self._note_failure)
+        def note_failure(task: asyncio.Task[None]) -> None:
+            # An unexpected error ends the agent: the launcher starts another one.
+            if not task.cancelled() and (error := task.exception()) is not None and not self._broken.done():
+                self._broken.set_exception(error)
 
-    def _note_failure(self, task: asyncio.Task[None]) -> None:
-        """End the agent after an unexpected error in its work: the launcher starts another one."""
-        if not task.cancelled() and (error := task.exception()) is not None and not self._broken.done():
-            self._broken.set_exception(error)
+        self._task = asyncio.create_task(work)
+        self._task.add_done_callback(note_failure)
 
     async def _drop_work(self) -> None:
         """Kill running work and wait until it has ended, or cannot be ended (`Worker.unended`)."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from plimsoll.agent.host.observation import DataSetIdentity, identify
-from plimsoll.agent.host.readings import process_io
+from plimsoll.agent.observation import DataSetIdentity, identify
 from plimsoll.agent.process import (
     OverdueError,
     PreparationError,
@@ -19,6 +18,7 @@ from plimsoll.agent.process import (
     check_step,
     report_elapsed,
 )
+from plimsoll.agent.readings import process_io
 from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
 from plimsoll.api.storage import Precondition
 from plimsoll.protocol.messages import PrepareOrder

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from plimsoll.agent.host.readings import interfaces, process_io
+from plimsoll.agent.readings import interfaces, process_io
 from plimsoll.ceph.document import without_keys
 from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
 

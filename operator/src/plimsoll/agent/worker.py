@@ -13,8 +13,7 @@ from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.host.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.process import (
     STDERR_TAIL,
@@ -27,6 +26,7 @@ from plimsoll.agent.process import (
     last_words,
     report_elapsed,
 )
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import LiveRate, TrialKey

@@ -15,7 +15,7 @@ from typing import Literal
 
 import click
 
-from plimsoll.agent.page_cache import SWITCH, may_drop_caches
+from plimsoll.agent.caches import SWITCH, may_drop_caches
 from plimsoll.agent.volume import available_bytes, device_size, file_name, occupied_bytes
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun

@@ -27,9 +27,8 @@ from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import Lines, LivePicture, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.conductor.reporting import result_display
 from plimsoll.conductor.secret import write_session
-from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file
+from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file, result_display
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS

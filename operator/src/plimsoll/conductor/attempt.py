@@ -1,6 +1,7 @@
-"""One attempt at a trial: its clients, its orders, its record, and the time limits: every wait has one."""
+"""One attempt at a trial: its clients, orders and record, the time limits of its waits, and why it is aborted."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,7 @@ from plimsoll.api.result import Abort, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import DroppedCaches
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.reporting import timestamp
-from plimsoll.conductor.roster import Client, Roster
+from plimsoll.conductor.roster import Client, Roster, failures, names, timestamp
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.matrix import MatrixCell
@@ -22,14 +22,20 @@ from plimsoll.plan.sweep import client_seed
 from plimsoll.protocol.messages import (
     AgentState,
     ArmOrder,
+    DropCachesOrder,
+    GoOrder,
     PrepareOrder,
-    ResultPost,
     ServeOrder,
     StageOrder,
+    ToolOrder,
 )
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
+
+SECOND = 10**9
+_REMEMBERED_ARMINGS = 16
+"""The slowest of this many armings counts, so one slow client delays some trials, but not the rest of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +118,10 @@ class Attempt:
         """The current round."""
         return self.cast.rounds[self.round_number] if self.cast else Round()
 
-    def expects(self, post: ResultPost) -> bool:
-        """Whether a document belongs to the current round and has not arrived yet."""
-        is_current = (post.trial, post.round_number) == (self.key, self.round_number)
-        return is_current and post.client in self.round.loading and post.client not in self.documents
-
     @property
     def ends_at(self) -> int:
         """Planned end of the tools; Unix nanoseconds."""
-        return self.t0 + (self.point.ramp_seconds + self.point.runtime_seconds) * 10**9
+        return self.t0 + (self.point.ramp_seconds + self.point.runtime_seconds) * SECOND
 
     def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
         """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
@@ -186,11 +187,6 @@ def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
     )
 
 
-def has_step(point: Point, step: StepKind) -> bool:
-    """Whether a trial of the point has such a step."""
-    return step in TOOLS[point.tool].steps(parameters_of(point))
-
-
 def cast_of(point: Point, roster: Roster) -> Cast:
     """Return the clients of each round of a trial of the point."""
     return TOOLS[point.tool].cast(parameters_of(point), tuple(roster), point.clients)
@@ -211,12 +207,8 @@ def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -
 
 def needs_staging(attempt: Attempt) -> bool:
     """Whether clients have something to do before the current round can be armed."""
-    return has_step(attempt.point, StepKind.PREPARE) or bool(attempt.round.serving)
-
-
-def looks_at_files_to_arm(point: Point) -> bool:
-    """Whether clients look at files on their volumes to be armed: the tool's own, or those of the next client."""
-    return point.reads_next_client or TOOLS[point.tool].own_files
+    steps = TOOLS[attempt.point.tool].steps(parameters_of(attempt.point))
+    return StepKind.PREPARE in steps or bool(attempt.round.serving)
 
 
 def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
@@ -235,9 +227,9 @@ def staging_seconds(point: Point, timings: Timings) -> float:
 
 def overrun_seconds(point: Point, timings: Timings) -> float:
     """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
-    trial = point.ramp_seconds + point.runtime_seconds
-    work = 0 if TOOLS[point.tool].windowed else timings.work_factor * trial
-    cleaning = trial + timings.clean_up_grace if has_step(point, StepKind.CLEAN_UP) else 0
+    tool, trial = TOOLS[point.tool], point.ramp_seconds + point.runtime_seconds
+    work = 0 if tool.windowed else timings.work_factor * trial
+    cleaning = trial + timings.clean_up_grace if StepKind.CLEAN_UP in tool.steps(parameters_of(point)) else 0
     return timings.overrun_grace + work + cleaning
 
 
@@ -258,13 +250,6 @@ def preparation_order(plan: Plan, client: int) -> PrepareOrder:
         fill_percent=plan.prepare.fill_percent,
         seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
     )
-
-
-def give_preparation(plan: Plan, unprepared: Iterable[Client]) -> None:
-    """Order those clients to prepare that have confirmed that nothing else runs."""
-    for client in unprepared:
-        if client.is_quiet:
-            client.give(preparation_order(plan, client.number))
 
 
 def give_staging(plan: Plan, attempt: Attempt, roster: Roster) -> None:
@@ -311,3 +296,123 @@ def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
 
 def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
     return {peer.number: peer.address for peer in roster.get(attempt.round.peers(client))}
+
+
+INTERRUPTED = Fault(reason=AbortReason.INTERRUPTED, message="the run was interrupted or suspended")
+CONDUCTOR_RESTARTED = Fault(
+    reason=AbortReason.CONDUCTOR_RESTARTED, message="the conductor was restarted while this attempt was in flight"
+)
+
+
+def reported_failure(
+    members: Sequence[int], roster: Roster, reason: AbortReason, cause: Cause | None = None
+) -> Fault | None:
+    """Return the messages of the clients that failed as a fault with that reason; None if none did."""
+    message = failures(roster.get(members))
+    return Fault(reason=reason, message=message, cause=cause) if message else None
+
+
+def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return the servers that failed, refused documents, or late clients; None if there are none."""
+    failure = reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST)
+    # A tool that cannot be ended after its document has arrived does not change the document.
+    undelivered = [client for client in attempt.round.members if client not in attempt.documents]
+    failure = failure or reported_failure(undelivered, roster, AbortReason.RESULT_REFUSED)
+    if failure:
+        return failure
+    waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
+    must_run = moment.wall > attempt.t0 + int(timings.start_grace * SECOND)
+    late = [
+        client.number
+        for client in waiting
+        if client.is_in(AgentState.LATE) or (must_run and not client.is_in(AgentState.RUNNING))
+    ]
+    if late:
+        message = f"{names(late)} did not start at T0; a late start would distort the sum of all clients"
+        return Fault(reason=AbortReason.LATE_CLIENT, message=message)
+    limit = overrun_seconds(attempt.point, timings)
+    if moment.wall <= attempt.ends_at + int(limit * SECOND):
+        return None
+    who = names([client.number for client in waiting])
+    message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
+    return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
+
+
+def lost_clients(attempt: Attempt, ordered: Iterable[int], roster: Roster, moment: Moment) -> Fault | None:
+    """Return the clients that are silent, or were replaced since they were `ordered`; None if there are none.
+
+    Clients that delivered may leave.
+    """
+    silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
+    replaced = {
+        client.number
+        for client in roster.get(ordered)
+        if not isinstance(client.order, ToolOrder | DropCachesOrder | GoOrder) or client.order.trial != attempt.key
+    }
+    lost = sorted((silent | replaced) - set(attempt.documents))
+    if not lost:
+        return None
+    message = f"{names(lost)} died, was replaced, or was silent for too long"
+    return Fault(reason=AbortReason.CLIENT_LOST, message=message)
+
+
+def staging_fault(attempt: Attempt, roster: Roster, timings: Timings, *, overdue: bool) -> Fault | None:
+    """Return the clients that failed to get ready for arming, or did not in time; None if there are none."""
+    failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_STAGED)
+    if failure or not overdue:
+        return failure
+    who = names(unready_clients(attempt, roster))
+    limit = staging_seconds(attempt.point, timings)
+    message = f"{who} did not write the data that the trial reads within {limit:g} s; check the storage for stalled I/O"
+    if attempt.round.serving:
+        servers = names(attempt.round.serving)
+        message = f"{who} did not get ready within {limit:g} s; {servers} had to serve: check their logs"
+    return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
+
+
+def out_of_time(elapsed: float, limit: int) -> Fault | None:
+    """Return that the run has exceeded its time limit; None if it has not."""
+    if elapsed <= limit:
+        return None
+    message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
+    return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
+
+
+class Lead:
+    """The lead to T0, from observed armings: from the order until all clients, their commands built, are armed."""
+
+    def __init__(self, timings: Timings) -> None:
+        self._timings = timings
+        self._armings: deque[float] = deque(maxlen=_REMEMBERED_ARMINGS)
+
+    def seconds(self, attempt: Attempt, roster: Roster) -> float:
+        """Return the lead to T0; each further attempt gets more time to arm."""
+        timings = self._timings
+        round_trip = max((2 * client.clock.error for client in roster if client.clock), default=0.0)
+        observed = min(timings.lead_most, timings.lead_per_arming * max(self._armings, default=0.0))
+        least = max(observed, timings.lead_per_round_trip * round_trip)
+        for_clients = timings.lead_per_client * len(attempt.round.loading)
+        if not _may_be_postponed(attempt):
+            return (max(timings.lead, least) + for_clients) * (1 + attempt.key.attempt)
+        if not self._armings:
+            return max(timings.lead_first, least) + for_clients
+        return max(timings.lead_least, least)
+
+    def margin(self, attempt: Attempt, seconds: float) -> float:
+        """Return how long before T0 clients must be released if arming took `seconds`: releasing them may as well."""
+        return max(self._timings.go_margin, seconds if _may_be_postponed(attempt) else 0.0)
+
+    def record_arming(self, attempt: Attempt, seconds: float, *, in_time: bool) -> bool:
+        """Record how long an arming took; true if the attempt gets a second T0 because the first one was too soon.
+
+        Only the first T0 of a first attempt is postponed; after any other one, the attempt is aborted.
+        """
+        postponed = not in_time and _may_be_postponed(attempt)
+        self._armings.append(seconds)
+        attempt.is_postponed |= postponed
+        return postponed
+
+
+def _may_be_postponed(attempt: Attempt) -> bool:
+    """Whether an attempt gets a second T0 if the first one is too soon, which may therefore be soon."""
+    return not attempt.key.attempt and not attempt.is_postponed

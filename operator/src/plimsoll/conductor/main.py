@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import RunState
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.gate import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt
+from plimsoll.conductor.phases import BeginAttempt, ClusterView, Ended, Gate, JudgeAttempt, ReadToken, RecordAttempt
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
     from plimsoll.conductor.ceph.watch import CephCluster
 
 
-EXIT_COMPLETE = 0
-"""Every planned trial is recorded, whatever the verdicts."""
-
-EXIT_INTERRUPTED = 3
-"""Stopped on request; a later conductor continues."""
-
+EXIT_COMPLETE = 0  # every planned trial is recorded, whatever the verdicts
+EXIT_INTERRUPTED = 3  # stopped on request; a later conductor continues
 EXIT_OF_FAILURE = {
     FailureReason.CLIENTS_NOT_READY: 10,
     FailureReason.PREPARATION_FAILED: 11,
@@ -47,13 +42,9 @@ EXIT_OF_FAILURE = {
 """Failures that a restart of the conductor would not fix."""
 
 _TICK_SECONDS = 0.1
-
 _OTHER_STRANGERS = 128
-_STRANGER_SECONDS = 10.0
-"""An agent authenticates with its first request after the handshake."""
-
-_IDLE_SECONDS = 30.0
-"""Longer than an agent keeps an idle connection, so that it never uses a closed one."""
+_STRANGER_SECONDS = 10.0  # an agent authenticates with its first request after the handshake
+_IDLE_SECONDS = 30.0  # longer than an agent keeps an idle connection, so that it never uses a closed one
 
 _log = logging.getLogger(__name__)
 
@@ -164,7 +155,16 @@ class _Driver:
             self.inputs.clear()
             self._session.advance(moment())
             rendezvous.wake()
-            await self._publish_if_due()
+            now = moment()
+            state, last = run_state(self._session, now), self._published
+            # A change of phase or trial is published at once, and progress at the sink's intervals.
+            limit = 0.0
+            if last is not None and (last.phase, last.current) == (state.phase, state.current):
+                pulse = {"elapsed_seconds": last.elapsed_seconds, "live": last.live}
+                is_unchanged = last == state.model_copy(update=pulse)
+                limit = self._sink.pulse_seconds if is_unchanged else self._sink.progress_seconds
+            if now.seconds - self._published_at >= limit:
+                await self._publish()
             if await self._perform_one():
                 continue
             with suppress(TimeoutError):
@@ -201,19 +201,6 @@ class _Driver:
     def _see(self, view: ClusterView) -> None:
         self._session.see(view, moment())
         self.inputs.set()
-
-    async def _publish_if_due(self) -> None:
-        """Publish a change of phase or trial at once, and progress at the sink's intervals."""
-        now = moment()
-        state = run_state(self._session, now)
-        last = self._published
-        if last is not None and (last.phase, last.current) == (state.phase, state.current):
-            pulse = {"elapsed_seconds": last.elapsed_seconds, "live": last.live}
-            unchanged = last == state.model_copy(update=pulse)
-            limit = self._sink.pulse_seconds if unchanged else self._sink.progress_seconds
-            if now.seconds - self._published_at < limit:
-                return
-        await self._publish()
 
     async def _publish(self) -> None:
         now = moment()

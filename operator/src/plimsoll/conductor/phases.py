@@ -1,15 +1,14 @@
-"""The phases of a session, the effects that its shell performs, and the dropping of caches."""
+"""The phases of a session, what the first ones wait for, its effects for the shell, and the dropping of caches."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plimsoll.api.names import AbortReason, Cause, Layer, RunPhase
+from plimsoll.api.names import AbortReason, Cause, FailureReason, Layer, RunPhase
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.status import Failure
-from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches, NodeCaches
-from plimsoll.conductor import reporting
+from plimsoll.api.run import Timeouts
+from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
+from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
 from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings, parameters_of
-from plimsoll.conductor.roster import Client, Roster
+from plimsoll.conductor.roster import Client, Roster, failures, shortened
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.plan.document import Plan
@@ -117,6 +116,93 @@ class Ended:
 Phase = Gathering | Preparing | Settling | Gating | InFlight | Ended
 
 
+class Start:
+    """Whether all clients have registered since the conductor's Job was created.
+
+    In a cluster, that Job is created once the clients have nodes; their volumes and pods may take `provisionSeconds`.
+    The operator enforces that limit and `readySeconds` after it, because it observes the pods. The conductor gives up
+    only after both, and the time until all clients have registered does not count as time of the run.
+    """
+
+    def __init__(self, *, job: str, before: RunState | None, timeouts: Timeouts, now: float) -> None:
+        """Start, or continue from the state that an earlier conductor of the Job stored (`before`).
+
+        Without a Job, the clients already exist.
+        """
+        self._job = job
+        self._timeouts = timeouts
+        self._elapsed_before = before.elapsed_seconds if before else 0.0
+        self.has_gathered = not job or (before is not None and before.gathered == job)
+        self._since = now
+
+    @property
+    def gathered(self) -> str:
+        """The Job whose clients have all registered; empty before that."""
+        return self._job if self.has_gathered else ""
+
+    def deadline(self, now: float) -> float:
+        """Return until when the conductor waits for missing clients, or for the cluster, from now on."""
+        provisioning = 0 if self.has_gathered else self._timeouts.provision_seconds
+        return now + provisioning + self._timeouts.ready_seconds
+
+    def check_registrations(self, phase: Gathering | Gating, roster: Roster, now: float) -> tuple[int, ...]:
+        """Return the missing clients; once all have registered for the first time, renew the deadline of the phase."""
+        missing = roster.missing(now)
+        if not missing and not self.has_gathered:
+            self.has_gathered, self._since = True, now
+            phase.deadline = self.deadline(now)
+        return missing
+
+    def elapsed(self, now: float) -> float:
+        """Return the seconds that the run has been active, across all its conductors."""
+        return self._elapsed_before + (now - self._since if self.has_gathered else 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """The state of the cluster at one time."""
+
+    prepared: bool  # the cluster contains everything that the run needs; never reverts to false
+    problems: tuple[str, ...] = ()  # reasons why no attempt may start now
+    # Those of the problems that matter even if the cluster's health does not: options that do not have the run's
+    # values, so that a trial would be Invalid.
+    differing_options: tuple[str, ...] = ()
+    refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
+    osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
+
+
+class Gate:
+    """A session's knowledge of the cluster. The default gate watches no cluster and is always open."""
+
+    def __init__(self, *, watched: bool = False, required: bool = True, fresh_seconds: float = 15.0) -> None:
+        """Start closed if a cluster is `watched`.
+
+        Unless a healthy cluster is `required`, the gate ignores all problems but differing options once the cluster is
+        prepared. A view expires after `fresh_seconds`.
+        """
+        self.is_watched = watched
+        self._required = required
+        self._fresh_seconds = fresh_seconds
+        self.view = ClusterView(prepared=not watched)
+        self._seen_at = float("-inf")
+
+    def see(self, view: ClusterView, now: float) -> None:
+        """Update the view of the cluster."""
+        self.view, self._seen_at = view, now
+
+    def problems(self, now: float) -> tuple[str, ...]:
+        """Return the reasons why no attempt may start; empty if the gate is open."""
+        if not self.is_watched:
+            return ()
+        if not self.view.prepared:
+            return self.view.problems or ("it is being prepared",)
+        if not self._required:
+            return self.view.differing_options
+        if now - self._seen_at > self._fresh_seconds:
+            return (f"Ceph has not reported its status for more than {self._fresh_seconds:g} s",)
+        return self.view.problems
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginAttempt:
     """Store durably that an attempt is in flight, then call `Session.begun`."""
@@ -176,7 +262,7 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
 def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
     """Return the nodes of the clients that generate load, unless their caches are dropped."""
     nodes = {client.node for client in roster.get(phase.attempt.round.loading)}
-    return tuple(sorted(nodes - {client.node for client in _droppers(phase, roster) if _drop_of(client)}))
+    return tuple(sorted(nodes - {client.node for client in roster.get(phase.chosen.values()) if _drop_of(client)}))
 
 
 def is_dropped(phase: Dropping, roster: Roster, fsid: str | None) -> bool:
@@ -206,15 +292,15 @@ def give_dropping(phase: Dropping, roster: Roster, timings: Timings, fsid: str |
 
 def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     """Return why the caches cannot be dropped, or were not in time; None if neither is the case."""
-    droppers = _droppers(phase, roster)
-    message = reporting.failures(droppers) or "; ".join(
+    droppers = roster.get(phase.chosen.values())
+    message = failures(droppers) or "; ".join(
         f"client {client.number} on {client.node}: the helper of node {drop.node.node} answered; "
         "the cluster's network must support internalTrafficPolicy: Local"
         for client in droppers
         if (drop := _drop_of(client)) and drop.node.node != client.node
     )
     if not message and moment.seconds >= phase.deadline:
-        nodes = reporting.shortened(undropped_nodes(phase, roster))
+        nodes = shortened(undropped_nodes(phase, roster))
         limit = timings.dropping + timings.dropping_grace
         message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
     # OSDs that do not answer, or dirty data that does not reach them in time, show storage that hangs.
@@ -225,15 +311,11 @@ def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Mo
 
 def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
     """Return what was dropped, for the trial's record."""
-    drops = [drop for client in _droppers(phase, roster) if (drop := _drop_of(client))]
-    nodes: Mapping[str, NodeCaches] = {drop.node.node: drop.node for drop in drops}
+    drops = [drop for client in roster.get(phase.chosen.values()) if (drop := _drop_of(client))]
+    nodes = {drop.node.node: drop.node for drop in drops}
     listed = tuple(nodes[name] for name in sorted(nodes))
     osds = next((drop.osds for drop in drops if drop.osds is not None), None)
     return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=osds)
-
-
-def _droppers(phase: Dropping, roster: Roster) -> list[Client]:
-    return roster.get(phase.chosen.values())
 
 
 def _drop_of(client: Client) -> CacheDrop | None:

@@ -1,6 +1,7 @@
 """The public state of a session, for everyone who watches the run."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
@@ -18,10 +19,9 @@ from plimsoll.conductor.phases import (
     Staging,
     undropped_nodes,
 )
-from plimsoll.conductor.reporting import failures, names, shortened
-from plimsoll.conductor.roster import Client
+from plimsoll.conductor.roster import Client, failures, names, shortened
 from plimsoll.conductor.session import Session
-from plimsoll.protocol.messages import AgentState, PrepareOrder
+from plimsoll.protocol.messages import AgentState
 
 _LIVE_INTERVALS = 3
 """A client without a report for this many intervals does not count for live rates."""
@@ -43,14 +43,14 @@ def run_state(session: Session, moment: Moment) -> RunState:
             starts_at=attempt.t0 / 1e9,
             ends_at=attempt.ends_at / 1e9,
         )
-    ended = session.phase if isinstance(session.phase, Ended) else None
     key = session.ledger.next_trial()
     search = session.ledger.search(key.point) if key else None
-    written = [_written(client) for client in session.roster]
+    written = [client.written for client in session.roster]
+    phase, message = _shown(session, missing, moment)
     return RunState(
         epoch=session.epoch,
-        phase=ended.phase if ended else _shown_phase(session, missing),
-        message=ended.failure.message if ended and ended.failure else _message(session, missing, moment),
+        phase=phase,
+        message=message,
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
         gathered=session.start.gathered,
@@ -65,52 +65,43 @@ def run_state(session: Session, moment: Moment) -> RunState:
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,
         probes_done=search.progress.line.probes if search else 0,
-        failure=ended.failure if ended else None,
+        failure=session.phase.failure if isinstance(session.phase, Ended) else None,
     )
 
 
-def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
+def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[RunPhase, str]:
+    """Return the public phase and its message."""
+    roster, prepare = session.roster, session.plan.prepare
+    phase, message = RunPhase.MEASURING, ""
     match session.phase:
-        case Gathering() if missing:
-            return RunPhase.GATHERING
-        case Gating() if missing or not session.gate.view.prepared:
-            return RunPhase.GATHERING
-        case Preparing():
-            return RunPhase.PREPARING
-        case Settling():
-            return RunPhase.SETTLING
-        case _:
-            return RunPhase.MEASURING
-
-
-def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
-    message = ""
-    match session.phase:
-        case Gathering() if missing:
-            message = f"waiting for {names(missing)}"
+        case Ended(phase=phase, failure=failure):
+            message = failure.message if failure else ""
         case Gathering():
-            message = failures(session.roster)
+            phase = RunPhase.GATHERING if missing else phase
+            message = f"waiting for {names(missing)}" if missing else failures(roster)
         case Preparing():
-            step = "prefilling" if session.plan.prepare.prefill else "preparing"
-            message = f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
+            step = "prefilling" if prepare.prefill else "preparing"
+            phase, message = RunPhase.PREPARING, f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
+        case Settling():
+            step = "prefill" if prepare.prefill else "preparation"
+            phase = RunPhase.SETTLING
+            message = f"{_purpose(session)}settling for {prepare.settle_seconds} s after the {step}"
         case Gating():
+            phase = RunPhase.GATHERING if missing or not session.gate.view.prepared else phase
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
-        case Staging():
-            unready = session.roster.get(unready_clients(session.phase.attempt, session.roster))
+        case Staging(attempt=attempt):
+            unready = roster.get(unready_clients(attempt, roster))
             steps = (client.message for client in unready if client.is_in(AgentState.STAGING) and client.message)
             step = next(steps, "writing the data that the trial reads")
             message = f"{step}: {names([client.number for client in unready])}" if unready else "all clients are staged"
         case Dropping():
-            message = f"dropping the caches of {shortened(undropped_nodes(session.phase, session.roster))}"
-        case Recording():
-            message = f"recording {session.phase.attempt.key}"
-        case Settling():
-            step = "prefill" if session.plan.prepare.prefill else "preparation"
-            message = f"{_purpose(session)}settling for {session.plan.prepare.settle_seconds} s after the {step}"
-        case InFlight():
-            search = session.ledger.search(session.phase.attempt.key.point)
+            message = f"dropping the caches of {shortened(undropped_nodes(session.phase, roster))}"
+        case Recording(attempt=attempt):
+            message = f"recording {attempt.key}"
+        case InFlight(attempt=attempt):
+            search = session.ledger.search(attempt.key.point)
             message = search.message if search else ""
-    return message
+    return phase, message
 
 
 def _purpose(session: Session) -> str:
@@ -129,15 +120,6 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
     return "; ".join(messages) or "prepared"
 
 
-def _written(client: Client) -> tuple[int, int]:
-    """Return how much of its data set a client has written, and its size; one that prepares again begins at 0."""
-    prepares = isinstance(client.order, PrepareOrder) and not client.is_in(AgentState.PREPARED)
-    if client.prepared_bytes and not prepares:
-        return client.prepared_bytes, client.prepared_bytes
-    reported = (client.done_bytes, client.total_bytes) if client.is_in(AgentState.PREPARING) else (0, 0)
-    return reported[0], reported[1] or client.prepared_bytes
-
-
 def _live_rates(session: Session, moment: Moment) -> Live | None:
     """Return the sum of the clients' newest rates; None if no tool runs, or none has reported any."""
     if not isinstance(session.phase, Running):
@@ -148,15 +130,9 @@ def _live_rates(session: Session, moment: Moment) -> Live | None:
     if not reported:
         return None
     sums: dict[Operation, LiveRate] = {}
-    for rate in (rate for rates in reported for rate in rates):
+    for rate in chain.from_iterable(reported):
         before = sums.get(rate.operation)
-        sums[rate.operation] = (
-            rate
-            if before is None
-            else LiveRate(
-                operation=rate.operation,
-                iops=before.iops + rate.iops,
-                bytes_per_second=before.bytes_per_second + rate.bytes_per_second,
-            )
-        )
+        iops = rate.iops + (before.iops if before else 0)
+        bytes_per_second = rate.bytes_per_second + (before.bytes_per_second if before else 0)
+        sums[rate.operation] = LiveRate(operation=rate.operation, iops=iops, bytes_per_second=bytes_per_second)
     return Live(clients=len(reported), rates=tuple(sums.values()))

@@ -1,10 +1,12 @@
-"""The clients of a run: whether they are alive, and their current orders."""
+"""The clients of a run: whether they are alive, their current orders, messages about them, and their environment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.helpers import CacheDrop
@@ -12,12 +14,16 @@ from plimsoll.protocol.messages import (
     AgentState,
     GoOrder,
     Order,
+    PrepareOrder,
     RefusedError,
     Registration,
     Report,
     StageOrder,
     WaitOrder,
 )
+
+MAX_FACTS = 16
+"""Values of one fact that are kept, if the clients differ."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +63,15 @@ class Client:
     def is_in(self, state: AgentState) -> bool:
         """Whether it has reached a state under its current order."""
         return self.answered == self.sequence and self.state is state
+
+    @property
+    def written(self) -> tuple[int, int]:
+        """How many bytes of its data set it has written, and its size; one that prepares again begins at 0."""
+        prepares = isinstance(self.order, PrepareOrder) and not self.is_in(AgentState.PREPARED)
+        if self.prepared_bytes and not prepares:
+            return self.prepared_bytes, self.prepared_bytes
+        done, total = (self.done_bytes, self.total_bytes) if self.is_in(AgentState.PREPARING) else (0, 0)
+        return done, total or self.prepared_bytes
 
     @property
     def is_quiet(self) -> bool:
@@ -159,3 +174,65 @@ class Roster:
     def _is_present(self, number: int, now: float) -> bool:
         client = self._clients.get(number)
         return client is not None and now - client.last_contact <= self._lost_after
+
+
+def timestamp(wall: int) -> str:
+    """Format Unix nanoseconds as RFC 3339 in UTC, with milliseconds."""
+    text = datetime.fromtimestamp(wall / 1e9, tz=UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def names(clients: Sequence[int]) -> str:
+    """Return `client 3` or `clients 1, 2, 5`; of many clients, the first and the number of others."""
+    plural = "s" if len(clients) > 1 else ""
+    return f"client{plural} {_first([str(client) for client in clients], 12, ', ', ' and ')}"
+
+
+def failures(clients: Iterable[Client]) -> str:
+    """Return the messages of the clients that failed; empty if none did."""
+    failed = [client for client in clients if client.is_in(AgentState.FAILED)]
+    return "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
+
+
+def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
+    """Return why the clients were not ready in time."""
+    if missing:
+        return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
+    busy = [client for client in roster if not client.is_quiet]
+    who, why = names([client.number for client in busy]), failures(busy)
+    return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
+
+
+def shortened(problems: Sequence[str]) -> str:
+    """Return the problems as one text; of many problems, the first and the number of others."""
+    return _first(problems, 6, "; ", "; and ")
+
+
+def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -> str:
+    more = f"{before_more}{len(texts) - limit} more" if len(texts) > limit else ""
+    return separator.join(texts[:limit]) + more
+
+
+def environment(roster: Roster, storage: Environment) -> Environment | None:
+    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage's description.
+
+    None before a client has registered. Clients without a prepared data set do not count for its size.
+    """
+    nodes = sorted(roster.client_nodes)
+    if not nodes:
+        return None
+    sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
+    observed = Environment(
+        nodes=tuple(nodes[:64]),
+        node_count=len(nodes),
+        data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
+    )
+    facts: dict[str, list[JsonValue]] = {}
+    for client in roster:
+        for name, value in client.facts.items():
+            values = facts.setdefault(name, [])
+            if value not in values and len(values) < MAX_FACTS:
+                values.append(value)
+    agreed = {name: values[0] if len(values) == 1 else values for name, values in facts.items()}
+    # The clients' facts come first, so that they do not replace what the conductor knows.
+    return Environment.model_validate(agreed).merged(observed).merged(storage)

@@ -36,16 +36,10 @@ from plimsoll.protocol.messages import (
     ResultPost,
 )
 
-_BODY_SECONDS = 10.0
-"""Time limit of a small body."""
-
-_SMALL_BYTES = 128 * 2**10
-"""Size up to which a body is read without a turn."""
-
+_BODY_SECONDS = 10.0  # time limit of a small body
+_SMALL_BYTES = 128 * 2**10  # size up to which a body is read without a turn
 _LARGE_AT_ONCE = 4
-_PACE_BYTES = 2**20
-"""Minimum rate of a large body, per second."""
-
+_PACE_BYTES = 2**20  # minimum rate of a large body, per second
 _PACE_GRACE_SECONDS = 2.0
 """Time by which a large body may fall behind; longer than the event loop is busy with other documents."""
 
@@ -64,9 +58,7 @@ _STATUS_OF_REFUSAL: dict[RefusalCode, int] = {
     "TooLarge": 413,
 }
 
-_CLIENT = web.RequestKey("client", int)
-"""The client whose token a request carries."""
-
+_CLIENT = web.RequestKey("client", int)  # the client whose token a request carries
 _REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSeconds"}
 
 _log = logging.getLogger(__name__)
@@ -82,21 +74,15 @@ class Bodies:
     async def message(self, request: web.Request) -> bytes:
         """Return the body of any message except a result.
 
-        Raises:
-            RefusedError: it exceeds the limit.
-            HTTPServiceUnavailable: it did not arrive in time.
-
+        RefusedError: it exceeds the limit. HTTPServiceUnavailable: it did not arrive in time.
         """
         async with _in_time(_BODY_SECONDS):
             return await _Body(request, MAX_MESSAGE_BYTES).read(MAX_MESSAGE_BYTES)
 
     async def document(self, request: web.Request, client: int) -> bytes:
-        """Return the body of a client's result. A new post of the same client ends the earlier one.
+        """Return the body of a client's result; see `message` for errors.
 
-        Raises:
-            RefusedError: it exceeds the limit.
-            HTTPServiceUnavailable: it did not arrive in time, or the client has started another post.
-
+        A new post of the same client ends the earlier one.
         """
         async with _in_time(None) as mine:
             earlier = self._posting.get(client)

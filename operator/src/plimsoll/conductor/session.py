@@ -12,33 +12,40 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import NO_OSDS, Failure, RunState
-from plimsoll.conductor import faults, phases, reporting
 from plimsoll.conductor.attempt import (
+    CONDUCTOR_RESTARTED,
+    INTERRUPTED,
+    SECOND,
     Attempt,
     Fault,
+    Lead,
     Moment,
     Timings,
     cast_of,
     give_arming,
-    give_preparation,
     give_staging,
-    looks_at_files_to_arm,
+    lost_clients,
     needs_staging,
     new_attempt,
+    out_of_time,
+    preparation_order,
+    reported_failure,
+    running_fault,
+    staging_fault,
     staging_seconds,
     unprepared_clients,
     unready_clients,
 )
-from plimsoll.conductor.faults import Lead
-from plimsoll.conductor.gate import ClusterView, Gate, Start
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
     Arming,
     BeginAttempt,
     Beginning,
+    ClusterView,
     Dropping,
     Effect,
     Ended,
+    Gate,
     Gathering,
     Gating,
     Judging,
@@ -50,8 +57,14 @@ from plimsoll.conductor.phases import (
     Running,
     Settling,
     Staging,
+    Start,
+    dropped_caches,
+    dropping_fault,
+    give_dropping,
+    is_dropped,
+    judging,
 )
-from plimsoll.conductor.roster import Client, Roster
+from plimsoll.conductor.roster import Client, Roster, environment, failures, names, shortened, timestamp, why_not_ready
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import (
@@ -64,8 +77,7 @@ from plimsoll.protocol.messages import (
     ResultPost,
     WaitOrder,
 )
-
-_SECOND = 10**9
+from plimsoll.tools.registry import TOOLS
 
 
 class Session:
@@ -107,7 +119,7 @@ class Session:
             # The previous conductor died with this attempt.
             attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
             attempt.first_t0 = before.in_flight_t0_nanoseconds
-            self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
+            self._record(attempt, attempt.aborted(CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
 
@@ -146,9 +158,13 @@ class Session:
         if post.epoch != self.epoch:
             return False
         client = self.roster.registered(post.client, post.instance, moment.seconds)
-        if not isinstance(self.phase, Running) or not self.phase.attempt.expects(post):
+        if not isinstance(self.phase, Running):
             return False
-        self.phase.attempt.documents[post.client] = post.document
+        attempt = self.phase.attempt
+        is_current = (post.trial, post.round_number) == (attempt.key, attempt.round_number)
+        if not is_current or post.client not in attempt.round.loading or post.client in attempt.documents:
+            return False
+        attempt.documents[post.client] = post.document
         client.give(WaitOrder())
         return True
 
@@ -208,8 +224,21 @@ class Session:
 
     def advance(self, moment: Moment) -> None:
         """Make all transitions that are due."""
-        while self._advance(moment):
-            pass
+        is_due = True
+        while is_due:
+            match self.phase:
+                case Gathering():
+                    is_due = self._leave_gathering(self.phase, moment)
+                case Preparing():
+                    is_due = self._end_if_due(moment) or self._leave_preparing(self.phase, moment)
+                case Settling(until=until):
+                    is_due = self._end_if_due(moment) or (moment.seconds >= until and self._gather(moment))
+                case Gating():
+                    is_due = self._end_if_due(moment) or self._leave_gating(self.phase, moment)
+                case Staging() | Dropping() | Arming() | Running():
+                    is_due = self._leave_attempt(self.phase, moment)
+                case _:
+                    is_due = False
 
     def is_over(self, moment: Moment) -> bool:
         """Whether the session has ended, and its agents know it or had time to."""
@@ -221,45 +250,36 @@ class Session:
         """Return the clients that have to prepare their data sets before the next attempt."""
         return unprepared_clients(self.plan, self.roster, continues=self.unfinished is not None)
 
-    def _advance(self, moment: Moment) -> bool:
-        """Make one transition; false if none is due."""
-        match self.phase:
-            case Gathering():
-                return self._leave_gathering(self.phase, moment)
-            case Preparing():
-                return self._end_if_due(moment) or self._leave_preparing(self.phase, moment)
-            case Settling(until=until):
-                return self._end_if_due(moment) or (moment.seconds >= until and self._gather(moment))
-            case Gating():
-                return self._end_if_due(moment) or self._leave_gating(self.phase, moment)
-            case Staging() | Dropping() | Arming() | Running():
-                return self._leave_attempt(self.phase, moment)
-            case _:
-                return False
-
     def _leave_attempt(self, phase: Staging | Dropping | Arming | Running, moment: Moment) -> bool:
         attempt = phase.attempt
         # A complete attempt counts, even if its clients are gone.
         if set(attempt.documents) == set(attempt.round.loading):
             self.roster.give(attempt.round.serving, WaitOrder())
             self.phase = Judging(attempt=attempt)
-            self._effects.append(phases.judging(attempt, self.plan, self.roster))
+            self._effects.append(judging(attempt, self.plan, self.roster))
             return True
-        fault = faults.lost_clients(phase, self.roster, moment) or (faults.INTERRUPTED if self._stopping else None)
-        fault = fault or faults.out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
+        fault = lost_clients(attempt, phase.ordered, self.roster, moment) or (INTERRUPTED if self._stopping else None)
+        fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
             case Staging():
                 if not unready_clients(attempt, self.roster):
                     return self._drop_or_arm(attempt, moment)
-                fault = faults.staging_fault(phase, self.roster, self.timings, moment)
+                is_overdue = moment.seconds >= phase.deadline
+                fault = staging_fault(attempt, self.roster, self.timings, overdue=is_overdue)
             case Dropping():
-                return self._leave_dropping(phase, moment)
+                fault = dropping_fault(phase, self.roster, self.timings, moment)
+                ceph = self.describe(self.roster.client_nodes).ceph
+                fsid = ceph.fsid if ceph else None
+                if not fault and is_dropped(phase, self.roster, fsid):
+                    attempt.caches = dropped_caches(phase, self.roster)
+                    return self._arm(attempt, moment)
+                give_dropping(phase, self.roster, self.timings, fsid)
             case Arming():
                 return self._leave_arming(phase, moment)
             case Running():
-                fault = faults.running_fault(attempt, self.roster, self.timings, moment)
+                fault = running_fault(attempt, self.roster, self.timings, moment)
         return self._abort_if(attempt, fault, moment)
 
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
@@ -270,16 +290,15 @@ class Session:
         if self._end_if_due(moment):
             return True
         missing = self.start.check_registrations(phase, self.roster, moment.seconds)
-        if not self.gate.view.prepared:
-            return self._wait_for_cluster(moment)
-        if missing or not all(client.is_quiet for client in self.roster):
+        is_prepared = self.gate.view.prepared
+        if is_prepared and (missing or not all(client.is_quiet for client in self.roster)):
             return self._fail_unready(phase.deadline, missing, moment)
-        if self.unprepared():
+        if is_prepared and self.unprepared():
             self.phase = Preparing()
-        elif self.gate.problems(moment.seconds):
-            self._wait_for_cluster(moment)
+        elif not is_prepared or self.gate.problems(moment.seconds):
+            self.phase = Gating(deadline=self.start.deadline(moment.seconds))
         else:
-            new = new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
+            new = new_attempt(self.ledger, key, timestamp(moment.wall))
             self.phase = Beginning(attempt=self.unfinished or new)
             self.unfinished = None
             self._effects.append(BeginAttempt())
@@ -287,11 +306,13 @@ class Session:
 
     def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
         """Have all clients prefill, including processes that replaced others meanwhile."""
-        message = reporting.failures(self.roster)
+        message = failures(self.roster)
         if message:
             return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
         unprepared = self.unprepared()
-        give_preparation(self.plan, unprepared)
+        for client in unprepared:
+            if client.is_quiet:
+                client.give(preparation_order(self.plan, client.number))
         missing = self.roster.missing(moment.seconds)
         if missing:
             phase.deadline = phase.deadline or moment.seconds + self.plan.timeouts.ready_seconds
@@ -306,12 +327,8 @@ class Session:
         """End the run if the clients were not ready in time; false before the deadline."""
         if moment.seconds < deadline:
             return False
-        message = reporting.why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
+        message = why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
         return self._fail(FailureReason.CLIENTS_NOT_READY, message, moment)
-
-    def _wait_for_cluster(self, moment: Moment) -> bool:
-        self.phase = Gating(deadline=self.start.deadline(moment.seconds))
-        return True
 
     def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
@@ -319,10 +336,10 @@ class Session:
         if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
             return False
         if problems and (refusal := self.gate.view.refusal):
-            return self._fail(refusal, reporting.shortened(problems), moment)
+            return self._fail(refusal, shortened(problems), moment)
         if problems:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
-            reasons = reporting.shortened(problems)
+            reasons = shortened(problems)
             message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
             return self._fail(FailureReason.CLUSTER_NOT_READY, message, moment)
         # A client may have died in the meantime.
@@ -336,18 +353,8 @@ class Session:
         self._effects.append(ReadToken())
         return True
 
-    def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
-        fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
-        ceph = self.describe(self.roster.client_nodes).ceph
-        fsid = ceph.fsid if ceph else None
-        if fault or not phases.is_dropped(phase, self.roster, fsid):
-            phases.give_dropping(phase, self.roster, self.timings, fsid)
-            return self._abort_if(phase.attempt, fault, moment)
-        phase.attempt.caches = phases.dropped_caches(phase, self.roster)
-        return self._arm(phase.attempt, moment)
-
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
-        attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * _SECOND)
+        attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * SECOND)
         if not attempt.round_number:
             attempt.first_t0 = attempt.t0
         give_arming(self.plan, attempt, self.roster)
@@ -357,13 +364,14 @@ class Session:
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
         # Looking at files fails, or takes too long, on storage that hangs.
-        cause = Cause.STORAGE if looks_at_files_to_arm(attempt.point) else None
+        looks_at_files = attempt.point.reads_next_client or TOOLS[attempt.point.tool].own_files
+        cause = Cause.STORAGE if looks_at_files else None
         members = attempt.round.members
-        fault = faults.reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, cause)
+        fault = reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, cause)
         if fault:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
-        too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
+        too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * SECOND)
         clients = self.roster.get(attempt.round.loading)
         unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
         if unarmed and not too_late:
@@ -371,7 +379,7 @@ class Session:
         if self._lead.record_arming(attempt, since, in_time=not too_late):
             return self._arm(attempt, moment)
         if too_late:
-            message = f"{reporting.names(unarmed)} did not report in time that they are armed; no client did any I/O"
+            message = f"{names(unarmed)} did not report in time that they are armed; no client did any I/O"
             if not unarmed:
                 message = "the clients were armed, and T0 was stored, too late for T0; no client did any I/O"
             fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
@@ -393,13 +401,13 @@ class Session:
         point = attempt.key.point
         self.ledger.add(point, trial, attempt.matrix)
         self.phase = Recording(attempt=attempt)
-        environment = reporting.environment(self.roster, self.describe(self.roster.client_nodes))
-        self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))
+        described = environment(self.roster, self.describe(self.roster.client_nodes))
+        self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, described)))
 
     def _end_if_due(self, moment: Moment) -> bool:
         limit = self.plan.timeouts.total_seconds
-        overdue = faults.out_of_time(self.start.elapsed(moment.seconds), limit)
-        fault = faults.INTERRUPTED if self._stopping else overdue
+        overdue = out_of_time(self.start.elapsed(moment.seconds), limit)
+        fault = INTERRUPTED if self._stopping else overdue
         if fault and self.unfinished is not None:
             # The rounds before may have shown rates.
             attempt, self.unfinished = self.unfinished, None

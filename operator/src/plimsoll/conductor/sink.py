@@ -1,20 +1,44 @@
-"""Durable storage of a conductor: the interface for files and for a cluster."""
+"""Durable storage of a conductor: files, or for a run in a cluster the status of its results and a ConfigMap.
+
+In a cluster, the operator creates the results and the ConfigMap `<run>-state`; the conductor may only get and patch
+them, by name. Users may edit ConfigMaps, but not the status of results: what shows that an attempt has begun is in the
+result to which it belongs.
+"""
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
-from plimsoll.api.result import BenchmarkResult, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
-from plimsoll.api.status import STATE_FILE, RunState
+from plimsoll.api.line import NOTHING_TRIED, LineSearch
+from plimsoll.api.names import API_VERSION, RESULT_KIND, Operation, RunPhase, format_duration
+from plimsoll.api.operation import OperationSummary
+from plimsoll.api.result import BenchmarkResult, InFlight, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
+from plimsoll.api.status import STATE_FILE, ResultDisplay, RunState, TrialKey
+from plimsoll.kube.port import Kind, Kube, NotFoundError, Object, persist
+from plimsoll.lifecycle import naming
+from plimsoll.measure.checks.judge import reasons_of
+from plimsoll.measure.line.summary import progress_text, short_text
+from plimsoll.measure.rates import rate_text
+from plimsoll.measure.summary import iops_of
 from plimsoll.plan.document import PLAN_FILE, Plan, Point, load_plan
 from plimsoll.plan.expand import most_trials
 
 RESULTS_DIRECTORY = "results"
+
+RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
+CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
+
+RETRY_SECONDS = 60.0
+"""A longer outage of the API server ends the conductor; its successor continues from what is recorded."""
+
+_ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
+_MAX_CHARACTERS = 64
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -40,16 +64,10 @@ class Stored(NamedTuple):
 
 
 class Sink(Protocol):
-    """Durable storage of one run's state and results.
+    """Durable storage of one run's state and results."""
 
-    Attributes:
-        progress_seconds: minimum interval between writes of mere progress.
-        pulse_seconds: minimum interval between writes of values that always change: live rates and elapsed time.
-
-    """
-
-    progress_seconds: float
-    pulse_seconds: float
+    progress_seconds: float  # minimum interval between writes of mere progress
+    pulse_seconds: float  # ... and of values that always change: live rates and elapsed time
 
     async def load(self) -> Stored:
         """Return what earlier conductors have stored."""
@@ -157,3 +175,164 @@ def replace_file(path: Path, text: str, *, sync: bool) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+class KubeSink:
+    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries."""
+
+    progress_seconds = 3.0
+    pulse_seconds = 15.0  # every watcher of the run receives every write
+
+    def __init__(self, kube: Kube, plan: Plan, namespace: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
+        self._kube = kube
+        self._plan = plan
+        self._namespace = namespace
+        self._retry_seconds = retry_seconds
+        self._noted: tuple[str, InFlight] | None = None  # the point of the last attempt that a result shows in flight
+        self._state: RunState | None = None
+        self._written: RunState | None = None
+        self._writing: asyncio.Task[None] | None = None
+
+    async def load(self) -> Stored:
+        """Load results and state; see `Sink.load`.
+
+        NotFoundError: an object does not exist or belongs to another run. SpecError: an object's content is invalid;
+        the message names the object.
+        """
+        name = naming.state_config_map(self._plan.run.name)
+        text = (await self._get(CONFIG_MAP, name)).get("data", {}).get(STATE_FILE)
+        try:
+            state = RunState.model_validate_json(text) if text else None
+        except ValidationError as error:
+            raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
+        points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(8)
+        results = await asyncio.gather(*(self._status(point, reading) for point in points))
+        by_point = dict(zip(points, results, strict=True))
+        # The attempt in flight is the one that a result shows, whatever the state says of it.
+        state = state and state.model_copy(update={"in_flight": None})
+        for point, status in by_point.items():
+            if (attempt := status.in_flight) is not None:
+                update = {
+                    "in_flight": TrialKey(point=point, pass_number=attempt.pass_number, attempt=attempt.attempt),
+                    "in_flight_since": attempt.started_at,
+                    "in_flight_t0_nanoseconds": attempt.t0_nanoseconds or 0,
+                }
+                return Stored.of(by_point, (state or RunState()).model_copy(update=update))
+        return Stored.of(by_point, state)
+
+    async def publish(self, state: RunState) -> None:
+        """Store the state; see `Sink.publish`.
+
+        Waits for the write only if a successor depends on it: a change of the phase, of the attempt in flight or of its
+        T0, or the end. Progress is written in the background, so that a slow API server does not delay a trial.
+        """
+        if (key := state.in_flight) is not None:
+            # Recording the attempt removes the note again.
+            attempt = InFlight(
+                pass_number=key.pass_number,
+                attempt=key.attempt,
+                started_at=state.in_flight_since,
+                t0_nanoseconds=state.in_flight_t0_nanoseconds or None,
+            )
+            if self._noted != (key.point, attempt):
+                note = {"inFlight": attempt.model_dump(mode="json", exclude_none=True)}
+                await self._patch_result(key.point, note)
+                self._noted = key.point, attempt
+        before, self._state = self._state, state
+        if self._writing is None or self._writing.done():
+            if self._writing is not None:
+                self._writing.result()
+            self._writing = asyncio.create_task(self._write())
+        if before is None or state.phase in _ENDS or before.phase is not state.phase:
+            await self._writing
+
+    async def record(self, point: str, status: ResultStatus) -> None:
+        """Store the status of a point's result; see `Sink.record`."""
+        # Name every field, so that the patch removes those without a value.
+        fields = (field.serialization_alias or name for name, field in ResultStatus.model_fields.items())
+        document: dict[str, Any] = dict.fromkeys(fields) | status.model_dump(mode="json", exclude_none=True)
+        planned = self._plan.point(point)
+        display = result_display(status, most_trials(self._plan, planned), planned.line)
+        document["display"] = display.model_dump(mode="json", exclude_none=True)
+        await self._patch_result(point, document)
+
+    async def _patch_result(self, point: str, status: dict[str, Any]) -> None:
+        name = naming.result(self._plan.run.name, point)
+        ask = partial(self._kube.patch_status, RESULT, name, self._namespace, status)
+        await persist(ask, seconds=self._retry_seconds)
+
+    async def _write(self) -> None:
+        """Write until the newest state is stored."""
+        while self._written is not self._state and self._state is not None:
+            state = self._state
+            patch = {"data": {STATE_FILE: state.model_dump_json()}}
+            name = naming.state_config_map(self._plan.run.name)
+            ask = partial(self._kube.patch, CONFIG_MAP, name, self._namespace, patch)
+            await persist(ask, seconds=self._retry_seconds)
+            self._written = state
+
+    async def _status(self, point: str, reading: asyncio.Semaphore) -> ResultStatus:
+        """Return the part of a result's status with which a conductor continues."""
+        name = naming.result(self._plan.run.name, point)
+        async with reading:
+            result = await self._get(RESULT, name)
+        if result["spec"]["runUid"] != self._plan.run.uid:
+            raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
+        try:
+            stored = result.get("status", {})
+            names = ("trials", "inFlight", "summary", "line")
+            fields = {field: stored[field] for field in names if field in stored}
+            return ResultStatus.model_validate(fields)
+        except ValidationError as error:
+            raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
+
+    async def _get(self, kind: Kind, name: str) -> Object:
+        obj = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)
+        if obj is None:
+            asked = f"get {kind.kind} {self._namespace}/{name}"
+            raise NotFoundError(asked, "it does not exist; the operator creates it before the conductor")
+        return obj
+
+
+def result_display(status: ResultStatus, repetitions: int, search: LineSearch | None = None) -> ResultDisplay:
+    """Return a point's columns; a point without numbers shows only its number of trials and the reason.
+
+    Of a search the trials are its probes, and the line replaces rates and latencies.
+    """
+    reasons = reasons_of(status)
+    more = f" +{len(reasons) - 1}" if len(reasons) > 1 else ""
+    # The main reason of the verdict, and the number of others: `ClientThrottled +2`.
+    reason = f"{reasons[0]}{more}"[:_MAX_CHARACTERS] if reasons else None
+    if search is not None:
+        text = short_text(status.line, search)[:_MAX_CHARACTERS] if status.line else None
+        return ResultDisplay(line=text, trials=progress_text(status.line or NOTHING_TRIED), reason=reason)
+    summary = status.summary
+    trials = f"{summary.trials if summary else 0}/{repetitions}"
+    operations = summary.operations if summary else ()
+    # Without syncs, unless there are only syncs.
+    shown = tuple(summed for summed in operations if summed.operation is not Operation.SYNC) or operations
+    if not shown:
+        return ResultDisplay(trials=trials, reason=reason)
+    percentiles = [operation.percentiles.get("99") for operation in shown]
+
+    def joined(texts: Iterable[str]) -> str:
+        return " / ".join(texts)[:_MAX_CHARACTERS]
+
+    return ResultDisplay(
+        operation=joined(operation.operation.value for operation in shown),
+        iops=joined(map(_rate, shown)),
+        bytes_per_second=joined(f"{operation.bytes_per_second.mean / 2**20:,.1f} MiB/s" for operation in shown),
+        p99=joined("-" if percentile is None else format_duration(percentile.mean) for percentile in percentiles),
+        trials=trials,
+        reason=reason,
+    )
+
+
+def _rate(operation: OperationSummary) -> str:
+    """Return the operations per second; a dash if they are not counted."""
+    statistic = iops_of(operation)
+    if statistic is None:
+        return "-"
+    if statistic.low is None or statistic.high is None:
+        return rate_text(statistic.mean)
+    return rate_text(statistic.mean, (statistic.high - statistic.low) / 2)

@@ -9,11 +9,10 @@ from typing import TextIO
 import click
 from pydantic import ValidationError
 
-from plimsoll.agent.agent import Agent, AgentIdentity
+from plimsoll.agent.agent import Agent, AgentIdentity, Connection
 from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.connection import Connection
-from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import Volume
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
 from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.errors import problems_of

@@ -12,10 +12,9 @@ import click
 from plimsoll.api.errors import SpecError
 from plimsoll.api.status import RunState
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.main import Listen, conduct
 from plimsoll.conductor.secret import server_context
-from plimsoll.conductor.sink import FilesSink, Sink
+from plimsoll.conductor.sink import FilesSink, KubeSink, Sink
 from plimsoll.kube.port import ApiError
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.programs.termination import log_to_stderr, write_termination_message

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plimsoll.agent.page_cache import SWITCH, drop_caches, may_drop_caches
+from plimsoll.agent.caches import SWITCH, drop_caches, may_drop_caches
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.programs.termination import log_to_stderr, run_until_stopped
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, PORT

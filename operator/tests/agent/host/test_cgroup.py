@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.agent.host.readings import CgroupCounters
+from plimsoll.agent.readings import CgroupCounters
 from support.agents import AGENT, LEGACY, UNIFIED, HostTree
 
 USED = CgroupCounters(cpu=2_500_000_000, throttled_periods=4, throttled=70_000_000, memory=4_096_000)

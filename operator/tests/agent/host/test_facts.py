@@ -5,9 +5,9 @@ from pathlib import Path, PosixPath
 
 import pytest
 
-from plimsoll.agent.host.observation import host_facts, volume_facts
-from plimsoll.agent.host.readings import Host
+from plimsoll.agent.observation import host_facts, volume_facts
 from plimsoll.agent.preparation import Volume
+from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import DeviceVolume, FileVolume, ImageVolume
 from support.agents import HostTree
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from plimsoll.agent.host import observation as module
-from plimsoll.agent.host.observation import DataSetIdentity, HostObservation, identify
+from plimsoll.agent import observation as module
+from plimsoll.agent.observation import DataSetIdentity, HostObservation, identify
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.agents import DEVICE_STAT, HostTree

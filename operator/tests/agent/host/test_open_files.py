@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.observation import DataSetIdentity, OpenFiles, identify
+from plimsoll.agent.observation import DataSetIdentity, OpenFiles, identify
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.agents import HostTree
 

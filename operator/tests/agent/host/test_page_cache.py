@@ -8,8 +8,7 @@ from threading import Event
 
 import pytest
 
-from plimsoll.agent.caches import CacheDropper
-from plimsoll.agent.page_cache import SWITCH, cached_bytes, drop_caches, may_drop_caches
+from plimsoll.agent.caches import SWITCH, CacheDropper, cached_bytes, drop_caches, may_drop_caches
 from plimsoll.agent.process import PreparationError, Programs
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import NodeCaches

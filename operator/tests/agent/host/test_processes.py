@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.readings import ToolAccount, ToolCounters
+from plimsoll.agent.readings import ToolAccount, ToolCounters
 from support.agents import HostTree
 
 IO = "rchar: 9\nwchar: 9\nsyscr: 9\nsyscw: 9\nread_bytes: {read}\nwrite_bytes: {written}\ncancelled_write_bytes: 0\n"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.readings import CgroupCounters, DeviceCounters, Host, ToolCounters, Traffic
+from plimsoll.agent.readings import CgroupCounters, DeviceCounters, Host, ToolCounters, Traffic
 from support.agents import DEVICE_STAT, NET_DEV, STAT, HostTree
 
 MEBIBYTE = 2**20

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent.host.readings import Bounds, CgroupCounters, DeviceCounters, HostSnapshot, ToolCounters, Traffic
-from plimsoll.agent.host.use import DataSetStorage, host_use
+from plimsoll.agent.observation import DataSetStorage, host_use
+from plimsoll.agent.readings import Bounds, CgroupCounters, DeviceCounters, HostSnapshot, ToolCounters, Traffic
 from plimsoll.measure.sample import HostUse, NetworkUse
 
 SECOND = 10**9

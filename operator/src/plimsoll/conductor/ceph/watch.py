@@ -16,7 +16,7 @@ from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Plac
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
-from plimsoll.conductor.gate import ClusterView
+from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
 
