@@ -57,15 +57,11 @@ EXIT_REFUSED = 4
 EXIT_SILENCE = 5
 EXIT_UNUSABLE = 6
 
-LATE_SECONDS = 0.25
-"""An agent that wakes up later than this after T0 does not start its tool."""
-
+LATE_SECONDS = 0.25  # an agent that wakes up later than this after T0 does not start its tool
 RETRY_SECONDS = 0.25
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0
-_POST_SECONDS = 30.0
-"""Hundreds of clients post at once, and the document of a long trial has several MiB."""
-
+_POST_SECONDS = 30.0  # hundreds of clients post at once, and the document of a long trial has several MiB
 _HTTP_ERROR = 400
 _HTTP_SERVER_ERROR = 500
 _CLOCK_PROBES = 3

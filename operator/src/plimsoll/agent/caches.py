@@ -92,9 +92,7 @@ def _message(text: str) -> str:
         return text[:200] or "no message"
 
 
-SWITCH = Path("/proc/sys/vm/drop_caches")
-"""Root may write it, without any capability."""
-
+SWITCH = Path("/proc/sys/vm/drop_caches")  # Root may write it, without any capability
 MEMINFO = Path("/proc/meminfo")
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
 _KIBIBYTE = 1024

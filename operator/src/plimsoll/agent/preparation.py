@@ -33,8 +33,7 @@ from plimsoll.tools.fio.preparation import (
 )
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
 
-Volume = LocalVolume | ImageVolume
-"""Any volume that can contain a client's data set."""
+Volume = LocalVolume | ImageVolume  # any volume that can contain a client's data set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

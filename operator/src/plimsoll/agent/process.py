@@ -29,8 +29,7 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 """Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
-_TERM_SECONDS = 2.0
-"""Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
+_TERM_SECONDS = 2.0  # time for a tool to end after SIGTERM; fio closes its image within 0.2 s
 _KILL_SECONDS = 5.0
 """Time for a killed tool, or a cancelled file operation, to end.
 
@@ -42,20 +41,13 @@ FILE_SECONDS = 300.0
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
 
-STDERR_TAIL = 2000
-"""Characters of a tool's own output that are kept."""
-
+STDERR_TAIL = 2000  # characters of a tool's own output that are kept
 ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
 """The library that limits a command to one peer; built from `runner/accept.c`."""
 
-_LINES_AT_ONCE = 20_000
-"""Lines of an input between which a preparation can be cancelled."""
-
-STALL_SECONDS = 300.0
-"""A command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner."""
-
-_STALL_BYTES = 2**20
-"""Far above the traffic that keeps connections to a cluster alive in that time."""
+_LINES_AT_ONCE = 20_000  # lines of an input between which a preparation can be cancelled
+STALL_SECONDS = 300.0  # a command that sends nothing for this long is stuck; Ceph replaces a dead OSD much sooner
+_STALL_BYTES = 2**20  # far above the traffic that keeps connections to a cluster alive in that time
 
 
 T = TypeVar("T")

@@ -16,17 +16,11 @@ from plimsoll.agent.volume import Mount, read_mounts
 _MICROSECOND = 1000
 _UNIFIED = "cgroup2"
 _SYS = PurePosixPath("/sys")
-_UNLIMITED_BYTES = 2**60
-"""Version 1 shows "no limit" as the largest number of bytes in whole pages."""
-
+_UNLIMITED_BYTES = 2**60  # version 1 shows "no limit" as the largest number of bytes in whole pages
 _BLOCK_BYTES = 512
 _IO_COUNTERS = {"read_bytes", "write_bytes"}
-_IDLE = (3, 4)
-"""Columns of /proc/stat with idle time: idle, and idle while waiting for I/O."""
-
-_ACCOUNTED = 8
-"""Columns that add up to the total; guest time, which follows, is part of user time."""
-
+_IDLE = (3, 4)  # columns of /proc/stat with idle time: idle, and idle while waiting for I/O
+_ACCOUNTED = 8  # columns that add up to the total; guest time, which follows, is part of user time
 _CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
 """Limits in a device's `queue` at which the kernel splits an operation."""
 

@@ -21,23 +21,17 @@ _FIELDS_BEFORE_OPTIONAL = 6
 _SEPARATOR = "-"
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
-ALIGNMENT = 2**20
-"""Data sets are whole mebibytes."""
-
+ALIGNMENT = 2**20  # data sets are whole mebibytes
 _BLOCK_BYTES = 512
 _UNSUPPORTED = 2
 _WRITTEN_SHARE = 0.99
 """A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
 
-_MOST_PERCENT = 95
-"""A data set never takes more of the free space than this, unless `fillPercent` is higher."""
-
+_MOST_PERCENT = 95  # a data set never takes more of the free space than this, unless `fillPercent` is higher
 SHARED_FILE = "shared.data"
 _OTHERS_SECONDS = 15.0
 _PAUSE_SECONDS = 0.2
-LOOK_UP_SECONDS = 60.0
-"""librados tries for 300 s to reach a monitor; a reachable one answers within a second."""
-
+LOOK_UP_SECONDS = 60.0  # librados tries for 300 s to reach a monitor; a reachable one answers within a second
 _DISCARD_SECONDS = 600.0
 _DISCARD_BYTES_PER_SECOND = 64 * 2**20
 
@@ -411,8 +405,7 @@ def _first_hole(path: Path, offset: int) -> int:
         os.close(descriptor)
 
 
-LocalVolume = FileVolume | SharedVolume | DeviceVolume
-"""A volume whose I/O goes through this host's kernel."""
+LocalVolume = FileVolume | SharedVolume | DeviceVolume  # a volume whose I/O goes through this host's kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

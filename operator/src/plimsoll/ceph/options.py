@@ -52,8 +52,7 @@ class OptionRecord(Model):
     options: tuple[RecordedOption, ...]
 
 
-Change = tuple[OptionKey, str | None]
-"""A change of the database: the option, and its new value; None removes it."""
+Change = tuple[OptionKey, str | None]  # a change of the database: the option, and its new value; None removes it
 
 
 def database_key(who: str, name: str) -> str:

@@ -11,9 +11,7 @@ from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer,
 EXIT_PURGING = 3
 """Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
 
-SCRUB_FLAGS = ("noscrub", "nodeep-scrub")
-"""The flags of a pool that pause its scrubs."""
-
+SCRUB_FLAGS = ("noscrub", "nodeep-scrub")  # the flags of a pool that pause its scrubs
 EC_OPTIMIZATIONS = "ec_optimizations"
 """The flag of an erasure-coded pool with `allow_ec_optimizations`. Source: Ceph 20."""
 

@@ -18,11 +18,8 @@ from plimsoll.ceph.osds import SETTINGS
 from plimsoll.ceph.pools import SCRUB_FLAGS
 from plimsoll.ceph.versions import gives_map_alone
 
-FORCE = "--force"
-"""After a value for the configuration database: Ceph stores it even if it is not valid."""
-
-_MAP = "allow service osd r"
-"""The map of the OSDs, and the commands that show parts of it."""
+FORCE = "--force"  # after a value for the configuration database: Ceph stores it even if it is not valid
+_MAP = "allow service osd r"  # the map of the OSDs, and the commands that show parts of it
 _OLD_MAP = "profile simple-rados-client"
 """The same of monitors that give nobody a map who may not run all of their reading commands."""
 

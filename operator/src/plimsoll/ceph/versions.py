@@ -5,17 +5,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.ceph.document import AES256K, parse_answer
 
-OLDEST = (18, 2)
-"""The oldest release that Plimsoll measures; the tests run 18.2.7."""
-
+OLDEST = (18, 2)  # the oldest release that Plimsoll measures; the tests run 18.2.7
 EC_OPTIMIZATIONS_SINCE = 20
 """The first release with `allow_ec_optimizations`, for which all daemons must have it. Source: Ceph 20, Tentacle."""
 
-_MEASURED = ("mon", "mgr", "osd")
-"""Kinds of daemons on which every number depends: those that serve I/O, or count it."""
-_FILE_SYSTEM = ("mds",)
-"""Kinds on which numbers of a file system depend as well."""
-
+_MEASURED = ("mon", "mgr", "osd")  # kinds of daemons on which every number depends: those that serve I/O, or count it
+_FILE_SYSTEM = ("mds",)  # kinds on which numbers of a file system depend as well
 _FIRST_READERS = ((19, 2, 6), (20, 2, 4))
 _GIVES_MAP_ALONE = (20, 2, 4)
 """The first version, of those tested, whose monitors give the map of the OSDs to users who may read nothing else."""

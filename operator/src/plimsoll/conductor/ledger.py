@@ -24,17 +24,14 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.fingerprint import fingerprint
 from plimsoll.plan.refusals import offer_at, search_settings
 
-MAX_ATTEMPTS = 3
-"""An aborted or invalid trial is repeated at most twice."""
-
+MAX_ATTEMPTS = 3  # an aborted or invalid trial is repeated at most twice
 MAX_UNCHARGED_ATTEMPTS = 20
 """Up to this number, interruptions by the user do not use up a trial's attempts; in a search, over all its probes.
 
 The size of results is bounded.
 """
 
-_NEIGHBOURS = 2
-"""On each side of the line, the trials that keep their histograms: a result has room for a few."""
+_NEIGHBOURS = 2  # on each side of the line, the trials that keep their histograms: a result has room for a few
 
 
 def is_settled(attempts: Sequence[Trial], uncharged_before: int = 0) -> bool:

@@ -23,8 +23,7 @@ from plimsoll.conductor.roster import Client, failures, names, shortened
 from plimsoll.conductor.session import Session
 from plimsoll.protocol.messages import AgentState
 
-_LIVE_INTERVALS = 3
-"""A client without a report for this many intervals does not count for live rates."""
+_LIVE_INTERVALS = 3  # a client without a report for this many intervals does not count for live rates
 
 
 def run_state(session: Session, moment: Moment) -> RunState:

@@ -22,8 +22,7 @@ from plimsoll.protocol.messages import (
     WaitOrder,
 )
 
-MAX_FACTS = 16
-"""Values of one fact that are kept, if the clients differ."""
+MAX_FACTS = 16  # values of one fact that are kept, if the clients differ
 
 
 @dataclass(slots=True, kw_only=True)

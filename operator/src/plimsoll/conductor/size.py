@@ -10,9 +10,7 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.measure.checks.repetitions import without_names
 from plimsoll.measure.text import quote
 
-MAX_STATUS_BYTES = 248 * 2**10
-"""The part of 256 KiB that metadata and specification leave to a status."""
-
+MAX_STATUS_BYTES = 248 * 2**10  # the part of 256 KiB that metadata and specification leave to a status
 _REASON_CHARACTERS = 80
 
 M = TypeVar("M", bound=Model)

@@ -33,9 +33,7 @@ from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.commands import CommandError, Commands, if_present
 from plimsoll.plan.document import owner_of_options
 
-_READING_SECONDS = 12.0
-"""The limit of each command: a conductor has 30 s to end after SIGTERM."""
-
+_READING_SECONDS = 12.0  # the limit of each command: a conductor has 30 s to end after SIGTERM
 _log = logging.getLogger(__name__)
 
 

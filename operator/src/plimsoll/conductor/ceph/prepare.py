@@ -28,9 +28,7 @@ _FEATURES = "layering,exclusive-lock"
 
 _AT_ONCE = 4
 
-Noted = Mapping[str, Sequence[str]]
-"""The flags that the run sets, by pool: those that were not set before."""
-
+Noted = Mapping[str, Sequence[str]]  # the flags that the run sets, by pool: those that were not set before
 _QUESTIONS = {
     "versions": ("versions",),
     "status": ("status",),

@@ -22,9 +22,7 @@ from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
 
 _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0
-_RELEASE_SECONDS = 15.0
-"""A conductor has 30 s to end after SIGTERM, and first records the attempt in flight."""
-
+_RELEASE_SECONDS = 15.0  # a conductor has 30 s to end after SIGTERM, and first records the attempt in flight
 _SAMPLE_SECONDS = 12.0
 """A cluster that takes longer for its status is not healthy, and a conductor has 30 s to end after SIGTERM."""
 
