@@ -25,32 +25,9 @@ from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.model import Model
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.helpers import CacheDrop
-from plimsoll.protocol.messages import (
-    MAX_REPORT_CHARACTERS,
-    PROTOCOL_VERSION,
-    SERVER_NAME,
-    Acknowledged,
-    AgentState,
-    ArmOrder,
-    ClockReading,
-    DropCachesOrder,
-    GoOrder,
-    LeaveOrder,
-    Order,
-    Ordered,
-    PrepareOrder,
-    Refusal,
-    RefusedError,
-    Registered,
-    Registration,
-    Report,
-    ResultPost,
-    ServeOrder,
-    StageOrder,
-    WaitOrder,
-)
 
 EXIT_DISMISSED = 0
 EXIT_REFUSED = 4
@@ -100,29 +77,33 @@ class Connection:
         """Close the connections."""
         await self._session.close()
 
-    async def register(self, registration: Registration) -> Registered:
+    async def register(self, registration: messages.Registration) -> messages.Registered:
         """Register the agent."""
-        return _parsed(Registered, await self._send("POST", "/v1/clients", body=registration))
+        return _parsed(messages.Registered, await self._send("POST", "/v1/clients", body=registration))
 
-    async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
+    async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> messages.Ordered:
         """Wait for an order newer than `after`, for about `hold` seconds at most."""
         query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
-        return _parsed(Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS))
+        return _parsed(
+            messages.Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS)
+        )
 
-    async def report(self, report: Report) -> None:
+    async def report(self, report: messages.Report) -> None:
         """Report the agent's progress with its order."""
         await self._send("POST", "/v1/reports", body=report)
 
-    async def post(self, post: ResultPost) -> bool:
+    async def post(self, post: messages.ResultPost) -> bool:
         """Post a document; false if the conductor discards it."""
-        return _parsed(Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)).kept
+        return _parsed(
+            messages.Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)
+        ).kept
 
     async def clock(self, probes: int) -> Clock:
         """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
         readings = []
         for _ in range(probes):
             t0 = time.time_ns()
-            reading = _parsed(ClockReading, await self._send("GET", "/v1/clock"))
+            reading = _parsed(messages.ClockReading, await self._send("GET", "/v1/clock"))
             t3 = time.time_ns()
             offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
             round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
@@ -146,7 +127,7 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
         try:
             async with self._session.request(
-                method, path, timeout=timeout, server_hostname=SERVER_NAME, **options
+                method, path, timeout=timeout, server_hostname=messages.SERVER_NAME, **options
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -158,13 +139,13 @@ class Connection:
         # The status comes from the conductor: its certificate was verified.
         message = f"{path} answered with status {response.status}"
         try:
-            refusal = Refusal.model_validate_json(text)
+            refusal = messages.Refusal.model_validate_json(text)
         except ValidationError:
             if response.status < _HTTP_SERVER_ERROR:
-                raise RefusedError("BadRequest", message) from None
+                raise messages.RefusedError("BadRequest", message) from None
             self.last_error = message
             raise UnreachableError(message) from None
-        raise RefusedError(refusal.code, refusal.message)
+        raise messages.RefusedError(refusal.code, refusal.message)
 
 
 def _parsed(answer: type[M], text: str) -> M:
@@ -213,7 +194,7 @@ class Agent:
         self._prepared_bytes = 0
         self._data_set_used = False
         self._task: asyncio.Task[None] | None = None
-        self._armed_trial: ArmOrder | None = None
+        self._armed_trial: messages.ArmOrder | None = None
         self._go: asyncio.Future[int] | None = None
         self._broken: asyncio.Future[None]
 
@@ -227,7 +208,7 @@ class Agent:
             done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        except RefusedError as refused:
+        except messages.RefusedError as refused:
             _log.error("refused: %s", refused)
             return EXIT_REFUSED
         except PreparationError as error:
@@ -254,8 +235,8 @@ class Agent:
         """Obey orders; if another conductor has taken over, stop all work and register with it."""
         facts = await self._work.facts()
         while True:
-            registration = Registration(
-                protocol=PROTOCOL_VERSION,
+            registration = messages.Registration(
+                protocol=messages.PROTOCOL_VERSION,
                 client=self._identity.client,
                 instance=self._instance,
                 attempt=self._identity.attempt,
@@ -269,7 +250,7 @@ class Agent:
             self._live_seconds = registered.live_seconds
             try:
                 await self._obey_all(registered)
-            except RefusedError as refused:
+            except messages.RefusedError as refused:
                 if refused.code not in {"StaleEpoch", "UnknownClient"}:
                     raise
                 _log.warning("%s", refused)
@@ -277,7 +258,7 @@ class Agent:
             else:
                 return
 
-    async def _obey_all(self, registered: Registered) -> None:
+    async def _obey_all(self, registered: messages.Registered) -> None:
         after = -1
         while True:
             ordered = await until_answered(
@@ -294,24 +275,24 @@ class Agent:
                 continue
             after = ordered.sequence
             await self._obey(ordered)
-            if isinstance(ordered.order, LeaveOrder):
+            if isinstance(ordered.order, messages.LeaveOrder):
                 return
 
-    async def _obey(self, ordered: Ordered) -> None:
+    async def _obey(self, ordered: messages.Ordered) -> None:
         sequence, order = ordered.sequence, ordered.order
-        if isinstance(order, GoOrder):
+        if isinstance(order, messages.GoOrder):
             armed = self._armed_trial
             if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
                 self._go.set_result(sequence)
             return
         await self._drop_work()
         match order:
-            case LeaveOrder():
-                with suppress(UnreachableError, RefusedError):
-                    await self._connection.report(self._report(AgentState.LEAVING, sequence))
+            case messages.LeaveOrder():
+                with suppress(UnreachableError, messages.RefusedError):
+                    await self._connection.report(self._report(messages.AgentState.LEAVING, sequence))
             case _ if self._work.unended:
-                self._start(self._report_unended(sequence, is_idle=isinstance(order, WaitOrder)))
-            case ArmOrder():
+                self._start(self._report_unended(sequence, is_idle=isinstance(order, messages.WaitOrder)))
+            case messages.ArmOrder():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
                 self._start(self._take_part(order, sequence, self._go))
@@ -325,38 +306,40 @@ class Agent:
         while self._work.unended:  # noqa: ASYNC110 - it may end hours later
             await asyncio.sleep(_PROGRESS_SECONDS)
         if is_idle:
-            await self._send(self._report(AgentState.IDLE, sequence))
+            await self._send(self._report(messages.AgentState.IDLE, sequence))
 
-    async def _perform(self, order: Order, sequence: int) -> None:
+    async def _perform(self, order: messages.Order, sequence: int) -> None:
         """Perform an order that is complete once it is reported, and report its result or failure."""
         try:
             match order:
-                case WaitOrder():
-                    await self._send(self._report(AgentState.IDLE, sequence))
-                case PrepareOrder():
+                case messages.WaitOrder():
+                    await self._send(self._report(messages.AgentState.IDLE, sequence))
+                case messages.PrepareOrder():
                     # Until it is prepared again: a part may be written.
                     self._prepared_bytes = 0
                     size = await self._report_progress(
-                        partial(self._work.prepare, order), AgentState.PREPARING, sequence
+                        partial(self._work.prepare, order), messages.AgentState.PREPARING, sequence
                     )
                     self._prepared_bytes, self._data_set_used = size, False
                     _log.info("prepared %d bytes", size)
-                    await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
-                case StageOrder():
+                    await self._send(self._report(messages.AgentState.PREPARED, sequence, done=size, total=size))
+                case messages.StageOrder():
                     self._data_set_used = True
-                    await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
+                    await self._report_progress(partial(self._work.stage, order), messages.AgentState.STAGING, sequence)
                     _log.info("staged %s", order.trial)
-                    await self._send(self._report(AgentState.STAGED, sequence))
-                case ServeOrder():
-                    await self._work.serve(order, partial(self._send, self._report(AgentState.SERVING, sequence)))
-                case DropCachesOrder():
+                    await self._send(self._report(messages.AgentState.STAGED, sequence))
+                case messages.ServeOrder():
+                    await self._work.serve(
+                        order, partial(self._send, self._report(messages.AgentState.SERVING, sequence))
+                    )
+                case messages.DropCachesOrder():
                     dropped = await self._work.drop_caches(order)
-                    await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
+                    await self._send(self._report(messages.AgentState.DROPPED, sequence, caches=dropped))
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
 
     async def _report_progress(
-        self, begin: Callable[[Progress], Coroutine[None, None, T]], state: AgentState, sequence: int
+        self, begin: Callable[[Progress], Coroutine[None, None, T]], state: messages.AgentState, sequence: int
     ) -> T:
         """Return the result of some work, and report its progress every second meanwhile."""
         latest = 0, 0, ""
@@ -378,7 +361,7 @@ class Agent:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 
-    async def _take_part(self, order: ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
+    async def _take_part(self, order: messages.ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
         """Arm, wait for `Go` and for T0, measure, and post the document until it is acknowledged or refused."""
         try:
             armed = await self._work.arm(order)
@@ -386,12 +369,12 @@ class Agent:
         except (PreparationError, UnreachableError) as error:
             await self._report_failure(str(error), sequence)
             return
-        await self._send(self._report(AgentState.ARMED, sequence, clock=clock))
+        await self._send(self._report(messages.AgentState.ARMED, sequence, clock=clock))
         released = await go
         while (remaining := order.t0_nanoseconds - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
             await asyncio.sleep(remaining / _SECOND)
         if -remaining > LATE_SECONDS * _SECOND:
-            await self._send(self._report(AgentState.LATE, released))
+            await self._send(self._report(messages.AgentState.LATE, released))
             return
         self._data_set_used = True
         reporting = asyncio.create_task(self._report_rates(armed, released))
@@ -399,7 +382,7 @@ class Agent:
             document = await self._work.measure(armed, clock)
         finally:
             reporting.cancel()
-        post = ResultPost(
+        post = messages.ResultPost(
             epoch=self._epoch,
             client=self._identity.client,
             instance=self._instance,
@@ -409,7 +392,7 @@ class Agent:
         )
         try:
             kept = await until_answered(lambda: self._connection.post(post))
-        except RefusedError as refused:
+        except messages.RefusedError as refused:
             _log.warning("result of %s refused: %s", order.trial, refused)
             await self._report_failure(f"its result was refused ({refused.code}): {refused}", released)
             return
@@ -420,15 +403,15 @@ class Agent:
 
         The first one comes after a random delay, because all clients start at the same time.
         """
-        await self._send(self._report(AgentState.RUNNING, sequence))
+        await self._send(self._report(messages.AgentState.RUNNING, sequence))
         await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - no secret
         has_reported = False
         while True:
             rates = self._work.live(armed)
             if rates or has_reported:
                 has_reported = bool(rates)
-                with suppress(RefusedError, UnreachableError):
-                    await self._connection.report(self._report(AgentState.RUNNING, sequence, rates=rates))
+                with suppress(messages.RefusedError, UnreachableError):
+                    await self._connection.report(self._report(messages.AgentState.RUNNING, sequence, rates=rates))
             await asyncio.sleep(self._live_seconds)
 
     async def _with_worst_clock(self, document: ClientDocument) -> ClientDocument:
@@ -438,7 +421,7 @@ class Agent:
         """
         try:
             readings = [await self._connection.clock(_CLOCK_PROBES)]
-        except (UnreachableError, RefusedError):
+        except (UnreachableError, messages.RefusedError):
             return document
         if document.clock is not None:
             readings.append(document.clock)
@@ -446,16 +429,16 @@ class Agent:
         return document.model_copy(update={"clock": worst})
 
     async def _report_failure(self, message: str, sequence: int) -> None:
-        await self._send(self._report(AgentState.FAILED, sequence, message=message))
+        await self._send(self._report(messages.AgentState.FAILED, sequence, message=message))
 
-    async def _send(self, report: Report) -> None:
+    async def _send(self, report: messages.Report) -> None:
         """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""
-        with suppress(RefusedError):
+        with suppress(messages.RefusedError):
             await until_answered(lambda: self._connection.report(report))
 
     def _report(
         self,
-        state: AgentState,
+        state: messages.AgentState,
         sequence: int,
         *,
         message: str = "",
@@ -464,14 +447,14 @@ class Agent:
         clock: Clock | None = None,
         rates: tuple[LiveRate, ...] = (),
         caches: CacheDrop | None = None,
-    ) -> Report:
-        return Report(
+    ) -> messages.Report:
+        return messages.Report(
             epoch=self._epoch,
             client=self._identity.client,
             instance=self._instance,
             sequence=sequence,
             state=state,
-            message=message[:MAX_REPORT_CHARACTERS],
+            message=message[: messages.MAX_REPORT_CHARACTERS],
             done_bytes=done,
             total_bytes=total,
             clock=clock,

@@ -19,16 +19,7 @@ from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.refusals import at_load
 from plimsoll.plan.sweep import client_seed
-from plimsoll.protocol.messages import (
-    AgentState,
-    ArmOrder,
-    DropCachesOrder,
-    GoOrder,
-    PrepareOrder,
-    ServeOrder,
-    StageOrder,
-    ToolOrder,
-)
+from plimsoll.protocol import messages
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
@@ -213,8 +204,8 @@ def needs_staging(attempt: Attempt) -> bool:
 
 def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     """Return the clients of the current round that are neither staged nor serving yet."""
-    states = [(client, AgentState.STAGED) for client in roster.get(attempt.round.loading)]
-    states += [(client, AgentState.SERVING) for client in roster.get(attempt.round.serving)]
+    states = [(client, messages.AgentState.STAGED) for client in roster.get(attempt.round.loading)]
+    states += [(client, messages.AgentState.SERVING) for client in roster.get(attempt.round.serving)]
     return tuple(client.number for client, state in states if not client.is_in(state))
 
 
@@ -239,9 +230,9 @@ def parameters_of(point: Point) -> ToolParameters:
     return parameters
 
 
-def preparation_order(plan: Plan, client: int) -> PrepareOrder:
+def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
     """Return the order to discard, prefill and overwrite."""
-    return PrepareOrder(
+    return messages.PrepareOrder(
         discard=plan.prepare.discard,
         # Nothing else would make the data set new.
         must_discard=plan.renews_data_sets and not plan.prepare.prefill,
@@ -256,17 +247,17 @@ def give_staging(plan: Plan, attempt: Attempt, roster: Roster) -> None:
     """Order the clients of the current round to get ready for arming."""
     for client in roster.get(attempt.round.serving):
         peers = _peers(attempt, client.number, roster)
-        client.give(ServeOrder(**_tool_fields(plan, attempt, client.number), peers=peers))
+        client.give(messages.ServeOrder(**_tool_fields(plan, attempt, client.number), peers=peers))
     for client in roster.get(attempt.round.loading):
         # With the same seed as the order to arm.
-        client.give(StageOrder(**_tool_fields(plan, attempt, client.number)))
+        client.give(messages.StageOrder(**_tool_fields(plan, attempt, client.number)))
 
 
 def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
     """Order the clients that generate load in the current round to arm."""
     for client in roster.get(attempt.round.loading):
         client.give(
-            ArmOrder(
+            messages.ArmOrder(
                 **_tool_fields(plan, attempt, client.number),
                 peers=_peers(attempt, client.number, roster),
                 data_of=attempt.round.next_after(client.number) if attempt.point.reads_next_client else None,
@@ -325,7 +316,7 @@ def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
     late = [
         client.number
         for client in waiting
-        if client.is_in(AgentState.LATE) or (must_run and not client.is_in(AgentState.RUNNING))
+        if client.is_in(messages.AgentState.LATE) or (must_run and not client.is_in(messages.AgentState.RUNNING))
     ]
     if late:
         message = f"{names(late)} did not start at T0; a late start would distort the sum of all clients"
@@ -347,7 +338,8 @@ def lost_clients(attempt: Attempt, ordered: Iterable[int], roster: Roster, momen
     replaced = {
         client.number
         for client in roster.get(ordered)
-        if not isinstance(client.order, ToolOrder | DropCachesOrder | GoOrder) or client.order.trial != attempt.key
+        if not isinstance(client.order, messages.ToolOrder | messages.DropCachesOrder | messages.GoOrder)
+        or client.order.trial != attempt.key
     }
     lost = sorted((silent | replaced) - set(attempt.documents))
     if not lost:

@@ -5,20 +5,8 @@ from itertools import chain
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
+from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Moment, unready_clients
-from plimsoll.conductor.phases import (
-    Dropping,
-    Ended,
-    Gathering,
-    Gating,
-    InFlight,
-    Preparing,
-    Recording,
-    Running,
-    Settling,
-    Staging,
-    undropped_nodes,
-)
 from plimsoll.conductor.roster import Client, failures, names, shortened
 from plimsoll.conductor.session import Session
 from plimsoll.protocol.messages import AgentState
@@ -29,12 +17,12 @@ _LIVE_INTERVALS = 3  # a client without a report for this many intervals does no
 def run_state(session: Session, moment: Moment) -> RunState:
     """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
-    attempt = session.phase.attempt if isinstance(session.phase, InFlight) else None
+    attempt = session.phase.attempt if isinstance(session.phase, phases.InFlight) else None
     # Between two rounds, the clients gather as they do between attempts.
     begun = attempt or session.unfinished
     current = None
     # An attempt that is being recorded is over, and counted as done.
-    if attempt and attempt.t0 and not isinstance(session.phase, Recording):
+    if attempt and attempt.t0 and not isinstance(session.phase, phases.Recording):
         current = CurrentTrial(
             key=attempt.key,
             label=attempt.point.label,
@@ -64,7 +52,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,
         probes_done=search.progress.line.probes if search else 0,
-        failure=session.phase.failure if isinstance(session.phase, Ended) else None,
+        failure=session.phase.failure if isinstance(session.phase, phases.Ended) else None,
     )
 
 
@@ -73,31 +61,31 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
     roster, prepare = session.roster, session.plan.prepare
     phase, message = RunPhase.MEASURING, ""
     match session.phase:
-        case Ended(phase=phase, failure=failure):
+        case phases.Ended(phase=phase, failure=failure):
             message = failure.message if failure else ""
-        case Gathering():
+        case phases.Gathering():
             phase = RunPhase.GATHERING if missing else phase
             message = f"waiting for {names(missing)}" if missing else failures(roster)
-        case Preparing():
+        case phases.Preparing():
             step = "prefilling" if prepare.prefill else "preparing"
             phase, message = RunPhase.PREPARING, f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
-        case Settling():
+        case phases.Settling():
             step = "prefill" if prepare.prefill else "preparation"
             phase = RunPhase.SETTLING
             message = f"{_purpose(session)}settling for {prepare.settle_seconds} s after the {step}"
-        case Gating():
+        case phases.Gating():
             phase = RunPhase.GATHERING if missing or not session.gate.view.prepared else phase
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
-        case Staging(attempt=attempt):
+        case phases.Staging(attempt=attempt):
             unready = roster.get(unready_clients(attempt, roster))
             steps = (client.message for client in unready if client.is_in(AgentState.STAGING) and client.message)
             step = next(steps, "writing the data that the trial reads")
             message = f"{step}: {names([client.number for client in unready])}" if unready else "all clients are staged"
-        case Dropping():
-            message = f"dropping the caches of {shortened(undropped_nodes(session.phase, roster))}"
-        case Recording(attempt=attempt):
+        case phases.Dropping():
+            message = f"dropping the caches of {shortened(phases.undropped_nodes(session.phase, roster))}"
+        case phases.Recording(attempt=attempt):
             message = f"recording {attempt.key}"
-        case InFlight(attempt=attempt):
+        case phases.InFlight(attempt=attempt):
             search = session.ledger.search(attempt.key.point)
             message = search.message if search else ""
     return phase, message
@@ -121,7 +109,7 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
 
 def _live_rates(session: Session, moment: Moment) -> Live | None:
     """Return the sum of the clients' newest rates; None if no tool runs, or none has reported any."""
-    if not isinstance(session.phase, Running):
+    if not isinstance(session.phase, phases.Running):
         return None
     since = moment.seconds - _LIVE_INTERVALS * session.timings.live_seconds(session.plan.members)
     clients = session.roster.get(session.phase.attempt.round.loading)

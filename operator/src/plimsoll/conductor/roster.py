@@ -9,18 +9,8 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
+from plimsoll.protocol import messages
 from plimsoll.protocol.helpers import CacheDrop
-from plimsoll.protocol.messages import (
-    AgentState,
-    GoOrder,
-    Order,
-    PrepareOrder,
-    RefusedError,
-    Registration,
-    Report,
-    StageOrder,
-    WaitOrder,
-)
 
 MAX_FACTS = 16  # values of one fact that are kept, if the clients differ
 
@@ -37,10 +27,10 @@ class Client:
     prepared_bytes: int = 0
     data_set_used: bool = False  # whether a tool may have worked since its data set was prepared
     facts: dict[str, JsonValue] = field(default_factory=dict)
-    order: Order = field(default_factory=WaitOrder)
+    order: messages.Order = field(default_factory=messages.WaitOrder)
     sequence: int = 0  # number of its current order
     answered: int = -1  # number of the order that `state` belongs to
-    state: AgentState = AgentState.IDLE
+    state: messages.AgentState = messages.AgentState.IDLE
     message: str = ""
     done_bytes: int = 0
     total_bytes: int = 0
@@ -51,31 +41,31 @@ class Client:
     caches: CacheDrop | None = None  # what it dropped under its current order
     serves: bool = False  # whether it is one of the run's servers, which never load
 
-    def give(self, order: Order) -> None:
+    def give(self, order: messages.Order) -> None:
         """Give the client a new order."""
         self.order = order
         self.sequence += 1
         self.rates = ()
-        self.data_set_used |= isinstance(order, StageOrder | GoOrder)
+        self.data_set_used |= isinstance(order, messages.StageOrder | messages.GoOrder)
         self.caches = None
 
-    def is_in(self, state: AgentState) -> bool:
+    def is_in(self, state: messages.AgentState) -> bool:
         """Whether it has reached a state under its current order."""
         return self.answered == self.sequence and self.state is state
 
     @property
     def written(self) -> tuple[int, int]:
         """How many bytes of its data set it has written, and its size; one that prepares again begins at 0."""
-        prepares = isinstance(self.order, PrepareOrder) and not self.is_in(AgentState.PREPARED)
+        prepares = isinstance(self.order, messages.PrepareOrder) and not self.is_in(messages.AgentState.PREPARED)
         if self.prepared_bytes and not prepares:
             return self.prepared_bytes, self.prepared_bytes
-        done, total = (self.done_bytes, self.total_bytes) if self.is_in(AgentState.PREPARING) else (0, 0)
+        done, total = (self.done_bytes, self.total_bytes) if self.is_in(messages.AgentState.PREPARING) else (0, 0)
         return done, total or self.prepared_bytes
 
     @property
     def is_quiet(self) -> bool:
         """Whether it has confirmed that nothing of an earlier order runs any more."""
-        return self.answered == self.sequence and self.state in {AgentState.IDLE, AgentState.PREPARED}
+        return self.answered == self.sequence and self.state in {messages.AgentState.IDLE, messages.AgentState.PREPARED}
 
 
 class Roster:
@@ -91,7 +81,7 @@ class Roster:
     def __iter__(self) -> Iterator[Client]:
         return iter([self._clients[number] for number in sorted(self._clients)])
 
-    def register(self, registration: Registration, now: float, address: str = "") -> Client:
+    def register(self, registration: messages.Registration, now: float, address: str = "") -> Client:
         """Register an agent process, which replaces an older process of the same client.
 
         Any process replaces a lost one, so that a lost process with a high attempt number cannot lock out a successor.
@@ -100,13 +90,13 @@ class Roster:
         """
         number = registration.client
         if number >= self._count:
-            raise RefusedError("UnknownClient", f"client {number} is not one of the plan's {self._count}")
+            raise messages.RefusedError("UnknownClient", f"client {number} is not one of the plan's {self._count}")
         before = self._clients.get(number)
         if before is not None and before.instance == registration.instance:
             before.last_contact = now
             return before
         if before is not None and before.attempt > registration.attempt and self._is_present(number, now):
-            raise RefusedError("Superseded", f"client {number} has been replaced by attempt {before.attempt}")
+            raise messages.RefusedError("Superseded", f"client {number} has been replaced by attempt {before.attempt}")
         client = Client(
             number=number,
             instance=registration.instance,
@@ -129,13 +119,13 @@ class Roster:
         """
         client = self._clients.get(number)
         if client is None:
-            raise RefusedError("UnknownClient", f"client {number} has not registered with this conductor")
+            raise messages.RefusedError("UnknownClient", f"client {number} has not registered with this conductor")
         if client.instance != instance:
-            raise RefusedError("Superseded", f"another process has replaced this one of client {number}")
+            raise messages.RefusedError("Superseded", f"another process has replaced this one of client {number}")
         client.last_contact = now
         return client
 
-    def report(self, client: Client, report: Report, now: float) -> None:
+    def report(self, client: Client, report: messages.Report, now: float) -> None:
         """Update a client's progress with its order; a report on an earlier order is ignored."""
         client.clock = report.clock or client.clock
         if report.sequence != client.sequence:
@@ -144,14 +134,14 @@ class Roster:
         client.done_bytes, client.total_bytes = report.done_bytes, report.total_bytes
         client.rates, client.rated_at = report.rates, now
         client.caches = report.caches
-        if report.state is AgentState.PREPARED:
+        if report.state is messages.AgentState.PREPARED:
             client.prepared_bytes, client.data_set_used = report.done_bytes, False
 
     def get(self, numbers: Iterable[int]) -> list[Client]:
         """Return those of the clients that are registered."""
         return [self._clients[number] for number in numbers if number in self._clients]
 
-    def give(self, numbers: Iterable[int], order: Order) -> None:
+    def give(self, numbers: Iterable[int], order: messages.Order) -> None:
         """Give those of the clients that are registered a new order."""
         for client in self.get(numbers):
             client.give(order)
@@ -167,7 +157,7 @@ class Roster:
 
     def has_left(self, now: float) -> bool:
         """Whether every client is quiet, leaving or missing."""
-        done = {client.number for client in self if client.is_quiet or client.is_in(AgentState.LEAVING)}
+        done = {client.number for client in self if client.is_quiet or client.is_in(messages.AgentState.LEAVING)}
         return done | set(self.missing(now)) >= set(range(self._count))
 
     def _is_present(self, number: int, now: float) -> bool:
@@ -189,7 +179,7 @@ def names(clients: Sequence[int]) -> str:
 
 def failures(clients: Iterable[Client]) -> str:
     """Return the messages of the clients that failed; empty if none did."""
-    failed = [client for client in clients if client.is_in(AgentState.FAILED)]
+    failed = [client for client in clients if client.is_in(messages.AgentState.FAILED)]
     return "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
 
 

@@ -18,23 +18,8 @@ from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.metrics.exposition import AddressError, serving
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
+from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import client_of
-from plimsoll.protocol.messages import (
-    MAX_DOCUMENT_BYTES,
-    MAX_MESSAGE_BYTES,
-    PROTOCOL_VERSION,
-    Acknowledged,
-    AgentState,
-    ClockReading,
-    Ordered,
-    Refusal,
-    RefusalCode,
-    RefusedError,
-    Registered,
-    Registration,
-    Report,
-    ResultPost,
-)
 
 _BODY_SECONDS = 10.0  # time limit of a small body
 _SMALL_BYTES = 128 * 2**10  # size up to which a body is read without a turn
@@ -48,7 +33,7 @@ Know = Callable[[web.RequestHandler, int], None]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_STATUS_OF_REFUSAL: dict[RefusalCode, int] = {
+_STATUS_OF_REFUSAL: dict[messages.RefusalCode, int] = {
     "BadToken": 401,
     "BadProtocol": 426,
     "BadRequest": 400,
@@ -77,7 +62,7 @@ class Bodies:
         RefusedError: it exceeds the limit. HTTPServiceUnavailable: it did not arrive in time.
         """
         async with _in_time(_BODY_SECONDS):
-            return await _Body(request, MAX_MESSAGE_BYTES).read(MAX_MESSAGE_BYTES)
+            return await _Body(request, messages.MAX_MESSAGE_BYTES).read(messages.MAX_MESSAGE_BYTES)
 
     async def document(self, request: web.Request, client: int) -> bytes:
         """Return the body of a client's result; see `message` for errors.
@@ -90,7 +75,7 @@ class Bodies:
                 earlier.reschedule(asyncio.get_running_loop().time())
             self._posting[client] = mine
             try:
-                body = _Body(request, MAX_DOCUMENT_BYTES)
+                body = _Body(request, messages.MAX_DOCUMENT_BYTES)
                 async with _in_time(_BODY_SECONDS):
                     content = await body.read(_SMALL_BYTES)
                 if request.content.at_eof():
@@ -135,7 +120,7 @@ class _Body:
             limit = f"{self._limit // 2**20} MiB" if self._limit >= 2**20 else f"{self._limit // 2**10} KiB"
             path = self._request.path
             remedy = _REMEDIES.get(path, "send a shorter message")
-            raise RefusedError("TooLarge", f"{path}: the body is larger than {limit}; {remedy}")
+            raise messages.RefusedError("TooLarge", f"{path}: the body is larger than {limit}; {remedy}")
 
 
 @asynccontextmanager
@@ -194,26 +179,26 @@ class Rendezvous:
             request[_CLIENT] = client
             self._know(request.protocol, request[_CLIENT])
             return await handler(request)
-        except RefusedError as refused:
+        except messages.RefusedError as refused:
             return _refusal(refused.code, str(refused))
         except ValidationError as error:
             return _refusal("BadRequest", "; ".join(map(str, problems_of(error)[:3])))
 
     async def _clock(self, _: web.Request) -> web.Response:
         received_at = time.time_ns()
-        return _answer(ClockReading(received_at=received_at, sent_at=time.time_ns()))
+        return _answer(messages.ClockReading(received_at=received_at, sent_at=time.time_ns()))
 
     async def _register(self, request: web.Request) -> web.Response:
-        registration = Registration.model_validate_json(await self._bodies.message(request))
+        registration = messages.Registration.model_validate_json(await self._bodies.message(request))
         _check_speaker(request, registration.client)
-        if registration.protocol != PROTOCOL_VERSION:
-            message = f"agent speaks protocol {registration.protocol}, this conductor {PROTOCOL_VERSION}"
-            raise RefusedError("BadProtocol", f"{message}; use one image for both")
+        if registration.protocol != messages.PROTOCOL_VERSION:
+            message = f"agent speaks protocol {registration.protocol}, this conductor {messages.PROTOCOL_VERSION}"
+            raise messages.RefusedError("BadProtocol", f"{message}; use one image for both")
         self._session.register(registration, moment(), request.remote or "")
         self._on_input()
         timings = self._session.timings
         return _answer(
-            Registered(
+            messages.Registered(
                 epoch=self._session.epoch,
                 hold_seconds=timings.hold,
                 silence_seconds=timings.silence,
@@ -228,7 +213,7 @@ class Rendezvous:
             number, after = int(query["client"]), int(query["after"])
             instance, epoch = query["instance"], query["epoch"]
         except (KeyError, ValueError) as error:
-            raise RefusedError("BadRequest", f"query parameter {error}") from error
+            raise messages.RefusedError("BadRequest", f"query parameter {error}") from error
         _check_speaker(request, number)
         client = self._session.client(number, instance, epoch, moment())
         with suppress(TimeoutError):
@@ -238,10 +223,10 @@ class Rendezvous:
                     event.clear()
                     await event.wait()
                     client = self._session.client(number, instance, epoch, moment())
-        return _answer(Ordered(epoch=self._session.epoch, sequence=client.sequence, order=client.order))
+        return _answer(messages.Ordered(epoch=self._session.epoch, sequence=client.sequence, order=client.order))
 
     async def _report(self, request: web.Request) -> web.Response:
-        report = Report.model_validate_json(await self._bodies.message(request))
+        report = messages.Report.model_validate_json(await self._bodies.message(request))
         _check_speaker(request, report.client)
         self._session.report(report, moment())
         if not report.rates:
@@ -250,11 +235,11 @@ class Rendezvous:
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:
-        post = ResultPost.model_validate_json(await self._bodies.document(request, request[_CLIENT]))
+        post = messages.ResultPost.model_validate_json(await self._bodies.document(request, request[_CLIENT]))
         _check_speaker(request, post.client)
         kept = self._session.post(post, moment())
         self._on_input()
-        return _answer(Acknowledged(kept=kept))
+        return _answer(messages.Acknowledged(kept=kept))
 
     def _event(self, client: Client) -> asyncio.Event:
         return self._changed.setdefault(client.number, asyncio.Event())
@@ -262,15 +247,17 @@ class Rendezvous:
 
 def _check_speaker(request: web.Request, client: int) -> None:
     if request[_CLIENT] != client:
-        raise RefusedError("BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent")
+        raise messages.RefusedError(
+            "BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent"
+        )
 
 
 def _answer(model: Model) -> web.Response:
     return web.Response(text=model.model_dump_json(), content_type="application/json")
 
 
-def _refusal(code: RefusalCode, message: str) -> web.Response:
-    text = Refusal(code=code, message=message).model_dump_json()
+def _refusal(code: messages.RefusalCode, message: str) -> web.Response:
+    text = messages.Refusal(code=code, message=message).model_dump_json()
     return web.Response(status=_STATUS_OF_REFUSAL[code], text=text, content_type="application/json")
 
 
@@ -306,8 +293,8 @@ def view_of(session: Session, now: Moment) -> LiveView:
         now=now.wall / 1e9,
         state=run_state(session, now),
         planned=plan.members,
-        armed=sum(client.is_in(AgentState.ARMED) for client in session.roster),
-        measuring=sum(client.is_in(AgentState.RUNNING) for client in session.roster),
+        armed=sum(client.is_in(messages.AgentState.ARMED) for client in session.roster),
+        measuring=sum(client.is_in(messages.AgentState.RUNNING) for client in session.roster),
         attempts=dict(ledger.added),
         trial=trial,
         last=last,

@@ -12,6 +12,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import NO_OSDS, Failure, RunState
+from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import (
     CONDUCTOR_RESTARTED,
     INTERRUPTED,
@@ -37,46 +38,10 @@ from plimsoll.conductor.attempt import (
     unready_clients,
 )
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import (
-    Arming,
-    BeginAttempt,
-    Beginning,
-    ClusterView,
-    Dropping,
-    Effect,
-    Ended,
-    Gate,
-    Gathering,
-    Gating,
-    Judging,
-    Phase,
-    Preparing,
-    ReadToken,
-    RecordAttempt,
-    Recording,
-    Running,
-    Settling,
-    Staging,
-    Start,
-    dropped_caches,
-    dropping_fault,
-    give_dropping,
-    is_dropped,
-    judging,
-)
 from plimsoll.conductor.roster import Client, Roster, environment, failures, names, shortened, timestamp, why_not_ready
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.messages import (
-    AgentState,
-    GoOrder,
-    LeaveOrder,
-    RefusedError,
-    Registration,
-    Report,
-    ResultPost,
-    WaitOrder,
-)
+from plimsoll.protocol import messages
 from plimsoll.tools.registry import TOOLS
 
 
@@ -92,7 +57,7 @@ class Session:
         timings: Timings,
         before: RunState | None,
         moment: Moment,
-        gate: Gate | None = None,
+        gate: phases.Gate | None = None,
         job: str = "",
     ) -> None:
         """Start a run, or continue it from the state that an earlier conductor stored (`before`).
@@ -104,17 +69,17 @@ class Session:
         self.epoch = epoch
         self.timings = timings
         self.ledger = ledger
-        self.gate = gate or Gate()
+        self.gate = gate or phases.Gate()
         # Describes the storage that clients on some nodes use.
         self.describe: Callable[[frozenset[str]], Environment] = lambda _: Environment()
         self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._lead = Lead(timings)
-        self._effects: list[Effect] = []
+        self._effects: list[phases.Effect] = []
         self._stopping = False
         self.unfinished: Attempt | None = None  # the attempt between two of its rounds
         self.osds = before.osds if before is not None else NO_OSDS  # the most that the run has seen in its cluster
-        self.start = Start(job=job, before=before, timeouts=plan.timeouts, now=moment.seconds)
-        self.phase: Phase = Gathering(deadline=self.start.deadline(moment.seconds))
+        self.start = phases.Start(job=job, before=before, timeouts=plan.timeouts, now=moment.seconds)
+        self.phase: phases.Phase = phases.Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             # The previous conductor died with this attempt.
             attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
@@ -123,11 +88,11 @@ class Session:
 
     # -- requests of agents -----------------------------------------------------------------------------------------
 
-    def register(self, registration: Registration, moment: Moment, address: str = "") -> Client:
+    def register(self, registration: messages.Registration, moment: Moment, address: str = "") -> Client:
         """Register an agent process at an address; see `Roster.register`."""
         client = self.roster.register(registration, moment.seconds, address)
-        if isinstance(self.phase, Ended) and self.phase.phase is not RunPhase.INTERRUPTED:
-            client.give(LeaveOrder())
+        if isinstance(self.phase, phases.Ended) and self.phase.phase is not RunPhase.INTERRUPTED:
+            client.give(messages.LeaveOrder())
         return client
 
     def client(self, number: int, instance: str, epoch: str, moment: Moment) -> Client:
@@ -136,15 +101,15 @@ class Session:
         RefusedError: its epoch is another conductor's, or another process has replaced it.
         """
         if epoch != self.epoch:
-            raise RefusedError("StaleEpoch", "another conductor process is in charge; register again")
+            raise messages.RefusedError("StaleEpoch", "another conductor process is in charge; register again")
         return self.roster.registered(number, instance, moment.seconds)
 
-    def report(self, report: Report, moment: Moment) -> None:
+    def report(self, report: messages.Report, moment: Moment) -> None:
         """Update a client's progress with its order; see `client` for errors."""
         client = self.client(report.client, report.instance, report.epoch, moment)
         self.roster.report(client, report, moment.seconds)
 
-    def post(self, post: ResultPost, moment: Moment) -> bool:
+    def post(self, post: messages.ResultPost, moment: Moment) -> bool:
         """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
 
         RefusedError: another process has replaced the client, or the document is another client's.
@@ -154,34 +119,34 @@ class Session:
                 f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
                 "a client posts its own document, or its I/O would count twice"
             )
-            raise RefusedError("BadRequest", message)
+            raise messages.RefusedError("BadRequest", message)
         if post.epoch != self.epoch:
             return False
         client = self.roster.registered(post.client, post.instance, moment.seconds)
-        if not isinstance(self.phase, Running):
+        if not isinstance(self.phase, phases.Running):
             return False
         attempt = self.phase.attempt
         is_current = (post.trial, post.round_number) == (attempt.key, attempt.round_number)
         if not is_current or post.client not in attempt.round.loading or post.client in attempt.documents:
             return False
         attempt.documents[post.client] = post.document
-        client.give(WaitOrder())
+        client.give(messages.WaitOrder())
         return True
 
     # -- events and effects of the shell ----------------------------------------------------------------------------
 
-    def see(self, view: ClusterView, moment: Moment) -> None:
+    def see(self, view: phases.ClusterView, moment: Moment) -> None:
         """Update the view of the cluster, every few seconds between trials."""
         self.gate.see(view, moment.seconds)
         self.osds = self.osds.most(view.osds)
 
-    def take_effect(self) -> Effect | None:
+    def take_effect(self) -> phases.Effect | None:
         """Return the next effect to perform, if any."""
         return self._effects.pop(0) if self._effects else None
 
     def begun(self, moment: Moment) -> None:
         """Choose the clients of the attempt, now stored as in flight, and stage or arm them."""
-        if not isinstance(self.phase, Beginning):
+        if not isinstance(self.phase, phases.Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
         attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
@@ -190,16 +155,16 @@ class Session:
             return
         give_staging(self.plan, attempt, self.roster)
         limit = staging_seconds(attempt.point, self.timings)
-        self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
+        self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def authorized(self, token: str) -> None:
         """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
-        if isinstance(self.phase, Dropping):
+        if isinstance(self.phase, phases.Dropping):
             self.phase.token = token
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Record the judged attempt, or start its next round once all clients are present and quiet again."""
-        if not isinstance(self.phase, Judging):
+        if not isinstance(self.phase, phases.Judging):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
         attempt.numbers.append(numbers)
@@ -227,22 +192,22 @@ class Session:
         is_due = True
         while is_due:
             match self.phase:
-                case Gathering():
+                case phases.Gathering():
                     is_due = self._leave_gathering(self.phase, moment)
-                case Preparing():
+                case phases.Preparing():
                     is_due = self._end_if_due(moment) or self._leave_preparing(self.phase, moment)
-                case Settling(until=until):
+                case phases.Settling(until=until):
                     is_due = self._end_if_due(moment) or (moment.seconds >= until and self._gather(moment))
-                case Gating():
+                case phases.Gating():
                     is_due = self._end_if_due(moment) or self._leave_gating(self.phase, moment)
-                case Staging() | Dropping() | Arming() | Running():
+                case phases.Staging() | phases.Dropping() | phases.Arming() | phases.Running():
                     is_due = self._leave_attempt(self.phase, moment)
                 case _:
                     is_due = False
 
     def is_over(self, moment: Moment) -> bool:
         """Whether the session has ended, and its agents know it or had time to."""
-        if not isinstance(self.phase, Ended):
+        if not isinstance(self.phase, phases.Ended):
             return False
         return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
 
@@ -250,39 +215,41 @@ class Session:
         """Return the clients that have to prepare their data sets before the next attempt."""
         return unprepared_clients(self.plan, self.roster, continues=self.unfinished is not None)
 
-    def _leave_attempt(self, phase: Staging | Dropping | Arming | Running, moment: Moment) -> bool:
+    def _leave_attempt(
+        self, phase: phases.Staging | phases.Dropping | phases.Arming | phases.Running, moment: Moment
+    ) -> bool:
         attempt = phase.attempt
         # A complete attempt counts, even if its clients are gone.
         if set(attempt.documents) == set(attempt.round.loading):
-            self.roster.give(attempt.round.serving, WaitOrder())
-            self.phase = Judging(attempt=attempt)
-            self._effects.append(judging(attempt, self.plan, self.roster))
+            self.roster.give(attempt.round.serving, messages.WaitOrder())
+            self.phase = phases.Judging(attempt=attempt)
+            self._effects.append(phases.judging(attempt, self.plan, self.roster))
             return True
         fault = lost_clients(attempt, phase.ordered, self.roster, moment) or (INTERRUPTED if self._stopping else None)
         fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
-            case Staging():
+            case phases.Staging():
                 if not unready_clients(attempt, self.roster):
                     return self._drop_or_arm(attempt, moment)
                 is_overdue = moment.seconds >= phase.deadline
                 fault = staging_fault(attempt, self.roster, self.timings, overdue=is_overdue)
-            case Dropping():
-                fault = dropping_fault(phase, self.roster, self.timings, moment)
+            case phases.Dropping():
+                fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
                 ceph = self.describe(self.roster.client_nodes).ceph
                 fsid = ceph.fsid if ceph else None
-                if not fault and is_dropped(phase, self.roster, fsid):
-                    attempt.caches = dropped_caches(phase, self.roster)
+                if not fault and phases.is_dropped(phase, self.roster, fsid):
+                    attempt.caches = phases.dropped_caches(phase, self.roster)
                     return self._arm(attempt, moment)
-                give_dropping(phase, self.roster, self.timings, fsid)
-            case Arming():
+                phases.give_dropping(phase, self.roster, self.timings, fsid)
+            case phases.Arming():
                 return self._leave_arming(phase, moment)
-            case Running():
+            case phases.Running():
                 fault = running_fault(attempt, self.roster, self.timings, moment)
         return self._abort_if(attempt, fault, moment)
 
-    def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
+    def _leave_gathering(self, phase: phases.Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
         if key is None:
             # Everything is measured: complete even after the deadline or a request to stop.
@@ -294,17 +261,17 @@ class Session:
         if is_prepared and (missing or not all(client.is_quiet for client in self.roster)):
             return self._fail_unready(phase.deadline, missing, moment)
         if is_prepared and self.unprepared():
-            self.phase = Preparing()
+            self.phase = phases.Preparing()
         elif not is_prepared or self.gate.problems(moment.seconds):
-            self.phase = Gating(deadline=self.start.deadline(moment.seconds))
+            self.phase = phases.Gating(deadline=self.start.deadline(moment.seconds))
         else:
             new = new_attempt(self.ledger, key, timestamp(moment.wall))
-            self.phase = Beginning(attempt=self.unfinished or new)
+            self.phase = phases.Beginning(attempt=self.unfinished or new)
             self.unfinished = None
-            self._effects.append(BeginAttempt())
+            self._effects.append(phases.BeginAttempt())
         return True
 
-    def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
+    def _leave_preparing(self, phase: phases.Preparing, moment: Moment) -> bool:
         """Have all clients prefill, including processes that replaced others meanwhile."""
         message = failures(self.roster)
         if message:
@@ -320,7 +287,7 @@ class Session:
         phase.deadline = None
         if unprepared:
             return False
-        self.phase = Settling(until=moment.seconds + self.plan.prepare.settle_seconds)
+        self.phase = phases.Settling(until=moment.seconds + self.plan.prepare.settle_seconds)
         return True
 
     def _fail_unready(self, deadline: float, missing: tuple[int, ...], moment: Moment) -> bool:
@@ -330,7 +297,7 @@ class Session:
         message = why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
         return self._fail(FailureReason.CLIENTS_NOT_READY, message, moment)
 
-    def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
+    def _leave_gating(self, phase: phases.Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
         if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
@@ -349,8 +316,8 @@ class Session:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
         deadline = moment.seconds + self.timings.dropping + self.timings.dropping_grace
-        self.phase = Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
-        self._effects.append(ReadToken())
+        self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
+        self._effects.append(phases.ReadToken())
         return True
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
@@ -358,10 +325,10 @@ class Session:
         if not attempt.round_number:
             attempt.first_t0 = attempt.t0
         give_arming(self.plan, attempt, self.roster)
-        self.phase = Arming(attempt=attempt, since=moment.seconds)
+        self.phase = phases.Arming(attempt=attempt, since=moment.seconds)
         return True
 
-    def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
+    def _leave_arming(self, phase: phases.Arming, moment: Moment) -> bool:
         attempt = phase.attempt
         # Looking at files fails, or takes too long, on storage that hangs.
         looks_at_files = attempt.point.reads_next_client or TOOLS[attempt.point.tool].own_files
@@ -373,7 +340,7 @@ class Session:
         since = moment.seconds - phase.since
         too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * SECOND)
         clients = self.roster.get(attempt.round.loading)
-        unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
+        unarmed = [client.number for client in clients if not client.is_in(messages.AgentState.ARMED)]
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):
@@ -384,8 +351,8 @@ class Session:
                 message = "the clients were armed, and T0 was stored, too late for T0; no client did any I/O"
             fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
             return self._abort_if(attempt, fault, moment)
-        self.roster.give(attempt.round.loading, GoOrder(trial=attempt.key))
-        self.phase = Running(attempt=attempt)
+        self.roster.give(attempt.round.loading, messages.GoOrder(trial=attempt.key))
+        self.phase = phases.Running(attempt=attempt)
         return True
 
     # -- ends -------------------------------------------------------------------------------------------------------
@@ -393,16 +360,16 @@ class Session:
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
         if fault is None:
             return False
-        self.roster.give(attempt.clients, WaitOrder())
+        self.roster.give(attempt.clients, messages.WaitOrder())
         self._record(attempt, attempt.aborted(fault, epoch=self.epoch, moment=moment))
         return True
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
         self.ledger.add(point, trial, attempt.matrix)
-        self.phase = Recording(attempt=attempt)
+        self.phase = phases.Recording(attempt=attempt)
         described = environment(self.roster, self.describe(self.roster.client_nodes))
-        self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, described)))
+        self._effects.append(phases.RecordAttempt(point=point, status=self.ledger.status(point, described)))
 
     def _end_if_due(self, moment: Moment) -> bool:
         limit = self.plan.timeouts.total_seconds
@@ -425,10 +392,10 @@ class Session:
     def _end(self, phase: RunPhase, failure: Failure | None, moment: Moment) -> bool:
         """End the session. After an interruption the agents keep waiting, prepared, for another conductor."""
         for client in self.roster:
-            client.give(WaitOrder() if phase is RunPhase.INTERRUPTED else LeaveOrder())
-        self.phase = Ended(phase=phase, failure=failure, since=moment.seconds)
+            client.give(messages.WaitOrder() if phase is RunPhase.INTERRUPTED else messages.LeaveOrder())
+        self.phase = phases.Ended(phase=phase, failure=failure, since=moment.seconds)
         return True
 
     def _gather(self, moment: Moment) -> bool:
-        self.phase = Gathering(deadline=self.start.deadline(moment.seconds))
+        self.phase = phases.Gathering(deadline=self.start.deadline(moment.seconds))
         return True
