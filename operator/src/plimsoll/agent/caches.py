@@ -1,4 +1,4 @@
-"""Drops the caches of this node before a trial: through the node's helper, or in local mode as root."""
+"""Drops the caches of this node before a trial: through its helper, or as root in local mode (`proc_sys_vm(5)`)."""
 
 import asyncio
 import os
@@ -17,6 +17,10 @@ from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRequest, HelperRefusal
 from plimsoll.protocol.messages import DropCachesOrder
 
+SWITCH = Path("/proc/sys/vm/drop_caches")  # Root may write it, without any capability
+MEMINFO = Path("/proc/meminfo")
+_DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
+_KIBIBYTE = 1024
 _OK = 200
 _TRANSIENT = frozenset({429, 502, 503})
 """An OSD or the API server does not answer just now, or it is another one's turn."""
@@ -63,8 +67,15 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
                 what = str(error) or type(error).__name__
                 problem = f"no answer from the helper of this node ({what}); check its pod"
             else:
+                if response.status == _OK:
+                    try:
+                        return CacheDrop.model_validate_json(text)
+                    except ValidationError as error:
+                        message = "the helper's answer is not valid; use the same version for the helper and the run"
+                        raise PreparationError(message) from error
                 if response.status not in _TRANSIENT:
-                    return _dropped(response.status, text)
+                    message = f"the helper did not drop the caches (status {response.status}): {_message(text)}"
+                    raise PreparationError(message)
                 header = response.headers.get("Retry-After", "")
                 wanted = float(header) if header.isascii() and header.isdecimal() else 0.0
                 pause, problem = min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS), _message(text)
@@ -74,28 +85,12 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
             await asyncio.sleep(pause)
 
 
-def _dropped(status: int, text: str) -> CacheDrop:
-    if status != _OK:
-        raise PreparationError(f"the helper did not drop the caches (status {status}): {_message(text)}")
-    try:
-        return CacheDrop.model_validate_json(text)
-    except ValidationError as error:
-        message = "the helper's answer is not valid; use the same version for the helper and the run"
-        raise PreparationError(message) from error
-
-
 def _message(text: str) -> str:
     """Return the message of a refusal, or the beginning of another text."""
     try:
         return HelperRefusal.model_validate_json(text).message
     except ValidationError:
         return text[:200] or "no message"
-
-
-SWITCH = Path("/proc/sys/vm/drop_caches")  # Root may write it, without any capability
-MEMINFO = Path("/proc/meminfo")
-_DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
-_KIBIBYTE = 1024
 
 
 def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> NodeCaches:

@@ -122,9 +122,8 @@ class OpenFiles:
         """Look at a process and its descendants, unless the data set has been seen."""
         if self._has_data_set:
             return
-        processes = with_descendants(self._proc, pid)
         links: list[Path] = []
-        for process in processes:
+        for process in with_descendants(self._proc, pid):
             with suppress(OSError):
                 links.extend((self._proc / str(process) / "fd").iterdir())
         names = {name for link in links if (name := self._data_behind(link))}
@@ -249,36 +248,27 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
 
     For an image, only the access path: the conductor describes the cluster.
     """
-    try:
+    with suppress(OSError):
         match volume:
             case FileVolume():
                 return _mount_facts(volume.path.parent, host.proc)
             case SharedVolume():
                 return _mount_facts(volume.directory, host.proc)
-            case DeviceVolume():
-                return _device_facts(volume.path, host.sys)
+            case DeviceVolume() if stat.S_ISBLK((status := volume.path.stat()).st_mode):
+                device = host.sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+                # A partition uses the queue of its disk.
+                queues = (device / "queue", device.resolve().parent / "queue")
+                limit = next(filter(None, (_word(queue / "discard_max_bytes") for queue in queues)), "")
+                discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
+                return _known({"volumeDevice": device.readlink().name}) | discards
             case ImageVolume():
                 return {"volumeAccess": "librbd"}
-            case None:
-                return {}
-    except OSError:
-        return {}
+    return {}
 
 
 def _mount_facts(directory: Path, proc: Path) -> dict[str, JsonValue]:
     mount = mount_of(PurePosixPath(os.path.realpath(directory)), read_mounts(proc / "self/mountinfo"))
     return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
-
-
-def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
-    status = path.stat()
-    if not stat.S_ISBLK(status.st_mode):
-        return {}
-    device = sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    # A partition uses the queue of its disk.
-    limit = _word(device / "queue/discard_max_bytes") or _word(device.resolve().parent / "queue/discard_max_bytes")
-    discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
-    return _known({"volumeDevice": device.readlink().name}) | discards
 
 
 def _word(path: Path) -> str:
@@ -296,15 +286,9 @@ def host_use(
 ) -> HostUse | None:
     """Return the load between the last snapshot before a measurement and the first one after it.
 
-    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased.
-
-    Args:
-        bounds: the client's limits.
-        snapshots: in the order in which they were taken.
-        start: start of the measurement; Unix nanoseconds.
-        runtime: its duration; nanoseconds.
-        storage: the storage that the snapshots describe.
-
+    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased. `bounds` are
+    the client's limits, `snapshots` are in the order of time and describe `storage`; the measurement began at `start`
+    (Unix nanoseconds) and took `runtime` (nanoseconds).
     """
     window = _window(snapshots, start, runtime)
     if not window:
@@ -394,12 +378,9 @@ def _network(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds:
         link = bounds.speeds.get(name)
         uses.append(NetworkUse(received=traffic.received / seconds, sent=traffic.sent / seconds, link=link))
     total = NetworkUse(received=sum(use.received for use in uses), sent=sum(use.sent for use in uses))
-    return max((use for use in uses if use.link), key=_load, default=total)
-
-
-def _load(use: NetworkUse) -> float:
-    """Return the share of its link that an interface uses; the fullest link is the bottleneck."""
-    return max(use.received, use.sent) / use.link if use.link else 0.0
+    # The fullest link is the bottleneck.
+    loads = [(max(use.received, use.sent) / use.link, use) for use in uses if use.link]
+    return max(loads, key=lambda load: load[0], default=(0, total))[1]
 
 
 def _device(

@@ -155,7 +155,7 @@ class _FioSteps:
     async def prefill(self, seed: int, watch: Watch) -> None:
         directory = self._programs.fresh_directory("prefill")
         command = prefill_command(self._target, seed=seed, work_directory=str(directory))
-        parse_prefill(await self._run(command, directory, [watch, *self._stall_watches()]), self._target)
+        parse_prefill(await self._run(command, directory, [watch]), self._target)
 
     async def precondition(self, precondition: Precondition, seed: int) -> None:
         directory = self._programs.fresh_directory("precondition")
@@ -166,17 +166,18 @@ class _FioSteps:
             elapsed = min(int(time.monotonic() - started), seconds)
             self._progress(size, size, f"overwriting at random, {elapsed} of {seconds} s")
 
-        parse_precondition(await self._run(command, directory, [report, *self._stall_watches()]), self._target)
-
-    def _stall_watches(self) -> list[Watch]:
-        """Return a watch that kills a command that has stopped writing to an image."""
-        return [StallWatch().look] if self._image else []
+        parse_precondition(await self._run(command, directory, [report]), self._target)
 
     async def _run(
         self, command: Command, directory: Path, watches: Sequence[Watch], *, limit_seconds: float | None = None
     ) -> Output:
-        """Run the step that the directory is named after; PreparationError if it fails or stalls."""
+        """Run the step that the directory is named after; PreparationError if it fails or stalls.
+
+        Without a time limit, a command that has stopped writing to an image is killed.
+        """
         step, remedy = directory.name, f"; {self._image.stuck}" if self._image else ""
+        if self._image and limit_seconds is None:
+            watches = [*watches, StallWatch().look]
         try:
             output = await self._programs.run(command, directory, watches=watches, limit_seconds=limit_seconds)
         except (OverdueError, StalledError) as error:

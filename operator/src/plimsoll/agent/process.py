@@ -334,12 +334,8 @@ class Programs:
     ) -> Output:
         """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
 
-        `excused` is whether a command has done its work whatever its exit code, which then counts as 0.
-
-        Returns:
-            the output of the command, with those of the commands beside it; or that of the first one that failed, which
-            ends the others.
-
+        `excused` is whether a command has done its work whatever its exit code, which then counts as 0. The output
+        contains those of the commands beside it; or it is that of the first one that failed, which ends the others.
         """
         runnable = [
             replace(single, argv=self.resolved(single.argv), environment=self.environment(single))
@@ -358,7 +354,20 @@ class Programs:
             )
             for number, single in enumerate(runnable)
         ]
-        return await _all_outputs(running, excused)
+        pending = set(running)
+        try:
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    if task.result().exit_code and not excused(task.result()):
+                        return task.result()
+        finally:
+            for task in pending:
+                task.cancel()
+            if pending:
+                await asyncio.wait(pending)
+        first, *others = (replace(task.result(), exit_code=0) for task in running)
+        return replace(first, beside=tuple(others))
 
     async def version(self, tool: AnyTool) -> str:
         """Return the version of a tool's program; PreparationError if it cannot be run."""
@@ -379,15 +388,10 @@ class Programs:
         ready: Callable[[], Awaitable[None]],
         ends_with_client: bool = False,
     ) -> None:
-        """Run a server until it ends or this is cancelled, which ends the server.
+        """Run a server, `name` in messages, in its own empty directory until it ends or this is cancelled.
 
-        Args:
-            command: the server's command.
-            directory: its own, empty directory.
-            name: the server's name in messages.
-            is_serving: whether clients may connect, judged by the server's recent output.
-            ready: awaited once clients may connect.
-            ends_with_client: whether a server that has listened may end with any exit code.
+        `is_serving` judges by the server's recent output whether clients may connect; then `ready` is awaited. With
+        `ends_with_client`, a server that has listened may end with any exit code.
 
         PreparationError: the server failed, or ended before clients could connect.
         """
@@ -411,24 +415,6 @@ class Programs:
             await asyncio.wait({running})
         if not has_served:
             raise PreparationError(f"the server of {name} ended before any client could connect")
-
-
-async def _all_outputs(running: Sequence[asyncio.Task[Output]], excused: Callable[[Output], bool]) -> Output:
-    """Return the first command's output with the others', or that of the first one that failed without an excuse."""
-    pending = set(running)
-    try:
-        while pending:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                if task.result().exit_code and not excused(task.result()):
-                    return task.result()
-    finally:
-        for task in pending:
-            task.cancel()
-        if pending:
-            await asyncio.wait(pending)
-    first, *others = (replace(task.result(), exit_code=0) for task in running)
-    return replace(first, beside=tuple(others))
 
 
 def report_elapsed(step: str, progress: Progress, *, total: int = 0) -> Watch:

@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from plimsoll.agent.volume import Mount, read_mounts
@@ -24,18 +24,9 @@ _ACCOUNTED = 8  # columns that add up to the total; guest time, which follows, i
 _CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
 """Limits in a device's `queue` at which the kernel splits an operation."""
 
-_IDENTITIES = (
-    "dm/uuid",
-    "loop/backing_file",
-    "device/image_id",
-    "backend",
-    "wwid",
-    "device/wwid",
-    "serial",
-    "device/serial",
-)
-"""Files of a block device that identify it: of logical volumes, loop devices, RBD images by krbd and rbd-nbd, and
-disks."""
+_DISK_IDENTITIES = ("wwid", "device/wwid", "serial", "device/serial")
+_IDENTITIES = ("dm/uuid", "loop/backing_file", "device/image_id", "backend", *_DISK_IDENTITIES)
+"""Files of a block device that identify it: of logical volumes, loop devices, RBD images by krbd and rbd-nbd, disks."""
 
 _MAX_IDENTITY = 200
 _PAGE = 4096
@@ -100,13 +91,19 @@ class Cgroup:
         def if_own(group: Group | None) -> Group | None:
             return group if group is not None and group.is_own(proc) else None
 
-        return Cgroup(
-            unified=self.unified, cpu=self.cpu, accounting=if_own(self.accounting), memory=if_own(self.memory)
-        )
+        return replace(self, accounting=if_own(self.accounting), memory=if_own(self.memory))
 
     def processors(self) -> float | None:
         """Return the number of processors that the quota allows; None without a quota."""
-        return min(_limits(self.cpu, _quota), default=None)
+
+        def quota_of(level: Path) -> float | None:
+            with suppress(OSError, ValueError, ZeroDivisionError):
+                quota, period = map(int, (level / "cpu.max").read_text().split())
+                return quota / period
+            limit, interval = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
+            return limit / interval if limit and interval and limit > 0 else None
+
+        return min(_limits(self.cpu, quota_of), default=None)
 
     def memory_limit(self) -> int | None:
         """Return the memory limit in bytes; None without a limit."""
@@ -150,14 +147,6 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
 def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
     limits = map(limit, group.levels()) if group else ()
     return [value for value in limits if value is not None]
-
-
-def _quota(level: Path) -> float | None:
-    with suppress(OSError, ValueError, ZeroDivisionError):
-        quota, period = map(int, (level / "cpu.max").read_text().split())
-        return quota / period
-    limit, interval = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
-    return limit / interval if limit and interval and limit > 0 else None
 
 
 def _number(path: Path) -> int | None:
@@ -208,17 +197,12 @@ def process_io(pid: int, proc: Path = Path("/proc")) -> Mapping[str, int] | None
 
 
 class ToolAccount:
-    """Counts one tool's I/O from before its start until after its end.
-
-    Attributes:
-        is_visible: whether `look` has seen its counters.
-
-    """
+    """Counts one tool's I/O from before its start until after its end."""
 
     def __init__(self, proc: Path) -> None:
         self._proc = proc
         self._before = _ended_children_counters()
-        self.is_visible = False
+        self.is_visible = False  # whether `look` has seen its counters
 
     def look(self, pid: int) -> ToolCounters | None:
         """Return the I/O of a process and its descendants so far; None if it is not visible."""
@@ -364,8 +348,14 @@ class Host:
         """
         with suppress(OSError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
-            while below := _below(place):
-                place = below
+            while True:
+                if (place / "partition").exists():
+                    place = place.parent
+                    continue
+                carriers = [*(place / "slaves").glob("*")]
+                if len(carriers) != 1:
+                    break
+                place = carriers[0].resolve(strict=True)
             number = (place / "dev").read_text().strip()
             return number if number != device else None
         return None
@@ -409,12 +399,8 @@ class Host:
     ) -> HostSnapshot | None:
         """Return all counters; None if one that every Linux has cannot be read.
 
-        Args:
-            cgroup: the client's own groups.
-            device: `major:minor` of the block device of the data set.
-            disk: `major:minor` of the disk that the device is a part of.
-            tool: the tool's I/O so far.
-
+        `cgroup` are the client's own groups, `device` and `disk` are `major:minor` of the block device of the data set
+        and of the disk that it is a part of, `tool` is the tool's I/O so far.
         """
         with suppress(OSError, ValueError, LookupError):
             with (self.proc / "stat").open() as file:
@@ -465,11 +451,3 @@ def _words(path: Path) -> str:
     with suppress(OSError):
         return " ".join(path.read_text(errors="replace").split())
     return ""
-
-
-def _below(place: Path) -> Path | None:
-    """Return the only device that a device is part of or built on; None if there is none or more than one."""
-    if (place / "partition").exists():
-        return place.parent
-    carriers = [*(place / "slaves").glob("*")]
-    return carriers[0].resolve(strict=True) if len(carriers) == 1 else None
