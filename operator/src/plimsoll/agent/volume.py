@@ -199,7 +199,15 @@ def check_usable(directory: Path, table: Path | None) -> None:
     Device numbers do not show that: a hostPath volume may be on the same device as the container's root.
     """
     if table is not None:
-        _check_mounted(directory, table)
+        place = PurePosixPath(os.path.realpath(directory))
+        mount = mount_of(place, read_mounts(table))
+        if mount is None or mount.point != place:
+            location = f"it is a directory of {mount.point} ({mount.file_system})" if mount else "no mount contains it"
+            message = (
+                f"no volume is mounted at {directory}: {location}; nothing has been written. "
+                "Check the pod's volumeMounts and the log of the CSI driver on its node"
+            )
+            raise VolumeError(message)
     try:
         found = directory.stat()
     except OSError as error:
@@ -213,18 +221,6 @@ def check_usable(directory: Path, table: Path | None) -> None:
             f"user {os.getuid()} cannot write to {directory}, which belongs to user {found.st_uid} and group "
             f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. "
             f"{remedy if table is not None else 'Choose another directory, or make it writable'}"
-        )
-        raise VolumeError(message)
-
-
-def _check_mounted(directory: Path, table: Path) -> None:
-    place = PurePosixPath(os.path.realpath(directory))
-    mount = mount_of(place, read_mounts(table))
-    if mount is None or mount.point != place:
-        location = f"it is a directory of {mount.point} ({mount.file_system})" if mount else "no mount contains it"
-        message = (
-            f"no volume is mounted at {directory}: {location}; nothing has been written. "
-            "Check the pod's volumeMounts and the log of the CSI driver on its node"
         )
         raise VolumeError(message)
 

@@ -84,13 +84,7 @@ class Archive:
 
 
 class Worker:
-    """Runs tools against one client's target: a volume, a part of a RADOS pool, all OSDs, or none.
-
-    Attributes:
-        archive: where raw output is kept, if at all.
-        caches: how the caches of this node are dropped; by default not at all.
-
-    """
+    """Runs tools against one client's target: a volume, a part of a RADOS pool, all OSDs, or none."""
 
     def __init__(
         self,
@@ -108,8 +102,8 @@ class Worker:
 
         `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
         """
-        self.archive: Archive | None = None
-        self.caches = CacheDropper(None, node)
+        self.archive: Archive | None = None  # where raw output is kept, if at all
+        self.caches = CacheDropper(None, node)  # how the caches of this node are dropped; by default not at all
         self._client = client
         self._node = node
         self._volume = volume
@@ -153,7 +147,17 @@ class Worker:
             _, _, context, command = self._build(order, StepKind.PREPARE)
             await self._programs.write_inputs(command, Path(context.work_directory))
             if command.argv:
-                output = await self._run_preparation(tool, command, context, progress)
+                step = f"{tool.key}'s preparation"
+                watches = [report_elapsed(f"{tool.key} prepares the trial", progress)]
+                if not isinstance(context.target, VolumeTarget):
+                    watches.append(StallWatch().look)
+                try:
+                    # Without a time limit while it makes progress.
+                    output = await self._programs.run(command, Path(context.work_directory), watches=watches)
+                except StalledError as error:
+                    remedy = "check `ceph status`, the pool's placement groups, and full OSDs"
+                    raise PreparationError(f"{step} of {context.target.name} {error}; {remedy}") from error
+                check_step(output, step, of=context.target.name)
                 self._staged_bytes = tool.prepared_bytes(_parameters(tool, order), output)
         self._staged = order.trial
 
@@ -184,10 +188,8 @@ class Worker:
     async def arm(self, order: ArmOrder) -> Armed:
         """Build the command; writes nothing but into the work directory.
 
-        Raises:
-            PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared,
-                or it needs staging and this process has not staged the trial.
-
+        PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared, or it
+        needs staging and this process has not staged the trial.
         """
         tool, parameters, context, command = self._build(order, StepKind.MEASURE)
         needs_staging = StepKind.PREPARE in tool.steps(parameters)
@@ -296,22 +298,6 @@ class Worker:
             return ""
         words = last_words(output)
         return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {output.exit_code}: {words}"
-
-    async def _run_preparation(
-        self, tool: AnyTool, command: Command, context: StepContext, progress: Progress
-    ) -> Output:
-        """Run a tool's step before arming, without a time limit while it makes progress; return its output."""
-        step, of = f"{tool.key}'s preparation", context.target.name
-        watches = [report_elapsed(f"{tool.key} prepares the trial", progress)]
-        if not isinstance(context.target, VolumeTarget):
-            watches.append(StallWatch().look)
-        try:
-            output = await self._programs.run(command, Path(context.work_directory), watches=watches)
-        except StalledError as error:
-            message = f"{step} of {of} {error}; check `ceph status`, the pool's placement groups, and full OSDs"
-            raise PreparationError(message) from error
-        check_step(output, step, of=of)
-        return output
 
     def _build(self, order: ToolOrder, step: StepKind) -> tuple[AnyTool, ToolParameters, StepContext, Command]:
         """Return a step's tool, parameters, context and command; PreparationError if the order cannot be fulfilled."""

@@ -112,6 +112,7 @@ def is_ip_address(host: str) -> bool:
 
 
 def _monitor_key(text: str) -> str:
+    """Return an address with the IP address in its shortest form, or the name in lower case without its final dot."""
     address = _PROTOCOL.sub("", text).partition("/")[0]
     if address.startswith("["):
         host, _, port = address[1:].partition("]")
@@ -119,13 +120,9 @@ def _monitor_key(text: str) -> str:
         host, _, port = address.partition(":")
     else:
         host, port = address, ""
-    host, port = _canonical(host.rstrip("]")), port.strip(":]")
-    return host if port in _DEFAULT_PORTS else f"[{host}]:{port}"
-
-
-def _canonical(host: str) -> str:
-    """Return an IP address in its shortest form, or a name without its final dot, in lower case."""
+    host, port = host.rstrip("]"), port.strip(":]")
     try:
-        return str(ip_address(host))
+        host = str(ip_address(host))
     except ValueError:
-        return host.lower().rstrip(".")
+        host = host.lower().rstrip(".")
+    return host if port in _DEFAULT_PORTS else f"[{host}]:{port}"

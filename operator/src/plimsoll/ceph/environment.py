@@ -123,7 +123,10 @@ def ceph_environment(
         versions=reading.of(lambda text: _versions(text, file_system=access == "CephFS"), outputs.versions),
         osds=_osds(osds.values()),
         settings=_settings(outputs, osds),
-        cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
+        cluster_flags=reading.of(
+            lambda text: tuple(sorted(filter(None, parse_answer(text)["flags"].text().split(",")))[:_FLAGS]),
+            outputs.osd_dump,
+        ),
         health_checks=reading.of(_health_checks, outputs.status) or None,
         used_ratio=reading.of(
             lambda text: round(parse_answer(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS),
@@ -302,11 +305,6 @@ def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) ->
                 osds=len(capacities),
             )
     return described
-
-
-def _cluster_flags(text: str) -> tuple[str, ...]:
-    """Return the flags that apply to all pools, such as `noscrub`."""
-    return tuple(sorted(flag for flag in parse_answer(text)["flags"].text().split(",") if flag)[:_FLAGS])
 
 
 def _health_checks(text: str) -> dict[str, str]:

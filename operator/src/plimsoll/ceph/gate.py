@@ -6,7 +6,7 @@ that are out from the beginning are a fact of the cluster, and one that goes out
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from plimsoll.api.status import NO_OSDS, OsdsSeen
@@ -36,17 +36,8 @@ _CLEAN = frozenset({"active", "clean"})
 _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"})
 """States of placement groups under maintenance while all their data is in place."""
 _WAITING = frozenset({"snaptrim_wait"})
-_MOVES = frozenset(
-    {
-        "remapped",
-        "backfilling",
-        "backfill_wait",
-        "recovering",
-        "recovery_wait",
-        "forced_backfill",
-        "forced_recovery",
-    }
-)
+_BACKFILL = frozenset({"backfilling", "backfill_wait", "forced_backfill"})
+_MOVES = _BACKFILL | {"remapped", "recovering", "recovery_wait", "forced_recovery"}
 """States of placement groups whose data moves while none of it lacks a copy."""
 _LAGGY = "laggy"
 
@@ -63,7 +54,29 @@ def gate_problems(
     `accepted` are the tolerated health checks. One of severity HEALTH_ERR is tolerated only if it is about keys.
     `file_system` is the one that is measured, if any. `most` are the most OSDs that the run has seen up, and in.
     """
-    problems = [*_osds(status, most), *server_problems(status, file_system), *_groups(status)]
+    problems = []
+    if not status.osds:
+        problems.append("the cluster has no OSDs; add some")
+    if down := max(0, status.osds_in - status.osds_up):
+        problems.append(f"{down} of {status.osds_in} OSDs are down; `ceph osd tree down` lists them")
+    elif (down := most.up - status.osds_up) > 0:
+        problems.append(f"{down} of {most.up} OSDs went down; `ceph osd tree down` lists them")
+    if (out := most.members - status.osds_in) > 0:
+        problems.append(
+            f"{out} of {most.members} OSDs went out since the run began; mark them in with "
+            "`ceph osd in`, or start a new run"
+        )
+    problems += server_problems(status, file_system)
+    if unclean := unclean_states(status):
+        problems.append(
+            f"{sum(unclean.values())} placement groups are not active+clean ({states_text(unclean)}); wait until they "
+            "are, or see `ceph health detail` for the cause"
+        )
+    if status.remapped_pgs:
+        problems.append(
+            f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and turn the "
+            "balancer off during the measurement"
+        )
     if rate := status.recovering_bytes_per_second:
         problems.append(f"the cluster is recovering {rate} bytes/s; wait until recovery ends")
     if problem := health_problem("the cluster", status.health, standing_checks(status.health, status.checks, accepted)):
@@ -93,7 +106,11 @@ def unclean_states(status: ClusterStatus) -> dict[str, int]:
 
 def moving_states(status: ClusterStatus) -> dict[str, int]:
     """Return the groups among these whose data only moves, and none of it lacks a copy: state -> number."""
-    return {state: count for state, count in unclean_states(status).items() if _only_moves(state)}
+    unclean = [({*state.split("+")}, state, count) for state, count in unclean_states(status).items()]
+    present = _CLEAN | _UPKEEP | _MOVES
+    return {
+        state: count for words, state, count in unclean if "active" in words and words & _MOVES and words <= present
+    }
 
 
 def upkeep_states(status: ClusterStatus) -> dict[str, int]:
@@ -179,38 +196,6 @@ def checks_text(checks: Mapping[str, str], messages: Mapping[str, str] = Mapping
     return ", ".join([*named[:_NAMED], f"{len(named) - _NAMED} more"] if len(named) > _NAMED else named)
 
 
-def _osds(status: ClusterStatus, most: OsdsSeen) -> Iterator[str]:
-    if not status.osds:
-        yield "the cluster has no OSDs; add some"
-    if status.osds_up < status.osds_in:
-        yield f"{status.osds_in - status.osds_up} of {status.osds_in} OSDs are down; `ceph osd tree down` lists them"
-    elif status.osds_up < most.up:
-        yield f"{most.up - status.osds_up} of {most.up} OSDs went down; `ceph osd tree down` lists them"
-    if status.osds_in < most.members:
-        yield (
-            f"{most.members - status.osds_in} of {most.members} OSDs went out since the run began; mark them in with "
-            "`ceph osd in`, or start a new run"
-        )
-
-
-def _groups(status: ClusterStatus) -> Iterator[str]:
-    if unclean := unclean_states(status):
-        yield (
-            f"{sum(unclean.values())} placement groups are not active+clean ({states_text(unclean)}); wait until they "
-            "are, or see `ceph health detail` for the cause"
-        )
-    if status.remapped_pgs:
-        yield (
-            f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and turn the "
-            "balancer off during the measurement"
-        )
-
-
 def _is_clean(state: str) -> bool:
     words = {*state.split("+")}
     return words >= _CLEAN and words - _CLEAN <= _UPKEEP
-
-
-def _only_moves(state: str) -> bool:
-    words = {*state.split("+")}
-    return "active" in words and bool(words & _MOVES) and words <= _CLEAN | _UPKEEP | _MOVES

@@ -62,40 +62,20 @@ class Rights:
         return _MAP if gives_map_alone(self.version) else _OLD_MAP
 
 
-def _anything(_: Rights) -> Iterable[Limits]:
-    return ({},)
-
-
 def _nothing(_: Rights) -> Iterable[Limits]:
     return ()
-
-
-def _flags(rights: Rights) -> Iterable[Limits]:
-    return ({"pool": pool, "var": flag} for pool, flag in product(rights.pools, SCRUB_FLAGS))
-
-
-def _shown_options(rights: Rights) -> Iterable[Limits]:
-    return ({"key": tuple(dict.fromkeys((*SETTINGS, *(option.name for option in rights.options))))},)
-
-
-def _described_options(rights: Rights) -> Iterable[Limits]:
-    return ({"key": name} for name in dict.fromkeys(option.name for option in rights.options))
 
 
 def _set_options(rights: Rights) -> Iterable[Limits]:
     return ({"who": option.who, "name": option.name} for option in rights.options)
 
 
-def _records(rights: Rights) -> Iterable[Limits]:
-    return ({},) if rights.record else ()
-
-
 def _own_record(rights: Rights) -> Iterable[Limits]:
     return ({"key": rights.record},) if rights.options else ()
 
 
-def _stored_options(rights: Rights) -> Iterable[Limits]:
-    return (*_own_record(rights), *({"key": database_key(option.who, option.name)} for option in rights.options))
+def _own_file_system(rights: Rights, argument: str) -> Iterable[Limits]:
+    return ({argument: rights.file_system},) if rights.file_system else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +83,7 @@ class Command:
     """A command: the names of its arguments in order, and the arguments with which a conductor may run it."""
 
     arguments: tuple[str, ...] = ()
-    limits: Callable[[Rights], Iterable[Limits]] = _anything
+    limits: Callable[[Rights], Iterable[Limits]] = lambda _: ({},)  # by default with any
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -118,20 +98,32 @@ COMMANDS: Mapping[str, Command] = {
     "osd pool ls": Command(("detail",), _nothing),
     "osd crush rule dump": Command(limits=_nothing),
     "osd erasure-code-profile get": Command(("name",), _nothing),
-    "osd pool set": Command(("pool", "var", "val"), _flags),
-    "pg dump": Command(("dumpcontents",)),
-    "fs get": Command(("fs_name",), lambda rights: [{"fs_name": rights.file_system}] if rights.file_system else []),
-    "fs volume info": Command(
-        ("vol_name",), lambda rights: [{"vol_name": rights.file_system}] if rights.file_system else []
+    "osd pool set": Command(
+        ("pool", "var", "val"),
+        lambda rights: ({"pool": pool, "var": flag} for pool, flag in product(rights.pools, SCRUB_FLAGS)),
     ),
+    "pg dump": Command(("dumpcontents",)),
+    "fs get": Command(("fs_name",), lambda rights: _own_file_system(rights, "fs_name")),
+    "fs volume info": Command(("vol_name",), lambda rights: _own_file_system(rights, "vol_name")),
     # An OSD's own value of one option, with Ceph's default if it is not set.
-    "config show": Command(("who", "key"), _shown_options),
-    "config help": Command(("key",), _described_options),
+    "config show": Command(
+        ("who", "key"),
+        lambda rights: ({"key": tuple(dict.fromkeys((*SETTINGS, *(option.name for option in rights.options))))},),
+    ),
+    "config help": Command(
+        ("key",), lambda rights: ({"key": name} for name in dict.fromkeys(option.name for option in rights.options))
+    ),
     "config set": Command(("who", "name", "value", "force"), _set_options),
     "config rm": Command(("who", "name"), _set_options),
     # Names of keys only. They show whether another run has left options.
-    "config-key ls": Command(limits=_records),
-    "config-key get": Command(("key",), _stored_options),
+    "config-key ls": Command(limits=lambda rights: ({},) if rights.record else ()),
+    "config-key get": Command(
+        ("key",),
+        lambda rights: (
+            *_own_record(rights),
+            *({"key": database_key(option.who, option.name)} for option in rights.options),
+        ),
+    ),
     "config-key set": Command(("key", "val"), _own_record),
     "config-key rm": Command(("key",), _own_record),
 }

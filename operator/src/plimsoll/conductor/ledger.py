@@ -154,13 +154,7 @@ def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
 
 
 class Ledger:
-    """The recorded trials of a plan, in the order of recording.
-
-    Attributes:
-        added: number of attempts that this ledger has added, by outcome and verdict.
-        measured: the last of them with trustworthy numbers, and the name of its point; None if there is none.
-
-    """
+    """The recorded trials of a plan, in the order of recording."""
 
     def __init__(
         self,
@@ -177,6 +171,7 @@ class Ledger:
         self.plan = plan
         self._ended = frozenset(ended)
         self._matrices = dict(matrices or {})
+        # Number of attempts that this ledger has added, and the last one with trustworthy numbers, with its point.
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
         self._searches: dict[str, Search] = {}

@@ -90,7 +90,17 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         refusals = tuple(_refusals(options, descriptions, await _osds(commands)))
         if refusals:
             return OptionsSet(problems=refusals, refused=True)
-        record = _record(options, descriptions, await _database(commands, (option.key for option in options)))
+        database = await _database(commands, (option.key for option in options))
+        recorded = (
+            RecordedOption(
+                who=option.who,
+                name=option.name,
+                value=stored_value(option.value, descriptions[option.name].type),
+                previous=database.get(option.key),
+            )
+            for option in options
+        )
+        record = OptionRecord(options=tuple(recorded))
         await commands.ceph("config-key", "set", key, record.model_dump_json())
     changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
     if problems:
@@ -194,18 +204,3 @@ def _refusals(
     for option in options:
         if not any(option.applies_to(number, osd.device_class) for number, osd in osds.items()):
             yield f"no OSD is {option.who}; see `ceph osd tree`, and correct spec.storage.rook.config"
-
-
-def _record(
-    options: Iterable[CephOption], descriptions: Mapping[str, OptionDescription], database: Database
-) -> OptionRecord:
-    recorded = (
-        RecordedOption(
-            who=option.who,
-            name=option.name,
-            value=stored_value(option.value, descriptions[option.name].type),
-            previous=database.get(option.key),
-        )
-        for option in options
-    )
-    return OptionRecord(options=tuple(recorded))

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -165,6 +166,11 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
     image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}" if plan.ceph and plan.has_images else ""
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
     known = await answers(_QUESTIONS)
+    up: list[int] = []
+    with suppress(ValueError):
+        up = [number for number, osd in parse_osd_tree(known["osd_tree"]).items() if osd.is_up]
+    # Of a large cluster some, from all of its parts.
+    asked_osds = up[:: -(-len(up) // _ASKED_OSDS) or 1]
     return Outputs(
         **known,
         profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
@@ -173,18 +179,9 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
         osd_df=await answer(commands.ceph, "osd", "df"),
         settings={
             osd: {name: value for name in SETTINGS if (value := await answer(show_option, commands, osd, name))}
-            for osd in _asked_osds(known["osd_tree"])
+            for osd in asked_osds
         },
     )
-
-
-def _asked_osds(osd_tree: str) -> Sequence[int]:
-    """Return which OSDs to ask for their settings: those that are up, or some from all parts of a large cluster."""
-    try:
-        numbers = [number for number, osd in parse_osd_tree(osd_tree).items() if osd.is_up]
-    except ValueError:
-        return ()
-    return numbers[:: -(-len(numbers) // _ASKED_OSDS) or 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,21 +201,16 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
     try:
         if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
             return Prepared(problems=problems)
-        return await _version_problem(commands, target) or await _prepare(commands, plan, target, report)
+        versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
+        if problem := mixture_problem("the cluster", versions):
+            return Prepared(problems=(problem,))
+        if versions and (problem := age_problem("the cluster", versions[0])):
+            return Prepared(problems=(problem,), refusal=FailureReason.CEPH_TOO_OLD)
+        return await _prepare(commands, plan, target, report)
     except ClientTooOldError as error:
         return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
-
-
-async def _version_problem(commands: Commands, target: CephTarget) -> Prepared | None:
-    """Return that the cluster runs several versions of Ceph, or one that is too old; None if neither."""
-    versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
-    if problem := mixture_problem("the cluster", versions):
-        return Prepared(problems=(problem,))
-    if versions and (problem := age_problem("the cluster", versions[0])):
-        return Prepared(problems=(problem,), refusal=FailureReason.CEPH_TOO_OLD)
-    return None
 
 
 async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:

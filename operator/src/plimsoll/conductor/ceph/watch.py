@@ -73,7 +73,12 @@ class CephCluster:
             await self._prepare(see)
             while True:
                 see(self._view(await self._look()))
-                await self._reread_options()
+                if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
+                    # Options that differed are read again, so that the gate opens once they no longer do.
+                    reading = await read_options(self._commands, self._prepared.options)
+                    # A trial may have begun meanwhile, with a reading of its own.
+                    if not self._is_measuring:
+                        self._readings = [reading]
                 await asyncio.sleep(self._period)
         finally:
             await self._commands.close()
@@ -175,15 +180,6 @@ class CephCluster:
         self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
         self._placement = placement_of(self._outputs, self._target.pools[-1])
         _log.info("the cluster is prepared")
-
-    async def _reread_options(self) -> None:
-        """Read options again that differed, so that the gate opens once they no longer do."""
-        if self._is_measuring or not self._readings or not reading_problems(self._readings[-1]):
-            return
-        reading = await read_options(self._commands, self._prepared.options)
-        # A trial may have begun meanwhile, with a reading of its own.
-        if not self._is_measuring:
-            self._readings = [reading]
 
     async def _look(self) -> ClusterSample:
         sample = await self._sample()
