@@ -6,18 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from plimsoll.agent import process
 from plimsoll.agent.observation import DataSetIdentity, identify
-from plimsoll.agent.process import (
-    OverdueError,
-    PreparationError,
-    Programs,
-    Progress,
-    StalledError,
-    StallWatch,
-    Watch,
-    check_step,
-    report_elapsed,
-)
 from plimsoll.agent.readings import process_io
 from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
 from plimsoll.api.storage import Precondition
@@ -46,7 +36,12 @@ class PreparedDataSet:
 
 
 async def prepare(
-    volume: Volume, order: PrepareOrder, programs: Programs, progress: Progress, *, size: int | None = None
+    volume: Volume,
+    order: PrepareOrder,
+    programs: process.Programs,
+    progress: process.Progress,
+    *,
+    size: int | None = None,
 ) -> PreparedDataSet:
     """Prepare a volume as ordered; PreparationError, with the tool's own output if any, if that fails.
 
@@ -59,11 +54,15 @@ async def prepare(
         target = target if size is None else replace(target, size=size)
         return await _prepare_local(volume, target, order, programs, progress)
     except (VolumeError, ValueError, OSError) as error:
-        raise PreparationError(str(error)) from error
+        raise process.PreparationError(str(error)) from error
 
 
 async def _prepare_local(
-    volume: LocalVolume, target: VolumeTarget, order: PrepareOrder, programs: Programs, progress: Progress
+    volume: LocalVolume,
+    target: VolumeTarget,
+    order: PrepareOrder,
+    programs: process.Programs,
+    progress: process.Progress,
 ) -> PreparedDataSet:
     fio = _FioSteps(programs, progress, target)
     await programs.in_thread(f"the creation of {target.path}", partial(volume.create, target))
@@ -87,7 +86,7 @@ async def _prepare_local(
 
 
 async def _discard(
-    volume: LocalVolume, target: VolumeTarget, programs: Programs, progress: Progress, *, required: bool
+    volume: LocalVolume, target: VolumeTarget, programs: process.Programs, progress: process.Progress, *, required: bool
 ) -> None:
     """Discard the volume's content.
 
@@ -110,25 +109,25 @@ async def _discard(
     if unsupported:
         progress(0, target.size, f"{target.path} does not support discard; overwriting it as it is")
     else:
-        check_step(output, directory.name, of=target.name, remedy="; prepare.discard: false skips this step")
+        process.check_step(output, directory.name, of=target.name, remedy="; prepare.discard: false skips this step")
 
 
 async def _prepare_image(
-    volume: ImageVolume, order: PrepareOrder, programs: Programs, progress: Progress
+    volume: ImageVolume, order: PrepareOrder, programs: process.Programs, progress: process.Progress
 ) -> PreparedDataSet:
     target = volume.target()
     # I/O on an image that cannot be opened might hang, or fail without saying why.
     directory = programs.fresh_directory("look-up")
     try:
         output = await programs.run(volume.look_up_command(), directory, limit_seconds=LOOK_UP_SECONDS)
-    except OverdueError as error:
+    except process.OverdueError as error:
         raise VolumeError(f"{volume.unreachable} (rbd info {error})") from error
     volume.check_found(output.exit_code, output.stdout, output.stderr)
     fio = _FioSteps(programs, progress, target, volume)
     if order.discard:
         await fio.discard(target, limit_seconds=volume.discard_seconds)
     if order.prefill:
-        await fio.prefill(order.seed, report_elapsed("prefilling through librbd", progress, total=target.size))
+        await fio.prefill(order.seed, process.report_elapsed("prefilling through librbd", progress, total=target.size))
     if order.precondition is not None:
         await fio.precondition(order.precondition, order.seed)
     return PreparedDataSet(target=target, identity=None, prefilled=order.prefill)
@@ -138,7 +137,7 @@ class _FioSteps:
     """The steps of a preparation that fio performs."""
 
     def __init__(
-        self, programs: Programs, progress: Progress, target: DataSet, image: ImageVolume | None = None
+        self, programs: process.Programs, progress: process.Progress, target: DataSet, image: ImageVolume | None = None
     ) -> None:
         self._programs = programs
         self._progress = progress
@@ -149,10 +148,10 @@ class _FioSteps:
         directory = self._programs.fresh_directory("discard")
         command = discard_command(target, work_directory=str(directory))
         # The kernel does not count what a process writes through librbd.
-        watch = report_elapsed("discarding through librbd", self._progress, total=target.size)
+        watch = process.report_elapsed("discarding through librbd", self._progress, total=target.size)
         parse_discard(await self._run(command, directory, [watch], limit_seconds=limit_seconds), target)
 
-    async def prefill(self, seed: int, watch: Watch) -> None:
+    async def prefill(self, seed: int, watch: process.Watch) -> None:
         directory = self._programs.fresh_directory("prefill")
         command = prefill_command(self._target, seed=seed, work_directory=str(directory))
         parse_prefill(await self._run(command, directory, [watch]), self._target)
@@ -169,7 +168,7 @@ class _FioSteps:
         parse_precondition(await self._run(command, directory, [report]), self._target)
 
     async def _run(
-        self, command: Command, directory: Path, watches: Sequence[Watch], *, limit_seconds: float | None = None
+        self, command: Command, directory: Path, watches: Sequence[process.Watch], *, limit_seconds: float | None = None
     ) -> Output:
         """Run the step that the directory is named after; PreparationError if it fails or stalls.
 
@@ -177,10 +176,10 @@ class _FioSteps:
         """
         step, remedy = directory.name, f"; {self._image.stuck}" if self._image else ""
         if self._image and limit_seconds is None:
-            watches = [*watches, StallWatch().look]
+            watches = [*watches, process.StallWatch().look]
         try:
             output = await self._programs.run(command, directory, watches=watches, limit_seconds=limit_seconds)
-        except (OverdueError, StalledError) as error:
-            raise PreparationError(f"{step} of {self._target.name} {error}{remedy}") from error
-        check_step(output, step, of=self._target.name, remedy=remedy)
+        except (process.OverdueError, process.StalledError) as error:
+            raise process.PreparationError(f"{step} of {self._target.name} {error}{remedy}") from error
+        process.check_step(output, step, of=self._target.name, remedy=remedy)
         return output

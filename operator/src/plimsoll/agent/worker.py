@@ -15,17 +15,6 @@ from plimsoll.agent import process
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
-from plimsoll.agent.process import (
-    STDERR_TAIL,
-    PreparationError,
-    Programs,
-    Progress,
-    StalledError,
-    StallWatch,
-    check_step,
-    last_words,
-    report_elapsed,
-)
 from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import FileVolume, SharedVolume
 from plimsoll.api.json_reader import OutputError
@@ -107,7 +96,7 @@ class Worker:
         self._client = client
         self._node = node
         self._volume = volume
-        self._programs = Programs(directory, binaries)
+        self._programs = process.Programs(directory, binaries)
         self._host = host
         self._tools = tools
         self._versions: dict[str, str] = {}
@@ -127,16 +116,16 @@ class Worker:
         volume = await self._programs.in_thread("the check of the volume", look_at_volume)
         return {**host_facts(self._host), **volume, "tools": tools}
 
-    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
+    async def prepare(self, order: PrepareOrder, progress: process.Progress) -> int:
         """Prepare the data set as ordered and return its size; see `plimsoll.agent.preparation.prepare`."""
         if self._volume is None:
-            raise PreparationError("this agent's assignment has no volume")
+            raise process.PreparationError("this agent's assignment has no volume")
         self._data_set = None
         self._data_set = await prepare(self._volume, order, self._programs, progress, size=self._data_set_bytes)
         self._data_set_bytes = self._data_set.target.size
         return self._data_set_bytes
 
-    async def stage(self, order: StageOrder, progress: Progress) -> None:
+    async def stage(self, order: StageOrder, progress: process.Progress) -> None:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = self._staged_bytes = None
         tool = _tool(order.tool)
@@ -148,16 +137,16 @@ class Worker:
             await self._programs.write_inputs(command, Path(context.work_directory))
             if command.argv:
                 step = f"{tool.key}'s preparation"
-                watches = [report_elapsed(f"{tool.key} prepares the trial", progress)]
+                watches = [process.report_elapsed(f"{tool.key} prepares the trial", progress)]
                 if not isinstance(context.target, VolumeTarget):
-                    watches.append(StallWatch().look)
+                    watches.append(process.StallWatch().look)
                 try:
                     # Without a time limit while it makes progress.
                     output = await self._programs.run(command, Path(context.work_directory), watches=watches)
-                except StalledError as error:
+                except process.StalledError as error:
                     remedy = "check `ceph status`, the pool's placement groups, and full OSDs"
-                    raise PreparationError(f"{step} of {context.target.name} {error}; {remedy}") from error
-                check_step(output, step, of=context.target.name)
+                    raise process.PreparationError(f"{step} of {context.target.name} {error}; {remedy}") from error
+                process.check_step(output, step, of=context.target.name)
                 self._staged_bytes = tool.prepared_bytes(_parameters(tool, order), output)
         self._staged = order.trial
 
@@ -195,7 +184,7 @@ class Worker:
         needs_staging = StepKind.PREPARE in tool.steps(parameters)
         if needs_staging and self._staged != order.trial:
             message = f"this process has not staged {order.trial}, which {tool.key} needs; order it to stage it first"
-            raise PreparationError(message)
+            raise process.PreparationError(message)
         data_set = self._data_set if tool.target.is_data_set else None
         look_at_data_set = partial(_identity, tool, context, data_set)
         identity = await self._programs.in_thread("the check of the data set", look_at_data_set)
@@ -258,7 +247,7 @@ class Worker:
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
-            stderr_tail=(output.stderr or output.stdout)[-STDERR_TAIL:],
+            stderr_tail=(output.stderr or output.stdout)[-process.STDERR_TAIL :],
             raw_sha256=await asyncio.to_thread(raw_digest, Path(armed.context.work_directory)),
             clock=clock,
             data_set_bytes=target.size if isinstance(target, VolumeTarget | ImageTarget) else 0,
@@ -296,7 +285,7 @@ class Worker:
             return f"{tool.key}'s clean-up of {armed.context.target.name}: {error}"
         if output.exit_code == 0:
             return ""
-        words = last_words(output)
+        words = process.last_words(output)
         return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {output.exit_code}: {words}"
 
     def _build(self, order: ToolOrder, step: StepKind) -> tuple[AnyTool, ToolParameters, StepContext, Command]:
@@ -306,7 +295,7 @@ class Worker:
         try:
             return tool, parameters, context, tool.command(parameters, context)
         except ValueError as error:
-            raise PreparationError(str(error)) from error
+            raise process.PreparationError(str(error)) from error
 
     def _context(self, tool: AnyTool, order: ToolOrder, step: StepKind) -> StepContext:
         return StepContext(
@@ -336,14 +325,16 @@ class Worker:
     def _prepared_target(self, tool: AnyTool, client: int | None) -> VolumeTarget | ImageTarget:
         """Return the client's own data set, or that of another client of a shared volume."""
         if self._data_set is None:
-            raise PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
+            raise process.PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
         target = self._data_set.target
         if tool.target is TargetKind.IMAGE and not isinstance(target, ImageTarget):
-            raise PreparationError(f"{tool.key} needs an RBD image, but this agent's assignment has {target.name}")
+            raise process.PreparationError(
+                f"{tool.key} needs an RBD image, but this agent's assignment has {target.name}"
+            )
         if client is None:
             return target
         if not isinstance(self._volume, SharedVolume) or not isinstance(target, VolumeTarget):
-            raise PreparationError(
+            raise process.PreparationError(
                 f"{tool.key} is to read the data of client {client}, but {target.name} is not shared"
             )
         return self._volume.target_of(client, target)
@@ -357,7 +348,7 @@ def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | N
             identity = identify(target)
         except OSError as error:
             message = f"{target.path}: {error.strerror}; check that all clients mount the same volume"
-            raise PreparationError(message) from error
+            raise process.PreparationError(message) from error
     if identity is not None and tool.own_files:
         identity = replace(identity, path=os.path.realpath(context.own_directory))
     return identity
@@ -365,14 +356,14 @@ def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | N
 
 def _require(target: Target | None, tool: AnyTool, what: str, field: str) -> Target:
     if target is None:
-        raise PreparationError(f"{tool.key} needs {what}, but this agent's assignment has no {field}")
+        raise process.PreparationError(f"{tool.key} needs {what}, but this agent's assignment has no {field}")
     return target
 
 
 def _tool(key: str) -> AnyTool:
     tool = TOOLS.get(key)
     if tool is None:
-        raise PreparationError(f"tool {key} is unknown; the known tools are {', '.join(sorted(TOOLS))}")
+        raise process.PreparationError(f"tool {key} is unknown; the known tools are {', '.join(sorted(TOOLS))}")
     return tool
 
 
@@ -380,7 +371,7 @@ def _parameters(tool: AnyTool, order: ToolOrder) -> ToolParameters:
     try:
         parameters: ToolParameters = tool.parameters.model_validate(order.parameters)
     except ValueError as error:
-        raise PreparationError(str(error)) from error
+        raise process.PreparationError(str(error)) from error
     return parameters
 
 
@@ -390,7 +381,7 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
         return document
     measurement = document.measurement
     if measurement is None:
-        return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-STDERR_TAIL:]})
+        return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-process.STDERR_TAIL :]})
     warnings = (*measurement.warnings, warning)
     return document.model_copy(update={"measurement": measurement.model_copy(update={"warnings": warnings})})
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
@@ -117,26 +117,9 @@ class Attempt:
     def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
         """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
         self.matrix = numbers.matrix
-        return Trial(
-            **self._identity(epoch, moment),
-            places=numbers.places,
-            probe=numbers.probe,
-            load=numbers.load,
-            outcome=Outcome.MEASURED,
-            verdict=numbers.verdict,
-            findings=numbers.findings,
-            window=numbers.window,
-            stalls=numbers.stalls,
-            steadiness=numbers.steadiness,
-            operations=numbers.operations,
-            hosts=numbers.hosts,
-            caches=self.caches,
-            slowest=numbers.slowest,
-            osds=numbers.osds,
-            cluster=numbers.cluster,
-            tool=numbers.tool,
-            warnings=numbers.warnings,
-        )
+        # Every other number has the name of its field in the record.
+        recorded = {field.name: getattr(numbers, field.name) for field in fields(numbers) if field.name != "matrix"}
+        return Trial(**self._identity(epoch, moment), outcome=Outcome.MEASURED, caches=self.caches, **recorded)
 
     def aborted(self, fault: Fault, *, epoch: str, moment: Moment) -> Trial:
         """Return the record of the attempt with the reason of its abort."""

@@ -7,9 +7,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
-from typing import Self
 
-from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.pools import has_servers, parse_pools
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError, if_present
@@ -140,24 +138,6 @@ async def _removed(
         await asyncio.sleep(pause_seconds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoredObject:
-    """An object in a pool. `locator`, usually empty, determines its placement group instead of its name."""
-
-    name: str
-    locator: str
-
-    @classmethod
-    def of(cls, entry: JsonNode) -> Self:
-        locator = entry.get("locator")
-        return cls(name=entry["name"].text(), locator=locator.text() if locator else "")
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether its name as an argument is enough to remove it."""
-        return not self.locator and self.name not in _USAGE and "\0" not in self.name
-
-
 class _Pass:
     """One pass over everything; a failed step does not stop it, unless Ceph does not answer."""
 
@@ -214,27 +194,32 @@ class _Pass:
             if self._is_unresponsive:
                 return
             listed = parse_answer(await self._commands.rados(*place, "ls", "--format", "json"))
-            objects = [_StoredObject.of(entry) for entry in listed.elements()]
-            plain = [stored.name for stored in objects if stored.is_plain]
+            # A locator, usually empty, determines an object's placement group instead of its name.
+            objects = [
+                (entry["name"].text(), locator.text() if (locator := entry.get("locator")) else "")
+                for entry in listed.elements()
+            ]
+            # To remove these, their names as arguments are enough.
+            plain = [name for name, locator in objects if not locator and name not in _USAGE and "\0" not in name]
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
                 # `--`: no name is taken for an option.
                 names = plain[first : first + _OBJECTS_AT_ONCE]
                 await self._try(self._commands.rados(*place, "rm", "--", *names))
-            for stored in objects:
+            for name, locator in objects:
                 # Arguments and librados' C API end a locator at its first NUL.
-                if "\0" in stored.locator:
-                    _log.warning(_OUT_OF_REACH, stored.name, namespace, pool, stored.locator)
-                elif not stored.is_plain:
-                    await self._try(self._remove_object(place, stored))
+                if "\0" in locator:
+                    _log.warning(_OUT_OF_REACH, name, namespace, pool, locator)
+                elif locator or name in _USAGE or "\0" in name:
+                    await self._try(self._remove_object(place, name, locator))
         if objects:
             _log.info("processed %d objects of namespace %s of pool %s", len(objects), namespace, pool)
 
-    async def _remove_object(self, place: tuple[str, ...], stored: _StoredObject) -> None:
-        locator = (f"--object-locator={stored.locator}",) if stored.locator else ()
+    async def _remove_object(self, place: tuple[str, ...], name: str, locator: str) -> None:
+        located = (f"--object-locator={locator}",) if locator else ()
         with NamedTemporaryFile() as file:
-            file.write(os.fsencode(stored.name))
+            file.write(os.fsencode(name))
             file.flush()
-            await self._commands.rados(*place, *locator, "--obj-name-file", file.name, "rm")
+            await self._commands.rados(*place, *located, "--obj-name-file", file.name, "rm")
 
     @property
     def _is_unresponsive(self) -> bool:
