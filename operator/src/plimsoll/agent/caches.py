@@ -120,6 +120,5 @@ def cached_bytes(meminfo: str) -> int:
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     missing = sorted(_DROPPED_FIELDS - fields.keys())
     if missing:
-        message = f"/proc/meminfo has no {', '.join(missing)}"
-        raise ValueError(message)
+        raise ValueError(f"/proc/meminfo has no {', '.join(missing)}")
     return sum(int(fields[name].removesuffix("kB")) for name in _DROPPED_FIELDS) * _KIBIBYTE

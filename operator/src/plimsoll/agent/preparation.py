@@ -101,11 +101,10 @@ async def _discard(
     output = await programs.run(Command(argv=argv, environment={"LC_ALL": "C"}), directory)
     unsupported = discard_is_unsupported(output.exit_code, output.stderr)
     if unsupported and required:
-        message = (
+        raise VolumeError(
             f"{target.path} does not support discard, so without prefill no trial can have a new data set "
             "(prepare.perTrial: NewDataSet); set prepare.prefill: true, or use storage that supports discard"
         )
-        raise VolumeError(message)
     if unsupported:
         progress(0, target.size, f"{target.path} does not support discard; overwriting it as it is")
     else:

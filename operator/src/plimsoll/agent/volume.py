@@ -142,11 +142,10 @@ class FileVolume(_KernelVolume):
         """Raise VolumeError if the data file is too short or has holes."""
         status = self.path.stat()
         if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
-            message = (
+            raise VolumeError(
                 f"{self.path} has {status.st_size} bytes and blocks for {status.st_blocks * _BLOCK_BYTES}, "
                 f"but {target.size} were written; does the file system compress or deduplicate?"
             )
-            raise VolumeError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,11 +202,10 @@ def check_usable(directory: Path, table: Path | None) -> None:
         mount = mount_of(place, read_mounts(table))
         if mount is None or mount.point != place:
             location = f"it is a directory of {mount.point} ({mount.file_system})" if mount else "no mount contains it"
-            message = (
+            raise VolumeError(
                 f"no volume is mounted at {directory}: {location}; nothing has been written. "
                 "Check the pod's volumeMounts and the log of the CSI driver on its node"
             )
-            raise VolumeError(message)
     try:
         found = directory.stat()
     except OSError as error:
@@ -217,12 +215,11 @@ def check_usable(directory: Path, table: Path | None) -> None:
             "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
             "fsGroupPolicy: File in the CSIDriver, or make the directory writable; volume.mode Block needs no directory"
         )
-        message = (
+        raise VolumeError(
             f"user {os.getuid()} cannot write to {directory}, which belongs to user {found.st_uid} and group "
             f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. "
             f"{remedy if table is not None else 'Choose another directory, or make it writable'}"
         )
-        raise VolumeError(message)
 
 
 def available_bytes(directory: Path, occupied: int) -> int:
@@ -287,11 +284,10 @@ class SharedVolume(_KernelVolume):
         if size <= 0:
             raise VolumeError(f"{self.part} bytes for each client are too few; a data set needs at least 1 MiB")
         if available < size:
-            message = (
+            raise VolumeError(
                 f"{self.directory} has {available} bytes free, but a data set of {format_quantity(size)} was planned "
                 "for each client; lower prepare.fillPercent or volume.size, or use larger storage"
             )
-            raise VolumeError(message)
         return target
 
     def target_of(self, client: int, target: VolumeTarget) -> VolumeTarget:
@@ -325,11 +321,10 @@ class SharedVolume(_KernelVolume):
             return
         end, hole = target.offset + target.size, _first_hole(Path(target.path), target.offset)
         if hole < end:
-            message = (
+            raise VolumeError(
                 f"{target.path} has a hole at byte {hole}, but the bytes from {target.offset} to {end} were written; "
                 "does another program truncate the file?"
             )
-            raise VolumeError(message)
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
         """Return the command that frees the region; None for a file, which `clear` has removed."""

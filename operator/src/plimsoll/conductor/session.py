@@ -115,11 +115,11 @@ class Session:
         RefusedError: another process has replaced the client, or the document is another client's.
         """
         if post.document.client != post.client:
-            message = (
+            raise messages.RefusedError(
+                "BadRequest",
                 f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
-                "a client posts its own document, or its I/O would count twice"
+                "a client posts its own document, or its I/O would count twice",
             )
-            raise messages.RefusedError("BadRequest", message)
         if post.epoch != self.epoch:
             return False
         client = self.roster.registered(post.client, post.instance, moment.seconds)
