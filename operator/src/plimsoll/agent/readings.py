@@ -390,12 +390,7 @@ class Host:
         return None
 
     def snapshot(
-        self,
-        *,
-        cgroup: Cgroup | None,
-        device: str | None,
-        disk: str | None = None,
-        tool: ToolCounters | None = None,
+        self, *, cgroup: Cgroup | None, device: str | None, disk: str | None = None, tool: ToolCounters | None = None
     ) -> HostSnapshot | None:
         """Return all counters; None if one that every Linux has cannot be read.
 

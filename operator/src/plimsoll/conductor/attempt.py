@@ -259,11 +259,7 @@ def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
         "ramp_seconds": point.ramp_seconds,
         "runtime_seconds": point.runtime_seconds,
         "seed": client_seed(
-            plan.seed,
-            point=point.name,
-            pass_number=attempt.key.pass_number,
-            attempt=attempt.key.attempt,
-            client=client,
+            plan.seed, point=point.name, pass_number=attempt.key.pass_number, attempt=attempt.key.attempt, client=client
         ),
     }
 

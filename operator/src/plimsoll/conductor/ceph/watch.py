@@ -217,10 +217,7 @@ class CephCluster:
             sample.status, accepted=self._accepted, file_system=self._prepared.file_system, most=self.osds
         )
         return ClusterView(
-            prepared=True,
-            problems=(*problems, *reading_problems(reading)),
-            differing_options=differing,
-            osds=self.osds,
+            prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing, osds=self.osds
         )
 
 
