@@ -56,11 +56,7 @@ class UnreachableError(Exception):
 
 
 class Connection:
-    """Requests to one conductor.
-
-    `last_answer` is the monotonic time of its last answer, and `last_error` what it has answered since, instead of one:
-    an HTTP status; empty if the last request was answered, or reached nobody.
-    """
+    """Requests to one conductor."""
 
     def __init__(self, url: str, secret: Path) -> None:
         context = ssl.create_default_context(cafile=str(secret / CERTIFICATE_FILE))
@@ -71,7 +67,7 @@ class Connection:
             headers={"Authorization": f"Bearer {(secret / TOKEN_FILE).read_text().strip()}"},
         )
         self.last_answer = time.monotonic()
-        self.last_error = ""
+        self.last_error = ""  # the HTTP status that it has answered since; empty if there was an answer or none at all
 
     async def close(self) -> None:
         """Close the connections."""
@@ -415,14 +411,12 @@ class Agent:
             await asyncio.sleep(self._live_seconds)
 
     async def _with_worst_clock(self, document: ClientDocument) -> ClientDocument:
-        """Return the document with the clock comparison, before or after the trial, with the larger certain offset.
-
-        The clock may have been stepped meanwhile. A comparison over a busy network is uncertain.
-        """
+        """Return the document with the clock comparison, before or after the trial, with the larger certain offset."""
         try:
             readings = [await self._connection.clock(_CLOCK_PROBES)]
         except (UnreachableError, messages.RefusedError):
             return document
+        # The clock may have been stepped meanwhile. A comparison over a busy network is uncertain.
         if document.clock is not None:
             readings.append(document.clock)
         worst = max(readings, key=lambda clock: abs(clock.offset) - clock.error)

@@ -94,10 +94,7 @@ def _message(text: str) -> str:
 
 
 def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> NodeCaches:
-    """Write all dirty data, drop the caches, and return their sizes; OSError if this process is not allowed to.
-
-    Takes as long as the storage needs for the dirty data, which cannot be dropped.
-    """
+    """Write all dirty data, however long it takes, drop the caches, and return their sizes; OSError if not allowed."""
     os.sync()
     before = cached_bytes(meminfo.read_text())
     # The page cache, dentries and inodes.
@@ -113,10 +110,7 @@ def may_drop_caches(switch: Path = SWITCH) -> bool:
 
 
 def cached_bytes(meminfo: str) -> int:
-    """Return the bytes of page cache, buffers and reclaimable kernel memory in `/proc/meminfo`.
-
-    ValueError: a field is missing or is not a number.
-    """
+    """Return the bytes of page cache, buffers and reclaimable kernel memory; ValueError for a missing field."""
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     missing = sorted(_DROPPED_FIELDS - fields.keys())
     if missing:

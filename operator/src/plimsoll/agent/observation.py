@@ -71,10 +71,6 @@ class DataSetIdentity:
     file: tuple[int, int] | None  # device and inode number; None for a block device
     device: int  # number of the block device, or of the device that contains the file
 
-    def contains(self, path: str) -> bool:
-        """Whether a path without symbolic links is the data set, or a file in its directory."""
-        return path == self.path or path.startswith(f"{self.path}/")
-
     def matches(self, status: os.stat_result) -> bool:
         """Whether this is the status of the data set."""
         if self.file is None:
@@ -137,7 +133,7 @@ class OpenFiles:
         with suppress(OSError):
             name = str(link.readlink())
             # The name is nearly always enough; a stat may block for as long as the storage does not answer.
-            if self._identity.contains(name):
+            if name == self._identity.path or name.startswith(f"{self._identity.path}/"):
                 return self._identity.path
             if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
                 return ""
@@ -148,10 +144,7 @@ class OpenFiles:
 
 
 class HostObservation:
-    """The observation of one trial.
-
-    The constructor takes the first snapshot, before T0, so that nothing delays the tool's start.
-    """
+    """The observation of one trial. The constructor takes the first snapshot, before the tool starts."""
 
     def __init__(self, host: Host, data_set: DataSetIdentity | None, *, work_directory: str) -> None:
         self._host = host
@@ -244,10 +237,7 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
 
 
 def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
-    """Return facts about a volume: file system and source of its mount, or its device's name and discard support.
-
-    For an image, only the access path: the conductor describes the cluster.
-    """
+    """Return facts about a volume: its mount, its device and discard support, or of an image the access path."""
     with suppress(OSError):
         match volume:
             case FileVolume():

@@ -43,10 +43,7 @@ async def prepare(
     *,
     size: int | None = None,
 ) -> PreparedDataSet:
-    """Prepare a volume as ordered; PreparationError, with the tool's own output if any, if that fails.
-
-    `size` is the size of the data set if it was prepared before: it keeps it, although the free space may differ.
-    """
+    """Prepare a volume, with the `size` of an earlier preparation if any; PreparationError with the tool's output."""
     try:
         if isinstance(volume, ImageVolume):
             return await _prepare_image(volume, order, programs, progress)
@@ -88,10 +85,7 @@ async def _prepare_local(
 async def _discard(
     volume: LocalVolume, target: VolumeTarget, programs: process.Programs, progress: process.Progress, *, required: bool
 ) -> None:
-    """Discard the volume's content.
-
-    Storage without discard is reported, here and in the fact `volumeDiscards`; VolumeError if the discard is required.
-    """
+    """Discard the volume's content; storage without discard is reported, or if `required` a VolumeError."""
     await programs.in_thread(f"the removal of {target.path}", volume.clear)
     argv = volume.discard_command(target)
     if argv is None:

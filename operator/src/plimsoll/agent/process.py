@@ -107,10 +107,7 @@ async def run(
 
 
 def recent_output(directory: Path, number: int = 0) -> str:
-    """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
-
-    Empty if it has printed nothing in the last 5 s: older output does not describe the present.
-    """
+    """Return the last 4 KiB that a command in a directory has printed; empty if nothing in the last 5 s."""
     try:
         with _output(directory, STDOUT_FILE, number).open("rb") as file:
             status = os.fstat(file.fileno())

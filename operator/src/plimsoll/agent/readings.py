@@ -299,10 +299,7 @@ class Host:
     sys: Path = Path("/sys")
 
     def cgroup(self) -> Cgroup | None:
-        """Return the control group of this process, or None if none is visible.
-
-        If both versions are in use, version 1 takes precedence for the controllers that it has.
-        """
+        """Return the control group of this process; of two versions, version 1 wins for the controllers that it has."""
         try:
             groups = (self.proc / "self/cgroup").read_text().splitlines()
             mounts = read_mounts(self.proc / "self/mountinfo")
@@ -342,10 +339,7 @@ class Host:
         return None
 
     def disk_of(self, device: str) -> str | None:
-        """Return `major:minor` of the disk that a block device is a part of; None for a whole device.
-
-        A device on several others, such as a RAID, counts as a whole device.
-        """
+        """Return `major:minor` of the disk that a device is part of; None for a whole device, such as a RAID."""
         with suppress(OSError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
             while True:
@@ -371,10 +365,7 @@ class Host:
         return ""
 
     def uncut_bytes(self, device: str) -> int | None:
-        """Return the largest operation in bytes that reaches a disk, or a partition of one, unsplit.
-
-        None if unknown: the layers of a logical volume, dm-crypt or a RAID have their own limits.
-        """
+        """Return the largest operation that reaches a disk unsplit; None if layers have limits of their own."""
         with suppress(OSError, ValueError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
             place = place.parent if (place / "partition").exists() else place

@@ -49,30 +49,28 @@ class Mount:
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
     """Return all mounts in the order of mounting; OSError if the table cannot be read."""
-    lines = table.read_text(errors="replace").splitlines()
-    return tuple(mount for mount in map(_mount, lines) if mount is not None)
+    mounts = []
+    for fields in map(str.split, table.read_text(errors="replace").splitlines()):
+        if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
+            continue
+        end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
+        # An empty source leaves no field.
+        file_system, *rest = fields[end + 1 :]
+        mount = Mount(
+            root=PurePosixPath(_unescaped(fields[3])),
+            point=PurePosixPath(_unescaped(fields[4])),
+            file_system=file_system,
+            source=_unescaped(rest[0]) if len(rest) > 1 else "",
+            options=tuple(rest[-1].split(",")) if rest else (),
+        )
+        mounts.append(mount)
+    return tuple(mounts)
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
     """Return the mount that contains an absolute path without symbolic links; a later mount hides an earlier one."""
     candidates = [mount for mount in mounts if path.is_relative_to(mount.point)]
     return max(reversed(candidates), key=lambda mount: len(mount.point.parts), default=None)
-
-
-def _mount(line: str) -> Mount | None:
-    fields = line.split()
-    if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
-        return None
-    end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
-    # An empty source leaves no field.
-    file_system, *rest = fields[end + 1 :]
-    return Mount(
-        root=PurePosixPath(_unescaped(fields[3])),
-        point=PurePosixPath(_unescaped(fields[4])),
-        file_system=file_system,
-        source=_unescaped(rest[0]) if len(rest) > 1 else "",
-        options=tuple(rest[-1].split(",")) if rest else (),
-    )
 
 
 def _unescaped(text: str) -> str:
@@ -223,19 +221,13 @@ def check_usable(directory: Path, table: Path | None) -> None:
 
 
 def available_bytes(directory: Path, occupied: int) -> int:
-    """Return the bytes that data sets may use: the free space, and what they occupy already.
-
-    A replaced client would otherwise be refused for lack of the space that its own data set takes.
-    """
+    """Return the bytes that data sets may use: the free space, and what they `occupied` before they are replaced."""
     free = os.statvfs(directory)
     return free.f_bavail * free.f_frsize + occupied
 
 
 def occupied_bytes(path: Path) -> int:
-    """Return how many bytes a data file occupies, and files that a killed tool has left; the next trial replaces both.
-
-    0 if there are none.
-    """
+    """Return how many bytes a data file and what a killed tool left occupy; the next trial replaces both."""
     return _allocated_bytes(path) + _left_bytes(path)
 
 
@@ -270,10 +262,7 @@ class SharedVolume(_KernelVolume):
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
-        """Return the client's data set: that share of its part.
-
-        VolumeError: the directory does not exist, is not the volume or not writable, or has too little free space.
-        """
+        """Return the client's data set: that share of its part; see `FileVolume.target` for errors."""
         check_usable(self.directory, self.mount_table)
         size = aligned(self.part * fill_percent // 100)
         target = self._target(self.client, size)

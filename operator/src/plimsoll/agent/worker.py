@@ -54,10 +54,7 @@ class Armed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The archive of a run's raw output: `POINT/pass-P-attempt-A/client-N`, and the client's document next to it.
-
-    Later rounds of a trial are in `client-N-round-R`.
-    """
+    """The archive of raw output: `POINT/pass-P-attempt-A/client-N[-round-R]`, and the client's document next to it."""
 
     directory: Path
 
@@ -166,10 +163,7 @@ class Worker:
         )
 
     async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
-        """Drop the caches of this node; see `CacheDropper.drop`.
-
-        The programs of the tools are then read again, for all clients of the node: they would start late otherwise.
-        """
+        """Drop the caches of this node, and read the tools' programs again, which would start late otherwise."""
         dropped = await self.caches.drop(order, self._programs)
         await self.facts()
         return dropped

@@ -74,10 +74,7 @@ def without_keys(text: str) -> str:
 
 
 def monitors_of(endpoints: str) -> tuple[str, ...]:
-    """Return the sorted addresses in the field `data` of Rook's ConfigMap `rook-ceph-mon-endpoints`.
-
-    The field contains `c=10.0.0.12:6789,a=10.0.0.11:6789`, in changing order.
-    """
+    """Return the addresses in `data` of Rook's `rook-ceph-mon-endpoints`: `c=10.0.0.12:6789,a=10.0.0.11:6789`."""
     entries = (entry.strip() for entry in endpoints.split(","))
     return tuple(sorted(entry.partition("=")[2] for entry in entries if "=" in entry))
 

@@ -183,7 +183,7 @@ def placement_of(outputs: Outputs, pool: str) -> Placement:
     fewest = min(map(len, _taken(reading, outputs, osds, details)), default=0)
     return Placement(
         osds=min(fewest, details.pg_num * details.size) or None,
-        per_read=1 if details.is_replicated else details.size,
+        per_read=1 if details.type == "replicated" else details.size,
         per_write=details.size,
     )
 
@@ -285,10 +285,7 @@ def _settings_of(outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSett
 
 
 def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:
-    """Return for each device class the capacity that mClock assumes for its OSDs, and whether it is the same for all.
-
-    It counts only OSDs with a known capacity.
-    """
+    """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
     by_class: dict[str, list[float]] = {}
     for number, osd in osds.items():
         capacities = by_class.setdefault(osd.device_class or _UNKNOWN, [])

@@ -87,10 +87,7 @@ def gate_problems(
 def health_problem(
     cluster: str, health: str, checks: Mapping[str, str], messages: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return why these checks close the gate, as a sentence about `cluster`; empty without checks.
-
-    `messages` are what checks report, by name.
-    """
+    """Return why these checks, with their `messages` by name, close the gate, as a sentence; empty without checks."""
     if not checks:
         return ""
     return (

@@ -41,11 +41,6 @@ class PoolDetail:
     stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
 
     @property
-    def is_replicated(self) -> bool:
-        """Whether each OSD of a placement group has a whole copy."""
-        return self.type == _TYPES[1]
-
-    @property
     def is_settled(self) -> bool:
         """Whether no placement group is still to be split or merged."""
         return self.pg_num == self.pg_num_target == self.pgp_num == self.pgp_num_target
@@ -189,10 +184,7 @@ def wrong_pools(file_system: FileSystemDetail, pools: Sequence[PoolDetail]) -> I
 
 
 def servers_of(status: ClusterStatus, file_system: FileSystemDetail) -> tuple[MetadataServer, ...]:
-    """Return the metadata servers of a file system that have a rank.
-
-    `ceph status` also lists servers that only follow one of them, with the same rank.
-    """
+    """Return a file system's metadata servers with a rank, without those that only follow one with the same rank."""
     return tuple(
         server
         for server in status.metadata_servers

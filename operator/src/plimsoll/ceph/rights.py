@@ -135,10 +135,7 @@ _TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "dumpc
 
 
 def request_of(arguments: Sequence[str]) -> dict[str, object]:
-    """Return what the monitors take for `ceph ARGUMENTS`; ValueError if that is not in the table.
-
-    A value may be empty, or begin like an option.
-    """
+    """Return what the monitors take for `ceph ARGUMENTS`; ValueError if that is not in the table."""
     for length in range(_LONGEST, 0, -1):
         prefix, values = " ".join(arguments[:length]), arguments[length:]
         command = COMMANDS.get(prefix)

@@ -60,10 +60,7 @@ def cannot_read(version: str, of_type: str) -> bool:
 
 
 def gives_map_alone(version: str) -> bool:
-    """Whether monitors of a version give the map of the OSDs to a user who may read nothing else; false if unknown.
-
-    Earlier ones give it only to users who may run all of their reading commands.
-    """
+    """Whether monitors give the map of the OSDs to users who may read nothing else; false if the version is unknown."""
     number = version_number(version)
     return number is not None and number >= _GIVES_MAP_ALONE
 

@@ -120,10 +120,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWatch:
-    """The observations around one trial, in order: the first before T0, the last after the end.
-
-    Without samples, the planned observations are missing.
-    """
+    """The observations around one trial, from before T0 until after the end; none if the planned ones are missing."""
 
     samples: tuple[ClusterSample, ...]
     pools: tuple[str, ...]  # the pools of the run's own I/O

@@ -309,10 +309,7 @@ def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Mo
 
 
 def lost_clients(attempt: Attempt, ordered: Iterable[int], roster: Roster, moment: Moment) -> Fault | None:
-    """Return the clients that are silent, or were replaced since they were `ordered`; None if there are none.
-
-    Clients that delivered may leave.
-    """
+    """Return the clients that are silent or were replaced, except those that delivered; None if there are none."""
     silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
     replaced = {
         client.number
@@ -374,10 +371,7 @@ class Lead:
         return max(self._timings.go_margin, seconds if _may_be_postponed(attempt) else 0.0)
 
     def record_arming(self, attempt: Attempt, seconds: float, *, in_time: bool) -> bool:
-        """Record how long an arming took; true if the attempt gets a second T0 because the first one was too soon.
-
-        Only the first T0 of a first attempt is postponed; after any other one, the attempt is aborted.
-        """
+        """Record how long an arming took; true if a first attempt gets a second T0 because the first was too soon."""
         postponed = not in_time and _may_be_postponed(attempt)
         self._armings.append(seconds)
         attempt.is_postponed |= postponed

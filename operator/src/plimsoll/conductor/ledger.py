@@ -179,10 +179,7 @@ class Ledger:
         self._trials |= {name: tuple(trials) for name, trials in (recorded or {}).items()}
 
     def next_trial(self) -> TrialKey | None:
-        """Return the first missing attempt in the plan's order; None if none is missing.
-
-        A search belongs to the first pass as a whole.
-        """
+        """Return the first missing attempt in the plan's order, a search in the first pass; None if none is missing."""
         return next(self._all_missing(), None)
 
     def offer(self, key: TrialKey) -> Offer | None:
@@ -239,11 +236,7 @@ class Ledger:
         return len(self.plan.pairs)
 
     def status(self, point: str, environment: Environment | None) -> ResultStatus:
-        """Return the status of a point's result.
-
-        `environment` describes the clients; without it there is no fingerprint. The plan's description of the platform
-        is added.
-        """
+        """Return the status of a point's result; without the clients' `environment`, it has no fingerprint."""
         everything = (environment or Environment()).merged(self.plan.environment)
         trials, search = self._trials[point], self.search(point)
         summary: Summary | None = None

@@ -125,10 +125,7 @@ class Start:
     """
 
     def __init__(self, *, job: str, before: RunState | None, timeouts: Timeouts, now: float) -> None:
-        """Start, or continue from the state that an earlier conductor of the Job stored (`before`).
-
-        Without a Job, the clients already exist.
-        """
+        """Start, or continue from the state `before` of an earlier conductor; without a Job, the clients exist."""
         self._job = job
         self._timeouts = timeouts
         self._elapsed_before = before.elapsed_seconds if before else 0.0
@@ -273,10 +270,7 @@ def is_dropped(phase: Dropping, roster: Roster, fsid: str | None) -> bool:
 
 
 def give_dropping(phase: Dropping, roster: Roster, timings: Timings, fsid: str | None) -> None:
-    """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs.
-
-    A node first writes its dirty data, which would warm up the caches of the OSDs again.
-    """
+    """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs."""
     if phase.token is None:
         return
     order = DropCachesOrder(trial=phase.attempt.key, token=phase.token, limit_seconds=timings.dropping)
@@ -284,6 +278,7 @@ def give_dropping(phase: Dropping, roster: Roster, timings: Timings, fsid: str |
         if client.node not in phase.chosen:
             client.give(order)
             phase.chosen[client.node] = client.number
+    # A node first writes its dirty data, which would warm up the caches of the OSDs again.
     if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
         (last,) = roster.get([max(phase.chosen.values())])
         last.give(order.model_copy(update={"fsid": fsid}))

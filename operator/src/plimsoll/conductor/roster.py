@@ -113,10 +113,7 @@ class Roster:
         return client
 
     def registered(self, number: int, instance: str, now: float) -> Client:
-        """Return a registered client and update its last contact.
-
-        RefusedError: it has not registered, or another process has replaced it.
-        """
+        """Return a client and update its last contact; RefusedError if it is not registered or was replaced."""
         client = self._clients.get(number)
         if client is None:
             raise messages.RefusedError("UnknownClient", f"client {number} has not registered with this conductor")

@@ -57,18 +57,12 @@ class Bodies:
         self._posting: dict[int, asyncio.Timeout] = {}
 
     async def message(self, request: web.Request) -> bytes:
-        """Return the body of any message except a result.
-
-        RefusedError: it exceeds the limit. HTTPServiceUnavailable: it did not arrive in time.
-        """
+        """Return any body but a result's; RefusedError if it is too large, HTTPServiceUnavailable if it is too late."""
         async with _in_time(_BODY_SECONDS):
             return await _Body(request, messages.MAX_MESSAGE_BYTES).read(messages.MAX_MESSAGE_BYTES)
 
     async def document(self, request: web.Request, client: int) -> bytes:
-        """Return the body of a client's result; see `message` for errors.
-
-        A new post of the same client ends the earlier one.
-        """
+        """Return a client's result, of which a new post ends the earlier one; see `message` for errors."""
         async with _in_time(None) as mine:
             earlier = self._posting.get(client)
             if earlier is not None:
@@ -263,16 +257,14 @@ def _refusal(code: messages.RefusalCode, message: str) -> web.Response:
 
 @asynccontextmanager
 async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
-    """Serve metrics on a port of all addresses within the context, if there is a port.
-
-    An unavailable port is only logged: a measurement must not fail for lack of metrics, and a scrape shows it.
-    """
+    """Serve metrics on a port, if there is one, within the context; an unavailable port is only logged."""
     async with AsyncExitStack() as stack:
         if port is not None:
             try:
                 address = f"http://:{port}/metrics"
                 await stack.enter_async_context(serving(address, lambda: Scrape(view_of(session, moment()))))
             except AddressError as error:
+                # A measurement must not fail for lack of metrics, and a scrape shows it.
                 _log.error("the run continues without metrics: %s", error)
         yield
 

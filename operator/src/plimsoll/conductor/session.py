@@ -96,10 +96,7 @@ class Session:
         return client
 
     def client(self, number: int, instance: str, epoch: str, moment: Moment) -> Client:
-        """Return the client that sends a request.
-
-        RefusedError: its epoch is another conductor's, or another process has replaced it.
-        """
+        """Return the client that sends a request; RefusedError for another epoch, or if the client was replaced."""
         if epoch != self.epoch:
             raise messages.RefusedError("StaleEpoch", "another conductor process is in charge; register again")
         return self.roster.registered(number, instance, moment.seconds)

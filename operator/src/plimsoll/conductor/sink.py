@@ -139,10 +139,7 @@ def read_plan(directory: Path) -> Plan:
 
 
 def read_state(directory: Path) -> RunState | None:
-    """Read the state of a results directory; None before a conductor has written one.
-
-    SpecError: the file is invalid; the message names file and field.
-    """
+    """Read a results directory's state; None before there is one. SpecError with file and field if it is invalid."""
     path = directory / STATE_FILE
     return _validated(RunState, path) if path.exists() else None
 
@@ -194,11 +191,7 @@ class KubeSink:
         self._writing: asyncio.Task[None] | None = None
 
     async def load(self) -> Stored:
-        """Load results and state; see `Sink.load`.
-
-        NotFoundError: an object does not exist or belongs to another run. SpecError: an object's content is invalid;
-        the message names the object.
-        """
+        """Load results and state; NotFoundError for an object of no or another run, SpecError for an invalid one."""
         name = naming.state_config_map(self._plan.run.name)
         text = (await self._get(CONFIG_MAP, name)).get("data", {}).get(STATE_FILE)
         try:
@@ -295,10 +288,7 @@ class KubeSink:
 
 
 def result_display(status: ResultStatus, repetitions: int, search: LineSearch | None = None) -> ResultDisplay:
-    """Return a point's columns; a point without numbers shows only its number of trials and the reason.
-
-    Of a search the trials are its probes, and the line replaces rates and latencies.
-    """
+    """Return a point's columns; of a search, the trials are its probes, and the line replaces the numbers."""
     reasons = reasons_of(status)
     more = f" +{len(reasons) - 1}" if len(reasons) > 1 else ""
     # The main reason of the verdict, and the number of others: `ClientThrottled +2`.

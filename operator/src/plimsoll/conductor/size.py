@@ -71,7 +71,13 @@ def fit(status: ResultStatus) -> ResultStatus:
             for trial, names, counted in zip(trials, omitted, counts, strict=True)
         )
         status = _with(status, trials=tuple(warned))
-    return _without_parts_of_matrix(status) if _is_too_large(status) else status
+    if _is_too_large(status) and status.summary is not None and status.summary.matrix is not None:
+        # The means of the pairs do not need these columns.
+        matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
+        *others, last = status.trials
+        warned_last = _with_warning(last, ["lowest rates and retransmits of pairs"], _REMEDY)
+        status = _with(status, summary=_with(status.summary, matrix=matrix), trials=(*others, warned_last))
+    return status
 
 
 def _is_too_large(status: ResultStatus) -> bool:
@@ -80,19 +86,6 @@ def _is_too_large(status: ResultStatus) -> bool:
 
 def _with_warning(trial: Trial, omitted: Sequence[str], remedy: str) -> Trial:
     return _with(trial, warnings=(*trial.warnings, f"{', '.join(omitted)} {_LEFT_OUT}{remedy}"))
-
-
-def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
-    """Return a status without the columns of its matrix that the means of the pairs do not need."""
-    if status.summary is None or status.summary.matrix is None:
-        return status
-    matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
-    *others, last = status.trials
-    return _with(
-        status,
-        summary=_with(status.summary, matrix=matrix),
-        trials=(*others, _with_warning(last, ["lowest rates and retransmits of pairs"], _REMEDY)),
-    )
 
 
 def _without_series(trial: Trial) -> Trial:

@@ -79,10 +79,7 @@ def _pipe_to_log() -> int:
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
-    """Kill a command that still runs, with its children, and close its output.
-
-    A cancellation waits until this is done, which is quick, because an unreaped process remains a zombie.
-    """
+    """Kill a command that still runs, with its children, and close its output, which a cancellation waits for."""
 
     async def kill() -> None:
         if process.returncode is None:
@@ -263,10 +260,7 @@ class Commands:
         return await self._run("rbd", arguments, limit_seconds=limit_seconds)
 
     async def rados(self, *arguments: str, standard_input: str | None = None) -> str:
-        """Run `rados` and return its output; see `ceph` for errors.
-
-        Names of objects may be arbitrary bytes, which survive the way from the output to an argument.
-        """
+        """Run `rados` and return its output, in which names may be arbitrary bytes; see `ceph` for errors."""
         return await self._run("rados", arguments, standard_input=standard_input, undecodable="surrogateescape")
 
     async def _key_problem(self) -> str:

@@ -63,10 +63,7 @@ class OptionsSet:
 
 
 async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
-    """Return which other runs have set options that are not restored: no run may measure with them, or record them.
-
-    See `Commands.ceph` for errors.
-    """
+    """Return which other runs have options set: no run may measure with them. See `Commands.ceph` for errors."""
     keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
     return tuple(
@@ -77,10 +74,7 @@ async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
 
 
 async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> OptionsSet:
-    """Set options, after recording the previous values under `key`; see `Commands.ceph` for errors.
-
-    An existing record is kept: it was stored before the options were set.
-    """
+    """Set options after recording their previous values under `key`, unless that is done; see `Commands.ceph`."""
     record = await read_record(commands, key)
     if record is None:
         descriptions: dict[str, OptionDescription] = {}
@@ -118,10 +112,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:
-    """Restore the recorded options, then remove the record; see `Commands.ceph` for errors.
-
-    An option that somebody else has changed is left alone, which the log reports.
-    """
+    """Restore the recorded options that nobody else changed, then remove the record; see `Commands.ceph`."""
     record = await read_record(commands, key)
     if record is None:
         return

@@ -51,10 +51,7 @@ _Key = TypeVar("_Key")
 async def create_images(
     commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
 ) -> list[str]:
-    """Create the missing images and return the problems; call `report` with the progress.
-
-    An existing image with the right size and data pool is kept.
-    """
+    """Create the missing images, `report` the progress, and return the problems with existing ones."""
     names = [image_name(uid, client) for client in range(clients)]
     turn = asyncio.Semaphore(_AT_ONCE)
     done = 0
@@ -99,13 +96,11 @@ async def _create(commands: Commands, target: CephTarget, volume: Volume, name: 
 
 
 async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
-    """Set the flags that pause scrubs, after noting them in the object `note` of the first pool.
-
-    An existing note is kept: it was written before the flags were set. See `Commands.ceph` for errors.
-    """
+    """Set the flags that pause scrubs, after noting in object `note` of the first pool which were not set."""
     noted_in = pools[0].name
     noted = await read_note(commands, noted_in, note)
     if noted is None:
+        # An existing note is kept: it was written before the flags were set.
         noted = {pool.name: [flag for flag in SCRUB_FLAGS if flag not in pool.flags] for pool in pools}
         await commands.rados("--pool", noted_in, "put", note, "-", standard_input=json.dumps(noted))
     for pool in pools:
@@ -142,10 +137,7 @@ async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
 
 
 async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Outputs:
-    """Return Ceph's description of its daemons, settings and the run's pools.
-
-    Empty where Ceph refuses; after a command without an answer, no other is tried.
-    """
+    """Return Ceph's description of daemons, settings and the run's pools; empty where it refuses or hangs."""
     is_answering = True
 
     async def answer(command: Callable[..., Awaitable[str]], *arguments: object) -> str:

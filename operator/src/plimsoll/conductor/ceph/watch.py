@@ -44,11 +44,7 @@ class CephCluster:
         period_seconds: float = _PERIOD_SECONDS,
         release_seconds: float = _RELEASE_SECONDS,
     ) -> None:
-        """Attend to the cluster `target` of a plan.
-
-        `pause_seconds` separate attempts to prepare it, `period_seconds` the looks at it afterwards;
-        `release_seconds` limit `release`.
-        """
+        """Attend to `target`: `pause_seconds` separate attempts to prepare it, `period_seconds` looks afterwards."""
         self._pause, self._period, self._release = pause_seconds, period_seconds, release_seconds
         self.required = plan.gates.ceph_health == "Required"
         self._plan = plan
@@ -182,14 +178,6 @@ class CephCluster:
         _log.info("the cluster is prepared")
 
     async def _look(self) -> ClusterSample:
-        sample = await self._sample()
-        # Between trials only the last sample matters: it may become the one before T0.
-        self._samples = [*(self._samples if self._is_measuring else ()), sample]
-        if sample.status is not None:
-            self.osds = self.osds.most(sample.status.osds_seen)
-        return sample
-
-    async def _sample(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:
             try:
                 return await self._commands.ceph(*arguments, limit_seconds=_SAMPLE_SECONDS)
@@ -198,15 +186,19 @@ class CephCluster:
 
         # Both time limits begin now, although the commands take turns.
         status, counters = await asyncio.gather(answer_of("status"), answer_of("df", "detail"))
-        at = time.time_ns()
-        if isinstance(status, CommandError):
-            return ClusterSample(at=at, status=None, problem=str(status))
-        try:
-            parsed = parse_status(status)
-            pools = {} if isinstance(counters, CommandError) else parse_counters(counters)
-        except ValueError as error:
-            return ClusterSample(at=at, status=None, problem=str(error))
-        return ClusterSample(at=at, status=parsed, pools=pools, problem="" if pools else str(counters))
+        sample = ClusterSample(at=time.time_ns(), status=None, problem=str(status))
+        if isinstance(status, str):
+            try:
+                parsed = parse_status(status)
+                pools = {} if isinstance(counters, CommandError) else parse_counters(counters)
+                sample = replace(sample, status=parsed, pools=pools, problem="" if pools else str(counters))
+            except ValueError as error:
+                sample = replace(sample, problem=str(error))
+        # Between trials only the last sample matters: it may become the one before T0.
+        self._samples = [*(self._samples if self._is_measuring else ()), sample]
+        if sample.status is not None:
+            self.osds = self.osds.most(sample.status.osds_seen)
+        return sample
 
     def _view(self, sample: ClusterSample) -> ClusterView:
         reading = self._readings[-1] if self._readings else OptionReading()
