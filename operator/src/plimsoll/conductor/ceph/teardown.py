@@ -196,7 +196,7 @@ class _Pass:
             listed = parse_answer(await self._commands.rados(*place, "ls", "--format", "json"))
             # A locator, usually empty, determines an object's placement group instead of its name.
             objects = [
-                (entry["name"].text(), locator.text() if (locator := entry.get("locator")) else "")
+                (entry["name"].text(), node.text() if (node := entry.get("locator")) else "")
                 for entry in listed.elements()
             ]
             # To remove these, their names as arguments are enough.
