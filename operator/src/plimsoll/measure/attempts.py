@@ -27,8 +27,7 @@ it writes where the run reads."""
 MAX_REPLACED = 0.2
 """Above this share of attempts that were replaced or do not count, the numbers of a run, or of one of its points,
 describe selected moments only."""
-_HABIT = 2
-"""So many such attempts at one point are more than a chance that any of many points may meet."""
+_HABIT = 2  # so many such attempts at one point are more than a chance that any of many points may meet
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:

@@ -28,8 +28,7 @@ from plimsoll.measure.timeline import NANOSECONDS
 
 _PERCENTILES = ("99", "95", "90", "50")
 """The first that is published is judged: a higher one than the 99th often consists of few events."""
-_MOST_REPLAYED = 65_536
-"""Operations of a replayed queue; of more, quantiles stand for them."""
+_MOST_REPLAYED = 65_536  # operations of a replayed queue; of more, quantiles stand for them
 _HALVINGS = 50
 _DEVIATIONS = 3
 _MILLISECOND = 10**6

@@ -27,8 +27,7 @@ TOO_HIGH = (cache_sized.reason, phases_apart.reason)
 """Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
 
 _DATA = (Operation.READ, Operation.WRITE)
-_FAST = 0.9
-"""The part of the fastest tool's rate from which on a tool shows the network rather than itself."""
+_FAST = 0.9  # the part of the fastest tool's rate from which on a tool shows the network rather than itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

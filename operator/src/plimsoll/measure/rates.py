@@ -37,8 +37,7 @@ class Quantities:
         return ios if self.operations else volume
 
 
-ALL_QUANTITIES = Quantities()
-"""For a tool that counts operations and has no servers."""
+ALL_QUANTITIES = Quantities()  # for a tool that counts operations and has no servers
 
 
 def counts_operations(iops: float, bytes_per_second: float) -> bool:

@@ -13,15 +13,12 @@ from pydantic import Field
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 
-MAX_TEXT = 10_000
-"""Characters of one message or argument."""
+MAX_TEXT = 10_000  # characters of one message or argument
 
 MAX_NAME = 256
 _MAX_OPERATIONS = 16
-_MAX_CELLS = 2**18
-"""Seconds of the longest runtime, with a margin."""
-MAX_GAPS = 4096
-"""The longest gaps of a client; of 50 ms each they are more than 5 % of an hour."""
+_MAX_CELLS = 2**18  # seconds of the longest runtime, with a margin
+MAX_GAPS = 4096  # the longest gaps of a client; of 50 ms each they are more than 5 % of an hour
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
@@ -45,20 +42,15 @@ class Cells(Model):
 
 
 class LatencySample(Model):
-    """A client's latency of one operation.
-
-    Attributes:
-        standard_deviation_nanoseconds: exact, of the sample; absent if the tool does not report it.
-        histogram: `Histogram.encode` of all its jobs' bins; absent unless the kind is full.
-
-    """
+    """A client's latency of one operation."""
 
     kind: LatencyKind
     count: int = 0
     mean_nanoseconds: float = 0.0
-    standard_deviation_nanoseconds: float | None = None
+    standard_deviation_nanoseconds: float | None = None  # exact, of the sample; absent if the tool does not report it
     min_nanoseconds: int = 0
     max_nanoseconds: int = 0
+    # `Histogram.encode` of all its jobs' bins; absent unless the kind is full.
     histogram: EncodedHistogram | None = None
 
 
@@ -75,35 +67,25 @@ class LatencySlices(Model):
 
 
 class OperationSample(Model):
-    """One operation of one client over its own measured time.
-
-    Attributes:
-        runtime: how long this operation took, of a tool that does one operation after the other; absent if all of them
-            took the whole measured part.
-        processor_percent: CPU time that the tool counted for this operation, in percent of one CPU; absent if it does
-            not count it.
-        cells: absent if the tool keeps no series, or if it does not match the totals.
-        slices: absent if the tool keeps no such log, or if it does not match the totals.
-        submission_nanoseconds: mean time to submit one operation; absent if the tool does not time it, or if submitting
-            includes waiting, as with synchronous engines.
-        short_ios: operations that transferred less than requested.
-        dropped_ios: operations that the tool dropped.
-        lost_ios: operations that never completed, without as many as may still have been in flight at the end; a lower
-            bound.
-
-    """
+    """One operation of one client over its own measured time."""
 
     operation: Operation
     ios: int
     bytes: int
-    short_ios: int = 0
-    dropped_ios: int = 0
+    short_ios: int = 0  # operations that transferred less than requested
+    dropped_ios: int = 0  # operations that the tool dropped
+    # Operations that never completed, without as many as may still have been in flight at the end; a lower bound.
     lost_ios: int = 0
     latency: LatencySample
+    # How long this operation took, of a tool that does one operation after the other; absent if all of them took the
+    # whole measured part.
     runtime: int | None = None
+    # CPU time that the tool counted for this operation, in percent of one CPU; absent if it does not count it.
     processor_percent: float | None = None
-    cells: Cells | None = None
-    slices: LatencySlices | None = None
+    cells: Cells | None = None  # absent if the tool keeps no series, or if it does not match the totals
+    slices: LatencySlices | None = None  # absent if the tool keeps no such log, or if it does not match the totals
+    # Mean time to submit one operation; absent if the tool does not time it, or if submitting includes waiting, as with
+    # synchronous engines.
     submission_nanoseconds: float | None = None
 
 
@@ -112,17 +94,11 @@ class Gaps(Model):
 
     They are in ascending order and do not touch. Each may have begun up to `width` before its `starts`. Gaps that the
     tool cannot resolve are omitted, and so are the shortest of very many.
-
-    Attributes:
-        width_nanoseconds: the width of the intervals in which the tool reports its completions.
-        starts: milliseconds after the start of measuring.
-        lengths: milliseconds of each.
-
     """
 
-    width_nanoseconds: int
-    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()
-    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()
+    width_nanoseconds: int  # the width of the intervals in which the tool reports its completions
+    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()  # milliseconds after the start of measuring
+    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()  # milliseconds of each
 
 
 class OsdRate(Model):
@@ -135,81 +111,61 @@ class OsdRate(Model):
 
 
 class PeerRate(Model):
-    """The traffic between the client and one that served it; without operations if the tool does not count them.
-
-    Attributes:
-        retransmits: TCP segments that the sender sent again; absent if the tool does not know them.
-        lost_percent: datagrams that did not arrive, of all that were sent; absent if the tool does not know them.
-        round_trip_nanoseconds: the median; absent if the tool does not measure it.
-
-    """
+    """The traffic between the client and one that served it; without operations if the tool does not count them."""
 
     peer: int
     ios: int = 0
     bytes: int
     seconds: float
-    retransmits: int | None = None
+    retransmits: int | None = None  # TCP segments that the sender sent again; absent if the tool does not know them
+    # Datagrams that did not arrive, of all that were sent; absent if the tool does not know them.
     lost_percent: float | None = None
-    round_trip_nanoseconds: float | None = None
+    round_trip_nanoseconds: float | None = None  # the median; absent if the tool does not measure it
 
 
 class Measurement(Model):
-    """The content of a tool's output.
-
-    Attributes:
-        started_at: start of the measured part, after the ramp.
-        start_is_estimated: the output does not show exactly when the measured part began; then the trial is Suspect
-            (`ToolTooOld`).
-        ramp_step: the tool looks only that often whether its ramp is over, so it may end so much too late; 0 if it
-            looks at every operation, or without a ramp.
-        runtime: length of the measured part.
-        submitters: threads or processes of the tool that submit operations.
-        thread_percent: CPU time of the tool's threads that move data, as a part of the measured time of each; of the
-            busiest of its processes, at either end of a network; absent if the tool does not report it.
-        in_flight: operations that the tool was configured to keep in flight all the time, over all submitters; absent
-            if there is no such number: with a limited rate, with fsync, or with trims, which run one after the other.
-        depth_full_share: share of submissions, 0 to 1, that took the last place of the configured depth, so that the
-            next operation may have had to wait for one to complete; absent if the tool does not report it exactly.
-        work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
-        data_bytes: size of the files that the tool worked on, if that is not the whole data set.
-        bypasses_cache: the I/O bypassed the client's page cache.
-        flushes: the times of cached writes include making them durable.
-        gaps: absent if the tool does not report them in a usable form.
-        untimed: operations that the tool did, but too fast to time them.
-        pace: rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such
-            rate, or if the tool does not show it.
-        inexact: part of the timed operations whose times are less exact than the others, because the tool lost
-            their ends; absent if it can lose none.
-        osds: of a tool that measures OSDs one after the other; the operations are their sum.
-        peers: of a tool that measures between clients: a cell for each client that served this one.
-        errors: the tool's own error messages.
-        warnings: output that the parser did not recognise, and the tool's remarks beside its document.
-
-    """
+    """The content of a tool's output."""
 
     tool: Name
     tool_version: Name
-    started_at: int
+    started_at: int  # start of the measured part, after the ramp
+    # The output does not show exactly when the measured part began; then the trial is Suspect (`ToolTooOld`).
     start_is_estimated: bool = False
+    # The tool looks only that often whether its ramp is over, so it may end so much too late; 0 if it looks at every
+    # operation, or without a ramp.
     ramp_step: int = 0
-    runtime: int
+    runtime: int  # length of the measured part
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
-    submitters: int = 1
+    submitters: int = 1  # threads or processes of the tool that submit operations
+    # CPU time of the tool's threads that move data, as a part of the measured time of each; of the busiest of its
+    # processes, at either end of a network; absent if the tool does not report it.
     thread_percent: float | None = None
+    # Operations that the tool was configured to keep in flight all the time, over all submitters; absent if there is no
+    # such number: with a limited rate, with fsync, or with trims, which run one after the other.
     in_flight: int | None = None
+    # Share of submissions, 0 to 1, that took the last place of the configured depth, so that the next operation may
+    # have had to wait for one to complete; absent if the tool does not report it exactly.
     depth_full_share: float | None = None
+    # Bytes after which the load ends, limited by the requested runtime; absent if it has no end.
     work_bytes: int | None = None
-    data_bytes: int | None = None
-    bypasses_cache: bool = True
-    flushes: bool = False
-    gaps: Gaps | None = None
+    data_bytes: int | None = None  # size of the files that the tool worked on, if that is not the whole data set
+    bypasses_cache: bool = True  # the I/O bypassed the client's page cache
+    flushes: bool = False  # the times of cached writes include making them durable
+    gaps: Gaps | None = None  # absent if the tool does not report them in a usable form
+    # Operations that the tool did, but too fast to time them.
     untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS)] = ()
+    # Rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such rate, or if
+    # the tool does not show it.
     pace: float | None = None
+    # Part of the timed operations whose times are less exact than the others, because the tool lost their ends; absent
+    # if it can lose none.
     inexact: float | None = None
+    # Of a tool that measures OSDs one after the other; the operations are their sum.
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=100_000)] = ()
+    # Of a tool that measures between clients: a cell for each client that served this one.
     peers: Annotated[tuple[PeerRate, ...], Field(max_length=4096)] = ()
-    errors: Messages = ()
-    warnings: Messages = ()
+    errors: Messages = ()  # the tool's own error messages
+    warnings: Messages = ()  # output that the parser did not recognise, and the tool's remarks beside its document
 
 
 class Clock(Model):
@@ -220,47 +176,32 @@ class Clock(Model):
 
 
 class CpuUse(Model):
-    """CPU time during the measured part.
+    """CPU time during the measured part."""
 
-    Attributes:
-        limit: CPUs that the client may use: its cgroup's quota, or the CPUs that it is pinned to if they are fewer;
-            absent without either.
-        used: CPUs that the client used, on average; absent if it shares its cgroup, or the cgroup cannot be read.
-        throttled_periods: scheduler periods in which a quota of its cgroup, or of one around it, stopped the client;
-            absent if unknown.
-        throttled_seconds: how long it was stopped, summed over CPUs; absent if unknown.
-        throttled: from and until when, in milliseconds after the start of measuring, it was stopped at least once,
-            to about a second; in ascending order, and absent if unknown.
-        node_busy: part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts.
-        node_processors: the node's CPUs.
-
-    """
-
+    # CPUs that the client may use: its cgroup's quota, or the CPUs that it is pinned to if they are fewer; absent
+    # without either.
     limit: float | None = None
+    # CPUs that the client used, on average; absent if it shares its cgroup, or the cgroup cannot be read.
     used: float | None = None
+    # Scheduler periods in which a quota of its cgroup, or of one around it, stopped the client; absent if unknown.
     throttled_periods: int | None = None
-    throttled_seconds: float | None = None
+    throttled_seconds: float | None = None  # how long it was stopped, summed over CPUs; absent if unknown
+    # From and until when, in milliseconds after the start of measuring, it was stopped at least once, to about a
+    # second; in ascending order, and absent if unknown.
     throttled: Annotated[tuple[tuple[int, int], ...], Field(max_length=MAX_GAPS)] | None = None
-    node_busy: float
-    node_processors: int
+    node_busy: float  # part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts
+    node_processors: int  # the node's CPUs
 
 
 class MemoryUse(Model):
-    """Memory during the measured part; bytes.
+    """Memory during the measured part; bytes."""
 
-    Attributes:
-        limit: of the client's cgroup; absent without one.
-        used: the most that the client's cgroup used, page cache included; absent if the client shares its cgroup, or
-            the cgroup cannot be read.
-        node_total: of the node.
-        node_available: the least `MemAvailable` of the node.
-
-    """
-
-    limit: int | None = None
+    limit: int | None = None  # of the client's cgroup; absent without one
+    # The most that the client's cgroup used, page cache included; absent if the client shares its cgroup, or the cgroup
+    # cannot be read.
     used: int | None = None
-    node_total: int
-    node_available: int
+    node_total: int  # of the node
+    node_available: int  # the least `MemAvailable` of the node
 
 
 class NetworkUse(Model):
@@ -270,40 +211,25 @@ class NetworkUse(Model):
     the sum of all except the loopback. On a node, bonds, bridges and veths only forward the traffic of the physical
     interfaces. The node's kernel sends the traffic of krbd and NFS over the node's interfaces, so it appears here only
     if the client shares the node's network namespace.
-
-    Attributes:
-        link: what that interface can carry in one direction; absent if no interface reports its speed.
-
     """
 
     received: float
     sent: float
+    # What that interface can carry in one direction; absent if no interface reports its speed.
     link: float | None = None
 
 
 class DeviceUse(Model):
-    """The I/O of a block device, of all its users; absent numbers are unknown.
+    """The I/O of a block device, of all its users; absent numbers are unknown."""
 
-    Attributes:
-        number: `major:minor`.
-        read: bytes per second read from it.
-        written: bytes per second written to it.
-        operations: reads and writes per second that it completed.
-        reads: the reads among these.
-        writes: the writes among these.
-        busy: part of the time in which it was busy, 0 to 1.
-        queue: mean number of operations in its queue.
-
-    """
-
-    number: Name
-    read: float
-    written: float
-    operations: float | None = None
-    reads: float | None = None
-    writes: float | None = None
-    busy: float
-    queue: float
+    number: Name  # `major:minor`
+    read: float  # bytes per second read from it
+    written: float  # bytes per second written to it
+    operations: float | None = None  # reads and writes per second that it completed
+    reads: float | None = None  # the reads among these
+    writes: float | None = None  # the writes among these
+    busy: float  # part of the time in which it was busy, 0 to 1
+    queue: float  # mean number of operations in its queue
 
 
 class ToolIo(Model):
@@ -317,61 +243,47 @@ class ToolIo(Model):
 
 
 class HostUse(Model):
-    """The client's host while the client measured.
+    """The client's host while the client measured."""
 
-    Attributes:
-        seconds: length of the observed time: from the last reading before to the first after the measured part.
-        device: below the data set; absent if none is visible: below a network file system, an overlay, btrfs, tmpfs.
-        disk: the disk that contains that device, if it is a partition or a logical volume; absent if it is a whole one.
-        uncut_bytes: operations on the data set up to this size reach the disk in one piece; absent if unknown.
-        tool: absent if the kernel does not count a process's I/O, or does not expose it.
-        unseen: what a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
-        volume: what identifies the storage below the data set whatever its device number is, such as the serial number
-            of a disk or the source of a network mount; empty if unknown.
-
-    """
-
-    seconds: float
+    seconds: float  # length of the observed time: from the last reading before to the first after the measured part
     cpu: CpuUse
     memory: MemoryUse
     network: NetworkUse
+    # Below the data set; absent if none is visible: below a network file system, an overlay, btrfs, tmpfs.
     device: DeviceUse | None = None
+    # The disk that contains that device, if it is a partition or a logical volume; absent if it is a whole one.
     disk: DeviceUse | None = None
+    # Operations on the data set up to this size reach the disk in one piece; absent if unknown.
     uncut_bytes: int | None = None
-    tool: ToolIo | None = None
+    tool: ToolIo | None = None  # absent if the kernel does not count a process's I/O, or does not expose it
+    # What a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
     unseen: str = Field(default="", max_length=128)
+    # What identifies the storage below the data set whatever its device number is, such as the serial number of a disk
+    # or the source of a network mount; empty if unknown.
     volume: Name = ""
 
 
 class ClientDocument(Model):
-    """One client's answer for one trial.
-
-    Attributes:
-        exit_code: of the tool; a negative number is the signal that ended it, as in `subprocess`.
-        launched_at: when the agent started the tool.
-        parse_error: why there is no measurement although the tool ended; names the field or the position.
-        raw_sha256: of everything that the tool wrote; see `plimsoll.measure.intake`.
-        prefilled: every byte of the data set was written before, and none trimmed since: reads of unwritten extents
-            measure nothing, and first writes allocate.
-        host: absent if the host could not be observed, or if the tool ended before it measured.
-        foreign_target: why the target that the tool had open is not the client's volume; empty if it is, or unknown.
-
-    """
+    """One client's answer for one trial."""
 
     client: int
     node: Name
-    exit_code: int
-    launched_at: int
+    exit_code: int  # of the tool; a negative number is the signal that ended it, as in `subprocess`
+    launched_at: int  # when the agent started the tool
     finished_at: int
     argv: Annotated[tuple[Text, ...], Field(max_length=1000)]
     measurement: Measurement | None = None
+    # Why there is no measurement although the tool ended; names the field or the position.
     parse_error: Text | None = None
     stderr_tail: str = Field(default="", max_length=2000)
-    raw_sha256: Name = ""
+    raw_sha256: Name = ""  # of everything that the tool wrote; see `plimsoll.measure.intake`
     clock: Clock | None = None
     data_set_bytes: int = 0
+    # Every byte of the data set was written before, and none trimmed since: reads of unwritten extents measure nothing,
+    # and first writes allocate.
     prefilled: bool = True
-    host: HostUse | None = None
+    host: HostUse | None = None  # absent if the host could not be observed, or if the tool ended before it measured
+    # Why the target that the tool had open is not the client's volume; empty if it is, or unknown.
     foreign_target: Text = ""
 
 

@@ -10,25 +10,20 @@ from plimsoll.api.result import Stalls
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, both, joined, length_of, without
 
-LEAST_FROZEN_PART = 0.05
-"""Part of the window that freezes take before they count."""
-LONG = NANOSECONDS
-"""A stretch of this length that cannot be chance is a stall by itself."""
-VERY_LONG = 2 * NANOSECONDS
-"""A stretch of this length is a stall by itself unless the pace is slow."""
+LEAST_FROZEN_PART = 0.05  # part of the window that freezes take before they count
+LONG = NANOSECONDS  # a stretch of this length that cannot be chance is a stall by itself
+VERY_LONG = 2 * NANOSECONDS  # a stretch of this length is a stall by itself unless the pace is slow
 
 _MILLISECOND = 10**6
 _FREEZE = 100 * _MILLISECOND
 """Every freeze of this length is found, unless the tool reports its completions too coarsely."""
-_CLOCK_DIFFERENCE = 10 * _MILLISECOND
-"""The tolerated difference between the clients' clocks."""
+_CLOCK_DIFFERENCE = 10 * _MILLISECOND  # the tolerated difference between the clients' clocks
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
 _QUEUES_BETWEEN = 4
 _NO_BATCH = 500 * _MILLISECOND
 """A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
-_UNUSUAL = 3
-"""On slow storage, a stretch this many times as long as usual is a freeze."""
+_UNUSUAL = 3  # on slow storage, a stretch this many times as long as usual is a freeze
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
 random, fewer than one second in 20 000 would be empty."""

@@ -34,18 +34,15 @@ MAX_LATENCY_CHANGE = 0.20
 MAX_SHIFT, MAX_SHIFT_OF_FEW = 0.20, 0.40
 """By which part of itself a burst, however short, may raise the mean above the rate of the rest of the window; the
 latter where there are fewer than `LEAST_ROUNDS`."""
-LEAST_DEVIATIONS = 6
-"""Standard deviations of chance from which a change is one."""
+LEAST_DEVIATIONS = 6  # standard deviations of chance from which a change is one
 
 _DECIMALS = 6
 _EDGE, _MIDDLE = 5, 3
 """A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter
 is scatter, such as a flush, unless it is so much that the mean is no rate of most of the window."""
-_LONGEST = 10
-"""Scatter is averaged over up to this part of the window: half of the shortest part."""
+_LONGEST = 10  # scatter is averaged over up to this part of the window: half of the shortest part
 _MOST_DEVIATIONS = 1000
-_SURE = 3
-"""Standard deviations to be sure that a change is below twice its limit."""
+_SURE = 3  # standard deviations to be sure that a change is below twice its limit
 
 
 def rate_steadiness(
@@ -191,8 +188,7 @@ def _value(histogram: Histogram, percentile: int) -> tuple[int, float] | None:
     return None if low is None or value is None or high is None else (value, (high - low) / 2)
 
 
-_Part = tuple[int, int]
-"""A part of the window: its first round, and the one after its last."""
+_Part = tuple[int, int]  # a part of the window: its first round, and the one after its last
 
 
 def _judged(

@@ -148,8 +148,7 @@ def _statistic(values: Sequence[float | None]) -> Statistic | None:
     return describe(present) if present else None
 
 
-MINIMUM_TRIALS = 3
-"""Trials, or runs, on each side; the deviation of two is nearly meaningless."""
+MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
 
 
 class PartialOperation(OperationResult):

@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 
 MAX_QUOTE_CHARACTERS = 300
 _MAX_FINDING = 500
-_FINDING_END = 240
-"""Characters, enough for any remedy."""
+_FINDING_END = 240  # characters, enough for any remedy
 _NAMED = 6
 _WHOLE_FROM = 999.5
 

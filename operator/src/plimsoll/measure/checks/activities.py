@@ -16,17 +16,13 @@ from plimsoll.measure.cluster import LAG, PoolIo, foreign_io, pool_io
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, add, joined
 
 SLOW_OPS = "SLOW_OPS"
-HEAVY_PART = 0.05
-"""Part of the run's own operations or bytes from which foreign load is an activity."""
+HEAVY_PART = 0.05  # part of the run's own operations or bytes from which foreign load is an activity
 
 _MEBIBYTE = 1024**2
 _MILLISECOND = 10**6
-_PERIODS_PER_SECOND = 10
-"""Of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed."""
-_LEAST_FOREIGN = PoolCounters(reads=1, read_bytes=_MEBIBYTE)
-"""Per second; clusters cause less by themselves."""
-_DISK_BYTES = 100 * _MEBIBYTE
-"""Per second, of a slow disk."""
+_PERIODS_PER_SECOND = 10  # of a CPU quota, unless the kubelet's `cpuCFSQuotaPeriod` was changed
+_LEAST_FOREIGN = PoolCounters(reads=1, read_bytes=_MEBIBYTE)  # per second; clusters cause less by themselves
+_DISK_BYTES = 100 * _MEBIBYTE  # per second, of a slow disk
 
 
 def judged(evidence: Evidence, activity: Activity) -> Effect:

@@ -10,8 +10,7 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
-SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
-"""Verdicts, the worst last."""
+SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)  # the worst verdict last
 
 
 class Direction(StrEnum):

@@ -206,18 +206,14 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
 
 _LEAST_BUSY = 0.3
 _LEAST_FOREIGN_BYTES = 256 * 2**10
-_LEAST_FOREIGN_OPERATIONS = 25
-"""Per second; an idle file system writes less."""
+_LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
 _SYNC_BYTES = 64 * 2**10
 """Of a journal, for one sync; ext4 writes 12 to 20 KiB, XFS pads its log to as much as 256 KiB."""
 _SYNC_OPERATIONS = 8
-_LEAST_PIECE = 64 * 2**10
-"""The smallest pieces into which devices split larger operations."""
-_PART = 2**20
-"""256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous."""
+_LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
+_PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
 
-_Ways = tuple[Operation, ...]
-"""Reads, writes, or both where the kernel counts them together."""
+_Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,7 @@ from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_tex
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
 
 _MILLISECONDS = 1000
-_MISSING_SECONDS = 0.25
-"""Starting processes takes this long on a loaded node, however short the runtime is."""
+_MISSING_SECONDS = 0.25  # starting processes takes this long on a loaded node, however short the runtime is
 _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 

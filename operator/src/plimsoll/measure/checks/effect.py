@@ -29,10 +29,8 @@ from plimsoll.measure.timeline import (
     without,
 )
 
-MOST_SLOWER = 0.05
-"""Part by which the rate may be lower."""
-MOST_LONGER = 0.10
-"""Part by which the median and the 99th percentile of the latency may be longer."""
+MOST_SLOWER = 0.05  # part by which the rate may be lower
+MOST_LONGER = 0.10  # part by which the median and the 99th percentile of the latency may be longer
 NEGLIGIBLE_TIME = 0.005
 """Part of the time in which an activity cannot matter: it changes the rate by no more, and adds less than half of the
 slowest hundredth of the operations."""
@@ -44,13 +42,10 @@ _MOST_TOUCHED_BRIEFLY = 0.02
 delays an operation by no more than one usually takes: few become as late as the slowest hundredth."""
 
 _SERIOUSLY_SLOWER = 0.25
-_SERIOUSLY_LONGER = 1.0
-"""An effect is known if one of this size is excluded."""
-_CONFIDENCE = 0.9973
-"""That an effect is more than chance: three standard deviations on both sides."""
+_SERIOUSLY_LONGER = 1.0  # an effect is known if one of this size is excluded
+_CONFIDENCE = 0.9973  # that an effect is more than chance: three standard deviations on both sides
 _DEVIATIONS = 3
-_EXCLUSION = 0.99
-"""That an effect is less than serious, on one side."""
+_EXCLUSION = 0.99  # that an effect is less than serious, on one side
 _EXCLUDING = NormalDist().inv_cdf(_EXCLUSION)
 _LEAST_COMPARED = 10 * NANOSECONDS
 _LEAST_FOR_P99 = 1000

@@ -22,8 +22,7 @@ from plimsoll.measure.timeline import Interval, Share
 
 ObservedClient = tuple[ClientMeasurement, HostUse]
 
-Slices = list[tuple[Interval, Histogram]]
-"""Latencies in each slice of time, in order."""
+Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,8 +96,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     yield from map(_Others, _medians_of_others(rates), reached)
 
 
-_CHANCE = 3
-"""Standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven."""
+_CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven
 _PAIR = 2
 
 

@@ -19,15 +19,13 @@ from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.statistics import describe, least_variation, trend_of, two_groups_of
 from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
 
-BY_CHANCE = 0.01
-"""The probability that chance alone makes the rates of a point exceed a limit."""
+BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point exceed a limit
 
 LEAST_SCATTERED = 2
 LEAST_ALONG = 5
 """Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
 
-LATENCY_FACTOR = 2
-"""By which the limits of latencies exceed those of rates, as those of steadiness do."""
+LATENCY_FACTOR = 2  # by which the limits of latencies exceed those of rates, as those of steadiness do
 CLOSED_LOOP_FACTOR = 3
 """The same where the storage sets the rate, which the other checks judge. The tails of sound storage scatter, and one
 hiccup in five trials is neither a trend nor a second state: there only the scatter is judged."""

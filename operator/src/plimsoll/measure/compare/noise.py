@@ -38,33 +38,23 @@ from plimsoll.measure.summary import (
     values_of,
 )
 
-_WHOLE = 0.9995
-"""Rounded to a tenth of a percent, this is 100 %."""
+_WHOLE = 0.9995  # rounded to a tenth of a percent, this is 100 %
 
 
 class MetricNoise(MetricModel):
-    """The noise of one metric of one operation.
-
-    Attributes:
-        side: over all trials that count; for several runs, its deviation is that of trials of different runs.
-        within: standard deviation of the logarithms within a run; absent if unknown.
-        between: the same between the means of runs, without what the scatter within them explains; absent for one run.
-        runs: the number of runs behind `between`; 0 for one run.
-        detectable: the smallest change for the worse that would be significant in about 80 % of comparisons of this
-            point alone, as a part of the baseline; absent if unknown, or if not even a change of 100 % would be.
-        threshold: the change that matters, likewise.
-        note: that the metric is ungateable, and what to do; empty if it is not.
-
-    """
+    """The noise of one metric of one operation."""
 
     gates: bool
-    side: Side
-    within: float | None = None
+    side: Side  # over all trials that count; for several runs, its deviation is that of trials of different runs
+    within: float | None = None  # standard deviation of the logarithms within a run; absent if unknown
+    # The same between the means of runs, without what the scatter within them explains; absent for one run.
     between: float | None = None
-    runs: int = 0
+    runs: int = 0  # the number of runs behind `between`; 0 for one run
+    # The smallest change for the worse that would be significant in about 80 % of comparisons of this point alone, as a
+    # part of the baseline; absent if unknown, or if not even a change of 100 % would be.
     detectable: float | None = None
-    threshold: float
-    note: str = ""
+    threshold: float  # the change that matters, likewise
+    note: str = ""  # that the metric is ungateable, and what to do; empty if it is not
 
 
 def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:

@@ -55,23 +55,16 @@ UNKNOWN_NOISE = (
     f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
 )
 
-_BIMODAL_FROM = 8
-"""Fewer values form two groups too often by chance."""
+_BIMODAL_FROM = 8  # fewer values form two groups too often by chance
 
 
 class Side(Model):
-    """One quantity on one side: rates per second, latencies in nanoseconds.
+    """One quantity on one side: rates per second, latencies in nanoseconds."""
 
-    Attributes:
-        trials: the number of trials that count.
-        mean: arithmetic mean over them; absent if one has no value.
-        deviation: standard deviation of the logarithms, which if small is the coefficient of variation; absent for
-            fewer than two trials, and if a value is absent or 0.
-
-    """
-
-    trials: int
-    mean: float | None = None
+    trials: int  # the number of trials that count
+    mean: float | None = None  # arithmetic mean over them; absent if one has no value
+    # Standard deviation of the logarithms, which if small is the coefficient of variation; absent for fewer than two
+    # trials, and if a value is absent or 0.
     deviation: float | None = None
 
 
@@ -197,14 +190,9 @@ def _case(
 
 
 class MetricModel(Model):
-    """The base of documents about one metric of one operation.
+    """The base of documents about one metric of one operation."""
 
-    Attributes:
-        operation: in documents `all` if the metric is the line, which is one of all operations together.
-
-    """
-
-    operation: Operation
+    operation: Operation  # in documents `all` if the metric is the line, which is one of all operations together
     metric: Metric
 
     @field_serializer("operation", when_used="json")
@@ -213,69 +201,48 @@ class MetricModel(Model):
 
 
 class Change(MetricModel):
-    """A change of a metric, and the conclusion from it.
+    """A change of a metric, and the conclusion from it."""
 
-    Attributes:
-        ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
-        low: lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
-        high: upper end of it.
-        bound: with a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
-        between: standard deviation between repeated runs, which widens the interval; absent if unknown.
-        p_value: two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if
-            the metric gates.
-        p_worse: one-sided p-value of no change for the worse, adjusted, below 2 % for a regression; absent if the
-            metric does not gate.
-        confirmed: a regression whose whole interval is beyond the threshold.
-        improved: significantly better, and by more than the threshold.
-        trials_needed: on each side, to decide an inconclusive comparison by this change alone.
-
-    """
-
+    # Geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
     ratio: float | None = None
+    # Lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # upper end of it
+    # With a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
     bound: float | None = None
+    # Standard deviation between repeated runs, which widens the interval; absent if unknown.
     between: float | None = None
+    # Two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if the metric
+    # gates.
     p_value: float | None = None
+    # One-sided p-value of no change for the worse, adjusted, below 2 % for a regression; absent if the metric does not
+    # gate.
     p_worse: float | None = None
     conclusion: Conclusion
-    confirmed: bool = False
-    improved: bool = False
-    trials_needed: int | None = None
+    confirmed: bool = False  # a regression whose whole interval is beyond the threshold
+    improved: bool = False  # significantly better, and by more than the threshold
+    trials_needed: int | None = None  # on each side, to decide an inconclusive comparison by this change alone
     notes: tuple[str, ...] = ()
 
 
 class MetricComparison(Change):
-    """One metric of one operation at one point.
+    """One metric of one operation at one point."""
 
-    Attributes:
-        gates: whether it contributes to the conclusion of the whole comparison.
-        in_mean: whether a mean change includes it: what this point alone leaves open is then decided by the mean.
-        suspected: worse by more than the threshold, not certainly, but too probably for `NoRegression`.
-
-    """
-
-    gates: bool
+    gates: bool  # whether it contributes to the conclusion of the whole comparison
     baseline: Side
     candidate: Side
+    # Whether a mean change includes it: what this point alone leaves open is then decided by the mean.
     in_mean: bool = False
-    suspected: bool = False
+    suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
 
 
 class MeanComparison(Change):
-    """The mean change of a gating metric over the points of a workload; its trials are passes.
-
-    Attributes:
-        points: the number of points with this operation and metric.
-        baseline_passes: the number of the baseline's passes.
-        candidate_passes: likewise.
-
-    """
+    """The mean change of a gating metric over the points of a workload; its trials are passes."""
 
     workload: str
-    points: int
-    baseline_passes: int
-    candidate_passes: int
+    points: int  # the number of points with this operation and metric
+    baseline_passes: int  # the number of the baseline's passes
+    candidate_passes: int  # likewise
 
 
 class PointComparison(Model):
@@ -291,25 +258,18 @@ class PointComparison(Model):
 
 
 class Comparison(Model):
-    """Two runs, compared.
-
-    Attributes:
-        reasons: the basis of the conclusion, doubts about the comparison as a whole first.
-        means: of workloads with several points that can be compared.
-        noise_runs: number of repeated runs behind the noise between runs; without any it is assumed to be zero.
-
-    """
+    """Two runs, compared."""
 
     conclusion: Conclusion
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # the basis of the conclusion, doubts about the comparison as a whole first
     rate_threshold: float
     latency_threshold: float
     gates: tuple[Metric, ...]
-    means: tuple[MeanComparison, ...]
+    means: tuple[MeanComparison, ...]  # of workloads with several points that can be compared
     points: tuple[PointComparison, ...]
     baseline_only: tuple[str, ...]
     candidate_only: tuple[str, ...]
-    noise_runs: int
+    noise_runs: int  # number of repeated runs behind the noise between runs; without any it is assumed to be zero
 
 
 class Ratios(NamedTuple):

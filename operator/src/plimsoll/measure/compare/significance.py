@@ -29,15 +29,12 @@ _SUSPICION_LEVEL = 1 - CONFIDENCE
 _EXCLUSION_LEVEL = 1 - CONFIDENCE
 """At this level, one-sided and not adjusted, `NoRegression` excludes a change beyond the threshold."""
 
-_UNGATED_LEVEL = 1 - CONFIDENCE
-"""At this level, two-sided and not adjusted, a metric that does not gate has changed."""
+_UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
 
 RECOMMENDED_TRIALS = 5
-MOST_TRIALS = 100
-"""No more trials than this are recommended: the measurement has to scatter less."""
+MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
 
-POWER = 0.8
-"""With this probability a detectable change is found."""
+POWER = 0.8  # with this probability a detectable change is found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +189,7 @@ def logarithm(value: float) -> float:
     return math.log(value)
 
 
-Series = Mapping[int, float]
-"""A point's trials: pass -> logarithm."""
+Series = Mapping[int, float]  # a point's trials: pass -> logarithm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,8 +229,7 @@ def pass_means(points: Sequence[Series]) -> Series:
     return {number: fmean(series[number] for series in points) for number in sorted(common)}
 
 
-Group = tuple[str, Operation, Metric]
-"""Workload, operation and metric: what has a mean change."""
+Group = tuple[str, Operation, Metric]  # workload, operation and metric: what has a mean change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,63 +180,39 @@ class Form(StrEnum):
 
 
 class Basis(Model):
-    """One point behind a decision.
+    """One point behind a decision."""
 
-    Attributes:
-        field: the selector that it belongs to: left or of.
-        axis_value: its value on the axis; absent for a ratio.
-        trials: number of trials behind the decision; 0 if the point decides nothing.
-        mean: geometric mean over them: a rate per second, or a latency in nanoseconds; absent without any.
-        verdict: of the point; absent without numbers.
-        reasons: of a verdict that is not Valid.
-
-    """
-
-    field: str
+    field: str  # the selector that it belongs to: left or of
     variant: str
     run: str
     point: str
-    axis_value: int | None = None
-    trials: int
+    axis_value: int | None = None  # its value on the axis; absent for a ratio
+    trials: int  # number of trials behind the decision; 0 if the point decides nothing
+    # Geometric mean over them: a rate per second, or a latency in nanoseconds; absent without any.
     mean: float | None = None
-    verdict: Verdict | None = None
-    reasons: tuple[str, ...] = ()
+    verdict: Verdict | None = None  # of the point; absent without numbers
+    reasons: tuple[str, ...] = ()  # of a verdict that is not Valid
 
 
 class Decision(Model):
-    """A hypothesis, decided.
-
-    Attributes:
-        variant: the variant that it is decided in, if it is decided in each variant by itself.
-        estimate: the ratio, or the exponent; absent if it cannot be computed, as of a line above or below all loads.
-        low: lower end of its 95 % confidence interval; absent if unknown.
-        high: upper end of it; likewise.
-        at_least: smallest expected value; absent without such a limit.
-        at_most: largest expected value; absent without such a limit.
-        unit: what replicates the numbers; absent without any.
-        replicates: number of these units behind left and of; a single number for scaling.
-        sentence: the decision in words.
-        reasons: why it is Undecided.
-        notes: doubts about the numbers, and what the interval does not cover.
-        basis: the points behind it.
-
-    """
+    """A hypothesis, decided."""
 
     name: str
-    variant: str | None = None
+    variant: str | None = None  # the variant that it is decided in, if it is decided in each variant by itself
     verdict: HypothesisVerdict
     form: Form
+    # The ratio, or the exponent; absent if it cannot be computed, as of a line above or below all loads.
     estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-    unit: Unit | None = None
-    replicates: tuple[int, ...] = ()
-    sentence: str
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    basis: tuple[Basis, ...] = ()
+    low: float | None = None  # lower end of its 95 % confidence interval; absent if unknown
+    high: float | None = None  # upper end of it; likewise
+    at_least: float | None = None  # smallest expected value; absent without such a limit
+    at_most: float | None = None  # largest expected value; absent without such a limit
+    unit: Unit | None = None  # what replicates the numbers; absent without any
+    replicates: tuple[int, ...] = ()  # number of these units behind left and of; a single number for scaling
+    sentence: str  # the decision in words
+    reasons: tuple[str, ...] = ()  # why it is Undecided
+    notes: tuple[str, ...] = ()  # doubts about the numbers, and what the interval does not cover
+    basis: tuple[Basis, ...] = ()  # the points behind it
 
     @property
     def is_suspect(self) -> bool:

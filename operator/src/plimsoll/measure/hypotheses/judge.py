@@ -97,17 +97,13 @@ def _interval(estimate: float, error: float, freedom: float) -> Interval:
     return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
 
 
-ENOUGH_RUNS = 5
-"""With fewer runs on a side, an effect has to exceed their scatter as well."""
+ENOUGH_RUNS = 5  # with fewer runs on a side, an effect has to exceed their scatter as well
 
-SCATTERS = 3
-"""By as many standard deviations of single runs."""
+SCATTERS = 3  # by as many standard deviations of single runs
 
-_ROUNDING = 1e-9
-"""Of logarithms and exponents: a value that differs by less from a limit equals it."""
+_ROUNDING = 1e-9  # of logarithms and exponents: a value that differs by less from a limit equals it
 
-_MOST = 100.0
-"""The largest logarithm; its exponential is still finite."""
+_MOST = 100.0  # the largest logarithm; its exponential is still finite
 
 
 class Unit(StrEnum):

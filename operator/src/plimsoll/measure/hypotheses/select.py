@@ -35,8 +35,7 @@ def parameter_text(value: JsonValue) -> str:
     return "none" if value is None else str(value)
 
 
-MINIMUM_AXIS_VALUES = 3
-"""Of an axis; any two points lie on a line."""
+MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
 
 
 class SelectablePoint(Protocol):

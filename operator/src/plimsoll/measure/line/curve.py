@@ -33,21 +33,17 @@ _USUAL_SPREAD = 0.06
 _SPREADS_DIFFER = 1.8
 """Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
 
-LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}
-"""Lapse -> prior probability."""
+LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}  # lapse -> prior probability
 
-LUCK = 0.01
-"""The share of trials that meets the objectives far above the line."""
+LUCK = 0.01  # the share of trials that meets the objectives far above the line
 
 _CELLS = 48
-_MARGIN = math.log(4)
-"""The line is sought up to this far outside the loads that were tried."""
+_MARGIN = math.log(4)  # the line is sought up to this far outside the loads that were tried
 
 _TAIL = 5e-4
 _ZOOMS = 6
 _WORTHWHILE = 0.7
-_FAR = 6
-"""Spreads from a location, beyond which the normal distribution is 0 or 1 to nine digits."""
+_FAR = 6  # spreads from a location, beyond which the normal distribution is 0 or 1 to nine digits
 
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -211,14 +207,11 @@ def _normal(locations: Sequence[float], position: float, spread: float) -> list[
     return [0.5 * erfc((position - location) * factor) for location in locations]
 
 
-_RANGE = 0.2
-"""Width of a range, as a logarithm of loads."""
+_RANGE = 0.2  # width of a range, as a logarithm of loads
 
-_PRIOR = 0.25
-"""Both parameters of the beta distribution of its probability: most probabilities are near 0 or 1."""
+_PRIOR = 0.25  # both parameters of the beta distribution of its probability: most probabilities are near 0 or 1
 
-_FEWEST = 3
-"""Trials in a range; fewer show nothing that a lapse would not explain."""
+_FEWEST = 3  # trials in a range; fewer show nothing that a lapse would not explain
 
 
 NOT_MONOTONE = Check(
@@ -303,8 +296,7 @@ def drift_bayes_factor(trials: Sequence[Trial]) -> float:
 _CLAIMED = 0.93
 """The share of trials that are as claimed, on which is bet: six in a row prove the claim, or ten of eleven."""
 
-NEEDED = 40.0
-"""The reciprocal of 2.5 %."""
+NEEDED = 40.0  # the reciprocal of 2.5 %
 
 
 def claim_e_value(as_claimed: Iterable[bool]) -> float:

@@ -20,8 +20,7 @@ from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, Hist
 from plimsoll.measure.intake import ClientMeasurement, Offer
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
-LEAST_SHORTFALL = 0.01
-"""Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
+LEAST_SHORTFALL = 0.01  # smallest shortfall of the achieved load, as a part of the offered load, that matters
 
 LEAST_EXCESS = 0.05
 """Smallest excess of a rate that is due after equal times; less may have been due before the window, and caught up."""
@@ -43,8 +42,7 @@ _EXPLAINED = 0.6
 """Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
 not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
 
-_CHANCE = NormalDist().cdf(-3)
-"""Of a trial: chance alone makes it fall short in 1 of 741."""
+_CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +226,7 @@ def _counts(latency: Latency) -> Iterable[tuple[int, int]]:
         return ()
 
 
-MOST_DEPTH_FULL = 0.01
-"""From this share of a client's submissions that filled the depth, operations started late."""
+MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
 
 SURELY_LATE = 2 * MINIMUM_BEYOND
 """So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
@@ -293,8 +290,7 @@ def observed(
     )
 
 
-BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
-"""The outcomes of a trial that broke."""
+BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}  # the outcomes of a trial that broke
 
 
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:

@@ -75,17 +75,14 @@ _EDGE = 1.2
 """Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
 is, and with too small a spread the interval would be too narrow."""
 
-_FAR = 3
-"""This many spreads from the line nearly all trials have the same outcome."""
+_FAR = 3  # this many spreads from the line nearly all trials have the same outcome
 
-_CHECKS = 5
-"""Trials at a load far from the line of which half or more have the other outcome."""
+_CHECKS = 5  # trials at a load far from the line of which half or more have the other outcome
 
 _MOST_VAIN = 4
 """After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
 
-_ARRIVED = 0.99
-"""By chance, this part of a load arrives in nearly every trial with many operations."""
+_ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
 
 _CLIMB = 1.1
 """Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""

@@ -59,8 +59,7 @@ _DOUBTS = {
     Ending.DRIFTING: (DRIFTING, "the line moved during the search"),
 }
 
-_NEAR = 1.5
-"""Loads within this factor of the line, or within its interval, are next to it."""
+_NEAR = 1.5  # loads within this factor of the line, or within its interval, are next to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +162,10 @@ _SENTENCE = {
 """Of the endings whose sentence does not depend on the numbers."""
 
 _LATENCY_UNITS = (("s", 10**6), ("ms", 10**3), ("µs", 1))
-_FULL_DIGITS = 3
-"""Significant digits of a load that has no interval."""
+_FULL_DIGITS = 3  # significant digits of a load that has no interval
 
 _MOST_DECIMALS = 6
-_MOST_ZEROS = 15
-"""A float has no more digits to round."""
+_MOST_ZEROS = 15  # a float has no more digits to round
 
 
 def headline_text(line: Line, search: LineSearch) -> str:
