@@ -17,7 +17,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import Matching, Pair, RegressionRule
-from plimsoll.measure.line.model import Settings
+from plimsoll.measure.line.search import Settings
 from support.results import SEARCH, searched
 from support.simulated_storage import HockeyStick, Storage, cliff, drawn, linear, search
 

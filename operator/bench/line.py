@@ -14,7 +14,7 @@ from functools import partial
 
 from figures import heading_rows, percent
 from plimsoll.api.line import Ending, Line
-from plimsoll.measure.line.model import Settings
+from plimsoll.measure.line.search import Settings
 from support.simulated_storage import (
     HockeyStick,
     Storage,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checks.devices import cache_sized
-from plimsoll.measure.checks.hosts import faster_than_network
+from plimsoll.measure.checks.hosts import cache_sized, faster_than_network
 from plimsoll.measure.checks.load import littles_law
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.histogram import MINIMUM_BEYOND

@@ -29,8 +29,8 @@ from plimsoll.api.surroundings import Osds, Spread
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
-from plimsoll.measure.line.model import Settings
 from plimsoll.measure.line.observe import Observation, outcome_of
+from plimsoll.measure.line.search import Settings
 from plimsoll.measure.matrix import MatrixCell, matrix_of
 from plimsoll.measure.summary import summarise
 from support.simulated_storage import OBJECTIVE, SECONDS, Storage, linear, search

@@ -10,9 +10,8 @@ from itertools import accumulate, repeat, takewhile
 from statistics import NormalDist
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
-from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.observe import Observation, PartialLoad, outcome_of
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 
 
 class Queue:

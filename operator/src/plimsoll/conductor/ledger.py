@@ -15,8 +15,7 @@ from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without
 from plimsoll.measure.attempts import first_attempts, is_undecided
 from plimsoll.measure.checks.repetitions import new_places
 from plimsoll.measure.intake import Offer
-from plimsoll.measure.line.model import Progress, Settings, arrived_load, tried_loads
-from plimsoll.measure.line.search import first_line_of, progress_of
+from plimsoll.measure.line.search import Progress, Settings, arrived_load, first_line_of, progress_of, tried_loads
 from plimsoll.measure.line.summary import current_text, interval_text, is_known, summarise_search, unit_text
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise

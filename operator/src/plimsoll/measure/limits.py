@@ -20,7 +20,7 @@ from typing import NamedTuple
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.attempts import counted
-from plimsoll.measure.checks.devices import cache_sized
+from plimsoll.measure.checks.hosts import cache_sized
 from plimsoll.measure.checks.load import phases_apart
 
 TOO_HIGH = (cache_sized.reason, phases_apart.reason)

@@ -10,8 +10,7 @@ from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates, Steadiness
 from plimsoll.api.result import ClientPlace, ClientSummary, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
-from plimsoll.measure.checks.check import by_reason, verdict_of, worst_of
-from plimsoll.measure.checks.evidence import Evidence
+from plimsoll.measure.checks.check import Evidence, by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.checks.repetitions import places_of

@@ -23,7 +23,6 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
 )
 from plimsoll.measure.attempts import counted
-from plimsoll.measure.line.model import lower_bound
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
@@ -262,7 +261,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
         yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
         yield from known_samples(labels, (metric, line.estimate))
-        low = None if line.low is None else lower_bound(line.low, search.limit)
+        low = None if line.low is None else min(line.low, search.limit)  # no higher load was tried
         yield from bound_samples(bound_metric, labels, low, line.high)
 
 

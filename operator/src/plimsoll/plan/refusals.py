@@ -16,7 +16,7 @@ from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
 from plimsoll.api.storage import Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
-from plimsoll.measure.line.model import Settings
+from plimsoll.measure.line.search import Settings
 from plimsoll.plan.document import Point
 from plimsoll.plan.rules import cannot_vary, rules_of_workload, run_rules
 from plimsoll.plan.sweep import Sweep

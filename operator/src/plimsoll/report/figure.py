@@ -19,7 +19,7 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.limits import LayerRow
-from plimsoll.measure.line.model import arrived_load, counting_trials
+from plimsoll.measure.line.search import arrived_load, counting_trials
 from plimsoll.report.view import Block, Chart, Json, Section, Text, count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.suite.evaluation import Evaluation

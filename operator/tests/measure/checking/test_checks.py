@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checks import cluster, devices, documents, hosts, judge, load, outliers, repetitions
+from plimsoll.measure.checks import cluster, documents, hosts, judge, load, outliers, repetitions
 from plimsoll.measure.checks.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
 from plimsoll.measure.checks.documents import (
     client_missing,
@@ -45,7 +45,7 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_has_its_place_in_the_order() -> None:
-    modules = (documents, hosts, devices, load, outliers, cluster, repetitions, judge, curve)
+    modules = (documents, hosts, load, outliers, cluster, repetitions, judge, curve)
     defined = [value for module in modules for value in vars(module).values() if isinstance(value, Check)]
     assert {check.reason for check in CHECKS} == {check.reason for check in defined}
 

@@ -4,8 +4,7 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.measure.checks import judge
-from plimsoll.measure.checks.check import CheckedValues, client_value
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
+from plimsoll.measure.checks.check import CheckedValues, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.timeline import NANOSECONDS
 from support.client_documents import RAMP, RUNTIME, SECOND, T0, document, measure, only

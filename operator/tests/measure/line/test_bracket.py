@@ -5,8 +5,7 @@ import pytest
 from plimsoll.api.line import Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.measure.compare.lines import line_problem
-from plimsoll.measure.line.model import Settings, TriedLoad
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 from plimsoll.measure.line.summary import unproven_side
 from support.results import above, below, line, probe, searched
 

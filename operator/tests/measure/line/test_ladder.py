@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.line.model import Settings
-from plimsoll.measure.line.search import next_rung
+from plimsoll.measure.line.search import Settings, next_rung
 
 SETTINGS = Settings(start=500, limit=40_000, floor=60)
 

@@ -11,8 +11,7 @@ from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch
 from plimsoll.measure.intake import Offer
-from plimsoll.measure.line.model import Settings, tried_loads
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import Settings, progress_of, tried_loads
 from plimsoll.measure.trial import measure_trial
 from support.client_documents import (
     BLOCK,

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.result import Trial, Window
-from plimsoll.measure.line.model import arrived_load, tried_loads
+from plimsoll.measure.line.search import arrived_load, tried_loads
 from support.results import probe
 
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.model import Settings, TriedLoad
 from plimsoll.measure.line.observe import Observation
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 from support.simulated_storage import (
     FULL,
     IDLE,

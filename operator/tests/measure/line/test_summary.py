@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Abort, Finding, Trial
-from plimsoll.measure.line.model import Progress
+from plimsoll.measure.line.search import Progress
 from plimsoll.measure.line.summary import LineNumbers, summarise_search
 
 LINE = Line(ending=Ending.PRECISE, probes=4, counted=4, estimate=1000, low=950, high=1050)

@@ -3,7 +3,7 @@
 from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.line.model import Progress
+from plimsoll.measure.line.search import Progress
 from plimsoll.measure.line.summary import summarise_search, uncounted_text
 from support.results import died, probe
 

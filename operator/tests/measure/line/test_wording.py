@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.measure.line import summary
-from plimsoll.measure.line.model import Settings, TriedLoad
-from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 
 
 def search(vary: Vary = Vary.RATE, **latencies: int) -> LineSearch:

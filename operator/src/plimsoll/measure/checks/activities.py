@@ -4,14 +4,14 @@ Each is judged by its effect (see `effect`), in comparison with the time that wa
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from plimsoll.api.names import Operation
 from plimsoll.ceph.gate import moving_states, standing_checks, unclean_states, upkeep_states
 from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.measure.checks.check import Evidence, ObservedClient
 from plimsoll.measure.checks.effect import NO_ACTIVITY, Activity, Effect, effect_of
-from plimsoll.measure.checks.evidence import Evidence, ObservedClient
 from plimsoll.measure.cluster import LAG, PoolIo, foreign_io, pool_io
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, add, joined
 
@@ -27,14 +27,11 @@ _DISK_BYTES = 100 * _MEBIBYTE  # per second, of a slow disk
 
 def judged(evidence: Evidence, activity: Activity) -> Effect:
     """Return the effect of an activity, compared with the time without it and without all others."""
-    return effect_of(evidence, activity, _all(evidence))
-
-
-def _all(evidence: Evidence) -> Iterator[Activity]:
     neighbours = neighbours_of(evidence)
-    yield from (moving(evidence), upkeep(evidence), slow_operations(evidence))
-    yield from [neighbours.activity] if neighbours is not None else []
-    yield from (found for client in evidence.observed if (found := throttling(client)) is not None)
+    all_activities = [moving(evidence), upkeep(evidence), slow_operations(evidence)]
+    all_activities += [neighbours.activity] if neighbours is not None else []
+    all_activities += filter(None, map(throttling, evidence.observed))
+    return effect_of(evidence, activity, all_activities)
 
 
 def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch], float]) -> Activity:
@@ -82,11 +79,10 @@ def upkeep(evidence: Evidence) -> Activity:
 
 def slow_operations(evidence: Evidence) -> Activity:
     """Return the reports of slow operations, unless they are accepted."""
-
-    def is_slow(status: ClusterStatus, watch: ClusterWatch) -> float:
-        return float(SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks))
-
-    return _polled(evidence, is_slow)
+    return _polled(
+        evidence,
+        lambda status, watch: float(SLOW_OPS in standing_checks(status.health, status.checks, watch.accepted_checks)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +112,19 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     io = pool_io(watch, samples) if watch is not None else None
     if watch is None or io is None or not _exceeds(io, _LEAST_FOREIGN):
         return None
-    ours = _own_io(evidence, io)
+    # The larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools.
+    measured = [sample for item in evidence.measured for sample in item.measurement.operations]
+    ours = PoolCounters(
+        reads=max(io.ours.operations, sum(sample.ios for sample in measured)),
+        read_bytes=max(io.ours.bytes, sum(sample.bytes for sample in measured)),
+    )
     if not ours.operations:
         return None
-    usual, own = _usual_seconds(evidence), _own_load_of_osds(evidence, watch)
+    # How long a usual operation of the run took, of the slowest kind; infinite if that is unknown.
+    latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
+    times = [latency.percentiles.get("50") or latency.mean_nanoseconds or math.inf for latency in latencies]
+    usual = max(times, default=math.inf) / NANOSECONDS
+    own = _own_load_of_osds(evidence, watch)
 
     def is_heavy(between: Interval, foreign: PoolCounters) -> bool:
         share = _larger_part(foreign, ours) * io.between.length / between.length
@@ -130,12 +135,15 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
         between for between, foreign in foreign_io(watch, samples) if between.length and is_heavy(between, foreign)
     )
     span = evidence.span or io.between
+    # The bytes of a mean foreign operation, of the kind with the larger ones.
+    foreign = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
+    longest_transfer = max(volume / max(1, number) for number, volume in foreign) / _DISK_BYTES
     activity = Activity(
         certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
         possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
         unknown=[Interval(start=span.start, end=io.between.start), Interval(start=io.between.end, end=span.end)],
         part=min(1.0, _osds_per_operation(evidence) * _part_of_osds(watch, io, usual)),
-        is_brief=_longest_transfer(io) <= usual,
+        is_brief=longest_transfer <= usual,
     )
     return Neighbours(io=io, ours=ours, osd_time=_osd_time(watch, io, own, usual), activity=activity)
 
@@ -176,15 +184,6 @@ def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
     )
 
 
-def _own_io(evidence: Evidence, io: PoolIo) -> PoolCounters:
-    """Return the larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools."""
-    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
-    return PoolCounters(
-        reads=max(io.ours.operations, sum(sample.ios for sample in samples)),
-        read_bytes=max(io.ours.bytes, sum(sample.bytes for sample in samples)),
-    )
-
-
 def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
     parts = [foreign.operations / ours.operations if ours.operations else 0.0]
     # Syncs, and operations on metadata, have no bytes.
@@ -199,15 +198,6 @@ def _exceeds(io: PoolIo, limit: PoolCounters, times: int = 1) -> bool:
     )
 
 
-def _usual_seconds(evidence: Evidence) -> float:
-    """Return how long a usual operation of the run took, of the slowest kind; infinite if that is unknown."""
-    times = [
-        latency.percentiles.get("50") or latency.mean_nanoseconds
-        for latency in (result.latency for result in evidence.operations if result.operation is not Operation.SYNC)
-    ]
-    return max(time or math.inf for time in times) / NANOSECONDS if times else math.inf
-
-
 def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:
     """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
 
@@ -218,12 +208,6 @@ def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> floa
         return 1.0
     foreign = _load_of_osds(watch, io)
     return min(1.0, ((foreign.ios * usual_seconds if foreign.ios else 0.0) + foreign.bytes / _DISK_BYTES) / osds)
-
-
-def _longest_transfer(io: PoolIo) -> float:
-    """Return the seconds that the bytes of a mean foreign operation take, of the kind with the larger ones."""
-    kinds = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
-    return max(volume / max(1, number) / _DISK_BYTES for number, volume in kinds)
 
 
 def throttling(client: ObservedClient) -> Activity | None:

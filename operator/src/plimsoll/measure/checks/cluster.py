@@ -33,22 +33,14 @@ from plimsoll.measure.checks.activities import (
     slow_operations,
     upkeep,
 )
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
 from plimsoll.measure.checks.effect import MOST_SLOWER, Activity
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
-from plimsoll.measure.cluster import (
-    LAG,
-    PoolIo,
-    pool_io_within,
-    statuses_of,
-    unwatched_nanoseconds,
-)
+from plimsoll.measure.cluster import LAG, PoolIo, pool_io_within, statuses_of, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
 _KIBIBYTE = 1024
-_MEBIBYTE = 1024**2
-_FLOOR = PoolCounters(reads=10, read_bytes=_MEBIBYTE)
+_FLOOR = PoolCounters(reads=10, read_bytes=_KIBIBYTE**2)
 """Per second and OSD, up to which foreign load is never Invalid: a tenth of what a disk can do, a hundredth of its
 bytes."""
 
@@ -101,20 +93,15 @@ def metadata_servers_changed(evidence: Evidence) -> CheckedValues:
     file_system = evidence.facts.cluster.file_system if evidence.facts.cluster else None
     if file_system is None:
         return
+    name, servers = f"file system {file_system.name}", []
     for status in evidence.statuses:
         missing = inactive_servers(status, file_system)
-        detail = (
-            f"{missing} of {file_system.servers} metadata servers of file system {file_system.name} were not active"
-        )
+        detail = f"{missing} of {file_system.servers} metadata servers of {name} were not active"
         yield CheckedValue(value=missing, detail=detail)
+        servers.append(sorted((server.rank, server.process) for server in servers_of(status, file_system)))
     detail = (
-        f"a metadata server of file system {file_system.name} was replaced or restarted during the trial, although all "
-        "were active at the end"
+        f"a metadata server of {name} was replaced or restarted during the trial, although all were active at the end"
     )
-    servers = [
-        sorted((server.rank, server.process) for server in servers_of(status, file_system))
-        for status in evidence.statuses
-    ]
     yield CheckedValue(value=_part_of_changes(servers), detail=detail)
 
 
@@ -154,10 +141,7 @@ def _judged_by_effect(
     shows: Callable[[ClusterStatus], float],
     detail_of: Callable[[ClusterStatus], str],
 ) -> CheckedValues:
-    """Yield the part of the polls that show an activity in percent, worded by the one that `shows` most of it.
-
-    0 if it was harmless.
-    """
+    """Yield the part of the polls that show an activity in percent, 0 if harmless, worded by the poll with the most."""
     shown = [status for status in evidence.statuses if shows(status)]
     if shown:
         effect = judged(evidence, activity)

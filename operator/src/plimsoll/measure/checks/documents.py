@@ -4,8 +4,7 @@ import signal
 from collections.abc import Iterator
 
 from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
 from plimsoll.measure.histogram import histogram_problem
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
@@ -27,17 +26,13 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
         if answer.failed:
             errors = answer.measurement.errors if answer.measurement else ()
             message = "; ".join(errors[:3]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
-            detail = f"{_exit_text(answer.document.exit_code)}: {quote(message) or 'no error message'}"
-            yield client_value(answer.client, max(1, len(errors)), detail)
-
-
-def _exit_text(exit_code: int) -> str:
-    if exit_code >= 0:
-        return f"exit code {quote(str(exit_code), 20)}"
-    try:
-        return f"ended by signal {-exit_code} ({signal.Signals(-exit_code).name})"
-    except ValueError:
-        return f"ended by signal {quote(str(-exit_code), 20)}"
+            exit_code = answer.document.exit_code
+            how = f"exit code {quote(str(exit_code), 20)}"
+            if exit_code < 0:
+                is_known = -exit_code in [*signal.Signals]
+                name = f" ({signal.Signals(-exit_code).name})" if is_known else ""
+                how = f"ended by signal {quote(str(-exit_code), 20)}{name}"
+            yield client_value(answer.client, max(1, len(errors)), f"{how}: {quote(message) or 'no error message'}")
 
 
 @TrialCheck(
@@ -51,10 +46,9 @@ def output_unreadable(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
         if answer.problem:
             # A tool whose storage hung from the beginning may have measured nothing.
-            has_nothing = not answer.document.parse_error and not answer.implausible
+            cause = Cause.HARNESS if answer.document.parse_error or answer.implausible else Cause.STORAGE
             detail = f"the tool's output cannot be parsed: {quote(answer.problem)}"
-            cause = Cause.STORAGE if has_nothing else Cause.HARNESS
-            yield CheckedValue(clients=(answer.client,), value=1, detail=detail, cause=cause)
+            yield client_value(answer.client, 1, detail, cause)
 
 
 @TrialCheck(
@@ -101,16 +95,11 @@ def late_client(evidence: Evidence) -> CheckedValues:
         )
         limit = late_client.limit(Verdict.INVALID) * NANOSECONDS
         explains = launched > limit and unexplained - launched <= limit
-        yield CheckedValue(
-            clients=(item.client,),
-            value=unexplained / NANOSECONDS,
-            detail=detail,
-            cause=Cause.HARNESS if explains else Cause.STORAGE,
-        )
+        cause = Cause.HARNESS if explains else Cause.STORAGE
+        yield client_value(item.client, unexplained / NANOSECONDS, detail, cause)
 
 
 def _longest_operation(item: ClientMeasurement) -> int:
-    """Return the latency of the client's longest operation, in nanoseconds."""
     return max((sample.latency.max_nanoseconds for sample in item.measurement.operations), default=0)
 
 
@@ -190,8 +179,9 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         if item.measurement.pace is not None:
             part = 100 * item.measurement.pace
-            detail = f"requests were submitted at {percent_text(part)} of the requested rate"
-            yield client_value(item.client, part, detail)
+            yield client_value(
+                item.client, part, f"requests were submitted at {percent_text(part)} of the requested rate"
+            )
 
 
 @TrialCheck(
@@ -225,7 +215,8 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
     step = max(item.measurement.ramp_step for item in measured) / NANOSECONDS
     is_short = mean - window.seconds <= _MISSING_SECONDS + step
     passes = is_short and window.overlap >= low_overlap.limit(Verdict.INVALID)
-    if_launched_at_t0 = window_of([_if_launched_at(evidence.facts.t0_nanoseconds, item) for item in measured])
+    lateness = [(item.interval, item.answer.document.launched_at - evidence.facts.t0_nanoseconds) for item in measured]
+    if_launched_at_t0 = window_of([Interval(start=it.start - late, end=it.end - late) for it, late in lateness])
     explains = if_launched_at_t0 is not None and low_overlap.verdict(if_launched_at_t0.overlap) is not Verdict.INVALID
     yield CheckedValue(
         clients=tuple(sorted({last, done})),
@@ -233,11 +224,6 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
         detail=detail if mean else "",
         cause=Cause.HARNESS if explains else Cause.STORAGE,
     )
-
-
-def _if_launched_at(t0: int, item: ClientMeasurement) -> Interval:
-    late = item.answer.document.launched_at - t0
-    return Interval(start=item.interval.start - late, end=item.interval.end - late)
 
 
 @TrialCheck(
@@ -370,8 +356,9 @@ def lost_io(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         if lost := share.sample.lost_ios:
             part = 100 * lost / (share.sample.ios + lost)
-            detail = f"{lost} {operation} operations never completed: {percent_text(part)}"
-            yield client_value(item.client, part, detail)
+            yield client_value(
+                item.client, part, f"{lost} {operation} operations never completed: {percent_text(part)}"
+            )
 
 
 @TrialCheck(
@@ -394,8 +381,8 @@ def no_io(evidence: Evidence) -> CheckedValues:
     }
     # Writes that never complete while reads do are a load that was not achieved.
     for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
-        detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
-        yield CheckedValue(value=done, detail=detail)
+        unit = quantities.unit
+        yield CheckedValue(value=done, detail=f"{number_text(done)} {operation} {unit} completed in the window")
     # Other pairs of the round hide it in the sum.
     for item in evidence.measured:
         for rate in item.measurement.peers:

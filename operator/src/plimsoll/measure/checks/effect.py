@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from statistics import NormalDist
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.checks.evidence import Evidence, Slices, slices_of
+from plimsoll.measure.checks.check import Evidence, Slices, slices_of
 from plimsoll.measure.cluster import LONGEST_PAUSE
 from plimsoll.measure.histogram import Histogram, bin_midpoint
 from plimsoll.measure.rates import by_operation
@@ -133,11 +133,8 @@ class Effect:
     @property
     def is_known(self) -> bool:
         """Whether a serious effect is excluded, be it on all kinds of operations together."""
-        return any(part and all(difference.is_known for difference in part) for part in self._parts)
-
-    @property
-    def _parts(self) -> tuple[tuple[Difference, ...], ...]:
-        return (self.differences, self.together)
+        parts = (self.differences, self.together)
+        return any(part and all(difference.is_known for difference in part) for part in parts)
 
     @property
     def is_harmless(self) -> bool:
@@ -150,11 +147,10 @@ class Effect:
     def text(self) -> str:
         """The effect, in words."""
         if self.is_noticeable or self.is_known:
-            shown = next(
-                (noticed for part in self._parts if (noticed := [each for each in part if each.is_noticeable])),
-                self.differences,
+            noticed, together = (
+                [each for each in part if each.is_noticeable] for part in (self.differences, self.together)
             )
-            return f"meanwhile {', '.join(difference.text for difference in shown)}"
+            return f"meanwhile {', '.join(each.text for each in noticed or together or self.differences)}"
         if self.differences:
             longer = max(difference.longer for difference in self.together or self.differences)
             seconds = math.ceil(max(1.5, longer) * self.seconds / 10) * 10 if math.isfinite(longer) else 0
@@ -224,7 +220,11 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
         return replace(unknown, differences=differences)
     # What takes an OSD's time takes it from all kinds of operations: rare ones alone rarely exclude anything.
     everything = [share for parts in shares.values() for share in parts]
-    mixed = _merged([slices[kind] or [] for kind in shares])
+    slices_of_kinds = [slices[kind] or [] for kind in shares]
+    mixed: Slices = []
+    for same in zip(*slices_of_kinds, strict=False) if all(slices_of_kinds) else ():
+        time = Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same))
+        mixed.append((time, Histogram.merge(histogram for _, histogram in same)))
     return replace(
         unknown, differences=differences, together=tuple(_differences("", everything, mixed, span, busy, calm))
     )
@@ -236,19 +236,6 @@ def _publishes_p99(shares: Sequence[Share]) -> bool:
         any(share.sample.latency.kind is LatencyKind.FULL for share in shares)
         and sum(share.sample.ios for share in shares) >= _LEAST_FOR_P99
     )
-
-
-def _merged(kinds: Sequence[Slices]) -> Slices:
-    """Return the slices of several kinds of operations together; none if a kind has none."""
-    if not all(kinds):
-        return []
-    return [
-        (
-            Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
-            Histogram.merge(histogram for _, histogram in same),
-        )
-        for same in zip(*kinds, strict=False)
-    ]
 
 
 def _differences(

@@ -1,14 +1,30 @@
-"""Whether the clients, their nodes or the network between them and the storage were the limit."""
+"""Whether clients, nodes or network were the limit, whether I/O reached the storage, and who else used its disks."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
 
 from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.measure.checks.activities import judged, throttling
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
-from plimsoll.measure.checks.devices import direct_bytes, has_statistics
+from plimsoll.measure.checks.check import (
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    Evidence,
+    ObservedClient,
+    TrialCheck,
+    by_node,
+    client_value,
+    value_of_clients,
+)
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck, by_node, value_of_clients
+from plimsoll.measure.cluster import pool_io_within
+from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, part_read_again
 from plimsoll.measure.rates import grouped
+from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import add
+from plimsoll.measure.timeline import NANOSECONDS, add
 
 
 @TrialCheck(
@@ -163,3 +179,332 @@ def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedVal
                 f"{size_text(network)}/s: {percent_text(part)}"
             )
             yield CheckedValue(clients=tuple(item.client for item in clients), value=part, detail=detail)
+
+
+_DATA = (Operation.READ, Operation.WRITE)
+
+
+def has_statistics(device: DeviceUse) -> bool:
+    """Whether the kernel counts a device's I/O: that can be switched off, and often is for multipath devices."""
+    return bool(device.read or device.written or device.busy or device.queue)
+
+
+def direct_bytes(item: ClientMeasurement, operations: Collection[Operation] = _DATA) -> int:
+    """Return how many bytes of the client's data set the tool moved without the page cache."""
+    if not item.measurement.bypasses_cache or not item.answer.document.data_set_bytes:
+        return 0
+    return _bytes(item, operations)
+
+
+def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
+    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
+
+
+_MOST_FROM_MEMORY = 50
+"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
+memory in daily use, too."""
+
+
+@TrialCheck(
+    reason="CacheSized",
+    what=(
+        "part of the data that the clients of one node read, or wrote without fsync, through the page cache, that was "
+        "in memory at most: what memory can hold of it; of this, only what was read again if the nodes dropped their "
+        "caches before the trial"
+    ),
+    unit="%",
+    suspect=_MOST_FROM_MEMORY,
+    remedy="use direct I/O, larger volumes (twice the memory) or longer writes",
+)
+def cache_sized(evidence: Evidence) -> CheckedValues:
+    # Clients without a data set have nothing that their page cache could hold.
+    cached = [(item, host) for item, host in evidence.observed if not item.measurement.bypasses_cache]
+    for node, clients in by_node((item, host) for item, host in cached if item.data_bytes).items():
+        # If a tool was too fast to be timed, a cache is even more likely.
+        readers = [(item, host) for item, host in clients if item.reads]
+        if readers:
+            size = sum(item.data_bytes for item, _ in readers)
+            again = None
+            if evidence.facts.dropped_node_caches:
+                again = part_read_again(evidence.facts, [item for item, _ in readers])
+            data = f"data sets read on {quote(node, 80)} through the page cache"
+            part, detail = _part_in_memory(data, size, _page_cache(readers), again)
+            yield value_of_clients(readers, part, detail)
+        writers = [
+            (item, host)
+            for item, host in clients
+            if item.does(Operation.WRITE) and not (item.does(Operation.SYNC) or item.measurement.flushes)
+        ]
+        if writers:
+            # Overwriting the same data takes no more memory.
+            size = sum(min(item.data_bytes, _bytes(item, (Operation.WRITE,))) for item, _ in writers)
+            data = f"writes without fsync on {quote(node, 80)} through the page cache"
+            part, detail = _part_in_memory(data, size, _page_cache(writers), None)
+            yield value_of_clients(writers, part, detail)
+
+
+def _page_cache(clients: Collection[ObservedClient]) -> int:
+    """Return the memory that can hold the data of a node's clients: the node's, or what their limits allow."""
+    memory = max(host.memory.node_total for _, host in clients)
+    limits = [host.memory.limit for _, host in clients if host.memory.limit]
+    return min(memory, sum(limits)) if len(limits) == len(clients) else memory
+
+
+def _part_in_memory(data: str, size: int, memory: int, again: float | None) -> tuple[float, str]:
+    """Return how much of some data was in memory at most, in percent, and the message of the check.
+
+    Memory may hold any part of the data, whether it was written or read last. If caches were dropped, it was empty at
+    the beginning, and `again` is the part of the I/O, 0 to 1, on data that had been read or written since.
+    """
+    held = 100 * min(1.0, memory / size)
+    detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(held)}"
+    if again is None:
+        return held, detail
+    part = held * again
+    return part, (
+        f"{detail}; {percent_text(100 * again)} of the I/O was on data that had been read or written since the caches "
+        f"were dropped, so {percent_text(part)} may have been in memory"
+    )
+
+
+@TrialCheck(
+    reason="ServerCacheSized",
+    what=(
+        "part of the data that the clients read from that was in the memory of the OSDs at most: what all "
+        "osd_memory_target can hold of it; of this, only what was read again if the OSDs dropped their caches before "
+        "the trial; not if the workload declares caches: Warm"
+    ),
+    unit="%",
+    suspect=_MOST_FROM_MEMORY,
+    remedy=(
+        "read from larger volumes (twice the memory), set prepare.dropCaches and read hardly anything twice, or "
+        "declare caches: Warm if a cached working set is what you want to measure; daily use may read from disks"
+    ),
+)
+def server_cache_sized(evidence: Evidence) -> CheckedValues:
+    facts, size = evidence.facts, bytes_read_from(evidence.measured)
+    memory = facts.cluster.osd_memory_bytes if facts.cluster else None
+    if memory and size is not None and not facts.warm_caches:
+        readers = [item for item in evidence.measured if item.reads]
+        again = part_read_again(facts, readers) if facts.dropped_osd_caches else None
+        part, detail = _part_in_memory("data that the clients read from the OSDs", size, memory, again)
+        yield CheckedValue(value=part, detail=detail)
+
+
+@TrialCheck(
+    reason="WrongDevice",
+    cause=Cause.HARNESS,
+    what="clients whose tool had something other than the client's volume open",
+    invalid=0,
+    remedy="check that the volume is mounted or mapped where the tool expects it",
+)
+def wrong_device(evidence: Evidence) -> CheckedValues:
+    for item in evidence.measured:
+        if target := item.answer.document.foreign_target:
+            yield client_value(item.client, 1, quote(target, 200))
+
+
+@TrialCheck(
+    reason="DeviceBypassed",
+    cause=Cause.HARNESS,
+    what="part of the direct reads, or of the direct writes, that reached the block device below the data set",
+    unit="%",
+    suspect=90,
+    invalid=50,
+    direction=Direction.BELOW,
+    remedy="look for a cache, a hole in the file or another device between the tool and the volume",
+)
+def device_bypassed(evidence: Evidence) -> CheckedValues:
+    """Yield the part that each device of each node saw, for all clients with data sets on it."""
+    devices = defaultdict[Hashable, list[ObservedClient]](list)
+    for item, host in evidence.observed:
+        if host.device is not None and has_statistics(host.device) and direct_bytes(item):
+            devices[item.node, host.device.number].append((item, host))
+    for clients, operation in ((clients, operation) for clients in devices.values() for operation in _DATA):
+        asked = sum(direct_bytes(item, (operation,)) for item, _ in clients)
+        if not asked:
+            continue
+        seen = max(_moved(host, host.device, operation) or 0.0 for _, host in clients)
+        counted = [_moved(host, host.tool, operation) for _, host in clients]
+        # Other users' I/O hides what did not reach the device; the kernel's count of the tools' own does not.
+        if None not in counted:
+            seen = min(seen, sum(volume for volume in counted if volume is not None))
+        part = 100 * seen / asked
+        detail = f"the block device below the data set saw {percent_text(part)} of the direct {operation} bytes"
+        yield value_of_clients(clients, part, detail)
+
+
+def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operation) -> float | None:
+    """Return the bytes that the kernel counted in the observed time, of a device or the tool; None if it does not."""
+    if counted is None:
+        return None
+    return host.seconds * (counted.read if operation is Operation.READ else counted.written)
+
+
+@TrialCheck(
+    reason="CacheNotExcluded",
+    what=(
+        "part of the direct reads, or of the direct writes, that the kernel counted as I/O on storage, where "
+        "no block device is visible below the data set"
+    ),
+    unit="%",
+    suspect=90,
+    direction=Direction.BELOW,
+    remedy="use storage with a block device; memory or a hole in the file may have answered instead",
+)
+def cache_not_excluded(evidence: Evidence) -> CheckedValues:
+    # The kernel's client of CephFS has no block device and does not count direct I/O as the tool's. If the pools'
+    # counters show what reached Ceph in a window, PoolCountersDisagree judges caches.
+    watch, span = evidence.facts.cluster, evidence.span if evidence.window else None
+    if watch and watch.owns_file_system and span and pool_io_within(watch, span):
+        return
+    for item, host in evidence.observed:
+        for operation in _DATA if host.unseen else ():
+            if asked := direct_bytes(item, (operation,)):
+                counted = _moved(host, host.tool, operation)
+                part = 100 * (counted or 0.0) / asked
+                words = f"counted {percent_text(part)} as I/O on storage"
+                detail = (
+                    f"no block device is visible below its data set on {quote(host.unseen, 120)}; of its direct "
+                    f"{operation} bytes the kernel {'exposes no counters of the tool' if counted is None else words}"
+                )
+                yield client_value(item.client, part, detail)
+
+
+_LEAST_BUSY = 0.3
+_LEAST_FOREIGN_BYTES = 256 * 2**10
+_LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
+_SYNC_BYTES = 64 * 2**10
+"""Of a journal, for one sync; ext4 writes 12 to 20 KiB, XFS pads its log to as much as 256 KiB."""
+_SYNC_OPERATIONS = 8
+_LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
+_PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
+
+_Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Traffic:
+    """The bytes or operations of a disk in the observed time."""
+
+    moved: float  # all of them
+    foreign: float  # those that the tools do not explain, reads and writes separately
+    ours: float  # those that the tools certainly caused
+
+    @classmethod
+    def total(cls, ways: Iterable[tuple[float, float, float]]) -> "_Traffic":
+        """Sum up (moved, most explained, least explained) of each way."""
+        ways = [*ways]
+        return cls(
+            moved=sum(moved for moved, _, _ in ways),
+            foreign=sum(max(0.0, moved - most) for moved, most, _ in ways),
+            ours=sum(min(moved, least) for moved, _, least in ways),
+        )
+
+    @property
+    def part(self) -> float:
+        """The foreign part of foreign and own traffic, in percent.
+
+        Not of all traffic: traffic that may be either must not make the foreign part seem small.
+        """
+        return 100 * self.foreign / (self.foreign + self.ours) if self.foreign else 0.0
+
+
+@TrialCheck(
+    reason="ForeignDeviceLoad",
+    what=(
+        "bytes or operations of the disk below the data set that the tools do not explain, as a part of these and "
+        f"the tools' own, for reads and writes separately; only from {_LEAST_FOREIGN_BYTES // 2**10} KiB or "
+        f"{_LEAST_FOREIGN_OPERATIONS} operations per second on, and only if the disk was busy for "
+        f"{100 * _LEAST_BUSY:.0f} % of the time or more"
+    ),
+    unit="%",
+    suspect=10,
+    remedy=(
+        "keep other users off the disk while measuring, or look for a layer that does more I/O than it "
+        "receives, such as data journalling or a new ext4 that still initialises (mount option noinit_itable)"
+    ),
+)
+def foreign_device_load(evidence: Evidence) -> CheckedValues:
+    """Yield the foreign part of the traffic of each disk of each node, for all clients with data sets on it."""
+    disks = defaultdict[Hashable, list[ObservedClient]](list)
+    for item, host in evidence.observed:
+        disk = host.disk or host.device
+        if disk is not None and has_statistics(disk) and item.answer.document.data_set_bytes:
+            disks[item.node, disk.number].append((item, host))
+    for clients in disks.values():
+        # Cached writes reach the device at unpredictable times.
+        ways = [
+            operation
+            for operation in _DATA
+            if all(
+                item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
+                for item, host in clients
+            )
+        ]
+        if ways:
+            yield _foreign_part(clients, ways)
+
+
+def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operation]) -> CheckedValue:
+    host = max((host for _, host in clients), key=lambda host: host.seconds)
+    disk = host.disk or host.device
+    volume = _Traffic.total((_moved(host, disk, way) or 0.0, *_bytes_explained(clients, way)) for way in ways)
+    rates: dict[_Ways, float] = {}
+    if disk is not None and len(ways) == len(_DATA):
+        rates = {_DATA: disk.operations or 0.0}
+        if disk.reads is not None and disk.writes is not None:
+            rates = {(Operation.READ,): disk.reads, (Operation.WRITE,): disk.writes}
+    count = _Traffic.total((host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in rates.items())
+    # A disk without such statistics counts as busy all the time.
+    disks = [host.disk or host.device for _, host in clients]
+    busy = max(it.busy if it is not None and (it.busy or it.queue) else 1.0 for it in disks)
+    matters = busy >= _LEAST_BUSY and (
+        volume.foreign >= host.seconds * _LEAST_FOREIGN_BYTES
+        or count.foreign >= host.seconds * _LEAST_FOREIGN_OPERATIONS
+    )
+    detail = (
+        f"the disk below the data set moved {size_text(volume.moved / host.seconds)}/s in "
+        f"{number_text(count.moved / host.seconds)} operations/s and was busy for {percent_text(100 * busy)} of the "
+        f"time; the tools do not explain {percent_text(volume.part)} of the bytes and {percent_text(count.part)} of "
+        "the operations"
+    )
+    return value_of_clients(clients, max(volume.part, count.part) if matters else 0.0, detail)
+
+
+def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple[float, float]:
+    """Return the most and the least bytes that the clients' tools explain of their disk's in the observed time."""
+    most = least = 0.0
+    for item, host in clients:
+        asked, longer = _bytes(item, (way,)), _longer(item, host)
+        least += asked
+        most += max(asked * longer, _moved(host, host.tool, way) or 0.0)
+        if way is Operation.WRITE:
+            syncs = sum(sample.ios for sample in item.measurement.operations if sample.operation is Operation.SYNC)
+            most += syncs * longer * _SYNC_BYTES
+    return most, least
+
+
+def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tuple[float, float]:
+    """Return the same for operations."""
+    most = least = 0.0
+    for item, host in clients:
+        # The least mean size of the pieces into which large operations are split.
+        piece = _PART / math.ceil(_PART / host.uncut_bytes) if host.uncut_bytes else _LEAST_PIECE
+        for sample in item.measurement.operations:
+            operation = sample.operation
+            # Trims are neither reads nor writes, but make a file system write its metadata.
+            if (Operation.READ if operation is Operation.READ else Operation.WRITE) not in ways:
+                continue
+            is_sync = operation is Operation.SYNC
+            on_device = sample.ios * _SYNC_OPERATIONS if is_sync else sample.ios + sample.bytes / piece
+            # The tool may have done more in the observed time than while it measured.
+            counted = _moved(host, host.tool, operation) if operation in _DATA else None
+            most += on_device * max(_longer(item, host), counted / sample.bytes if counted and sample.bytes else 0.0)
+            least += max(sample.ios, sample.bytes / _PART) if operation in _DATA else 0.0
+    return most, least
+
+
+def _longer(item: ClientMeasurement, host: HostUse) -> float:
+    """Return the observed time as a multiple of the measured time."""
+    return host.seconds * NANOSECONDS / item.measurement.runtime

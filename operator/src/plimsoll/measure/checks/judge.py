@@ -1,7 +1,7 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` and `devices` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
+sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
 """
 
 from collections import Counter
@@ -10,9 +10,8 @@ from itertools import chain
 
 from plimsoll.api.names import Cause, Verdict
 from plimsoll.api.result import Finding, ResultStatus, Trial
-from plimsoll.measure.checks import cluster, devices, documents, hosts, load, outliers, repetitions
-from plimsoll.measure.checks.check import SEVERITY, Check, Direction
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
+from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
+from plimsoll.measure.checks.check import SEVERITY, Check, Direction, Evidence, TrialCheck
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import first_few
 
@@ -48,12 +47,12 @@ TRIAL_CHECKS: tuple[TrialCheck, ...] = (
     hosts.network_bound,
     hosts.faster_than_network,
     hosts.writes_faster_than_network,
-    devices.cache_sized,
-    devices.server_cache_sized,
-    devices.wrong_device,
-    devices.device_bypassed,
-    devices.cache_not_excluded,
-    devices.foreign_device_load,
+    hosts.cache_sized,
+    hosts.server_cache_sized,
+    hosts.wrong_device,
+    hosts.device_bypassed,
+    hosts.cache_not_excluded,
+    hosts.foreign_device_load,
     load.stalled,
     load.client_stalled,
     load.long_pause,

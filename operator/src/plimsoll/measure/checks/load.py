@@ -1,16 +1,14 @@
 """Whether the load was the requested one, all the time, for long enough, and of one tool."""
 
 from collections import defaultdict
-from collections.abc import Callable
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
-from plimsoll.api.operation import Steadiness, SteadinessState
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, client_value
+from plimsoll.api.operation import SteadinessState
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
 from plimsoll.measure.histogram import merge_latencies
-from plimsoll.measure.intake import Offer, clients_by_version
-from plimsoll.measure.lateness import Lateness, lateness_of
+from plimsoll.measure.intake import clients_by_version
+from plimsoll.measure.lateness import lateness_of
 from plimsoll.measure.line.observe import (
     EDGE_SHARE,
     LEAST_EXCESS,
@@ -103,11 +101,8 @@ def long_pause(evidence: Evidence) -> CheckedValues:
             least = max(_LONG_PAUSE_SECONDS, _TYPICAL * seconds / max(1, sample.ios))
             paused = sum(length for length in pauses if length >= least)
             if paused and sample.operation is not Operation.SYNC:
-                part = 100 * paused / seconds
-                detail = (
-                    f"completed no {sample.operation} for {number_text(paused)} s of {number_text(seconds)} s: "
-                    f"{percent_text(part)}"
-                )
+                part, times = 100 * paused / seconds, f"{number_text(paused)} s of {number_text(seconds)} s"
+                detail = f"completed no {sample.operation} for {times}: {percent_text(part)}"
                 yield client_value(item.client, part, detail)
 
 
@@ -164,23 +159,20 @@ def not_steady(evidence: Evidence) -> CheckedValues:
     rate, window = evidence.steadiness, evidence.window
     if window is None:
         return
+    judged = []
     if rate is not None:
-        per_second = f"{evidence.facts.quantities.unit}/s"
-        yield _change(rate, MAX_RATE_CHANGE, per_second, number_text, window.seconds)
+        text = change_text(rate, f"{evidence.facts.quantities.unit}/s", number_text, window.seconds)
+        judged.append((rate, text, MAX_RATE_CHANGE))
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
             for name, latency in (("p50", result.p50_steadiness), ("p99", result.p99_steadiness)):
                 if latency is not None:
-                    quantity = f"{result.operation} {name}"
-                    yield _change(latency, MAX_LATENCY_CHANGE, quantity, format_duration, window.seconds)
-
-
-def _change(
-    measured: Steadiness, limit: float, quantity: str, show: Callable[[float], str], window_seconds: float
-) -> CheckedValue:
-    value, text = deviations_of(measured), change_text(measured, quantity, show, window_seconds)
-    detail = f"{text} (limit {percent_text(100 * limit)}) and {number_text(value)} standard deviations of chance"
-    return CheckedValue(value=value, detail=detail)
+                    text = change_text(latency, f"{result.operation} {name}", format_duration, window.seconds)
+                    judged.append((latency, text, MAX_LATENCY_CHANGE))
+    for measured, text, limit in judged:
+        value = deviations_of(measured)
+        detail = f"{text} (limit {percent_text(100 * limit)}) and {number_text(value)} standard deviations of chance"
+        yield CheckedValue(value=value, detail=detail)
 
 
 @TrialCheck(
@@ -235,8 +227,12 @@ def depth_full(evidence: Evidence) -> CheckedValues:
     offer, observation = evidence.facts.offer, evidence.observation
     if offer is None or observation is None or offer.search is not None:
         return
-    share, depth = observation.depth_full_share, offer.depth
-    late = _lateness(evidence, offer)
+    share, depth, late = observation.depth_full_share, offer.depth, None
+    # The rate is divided among all clients.
+    if len(evidence.measured) >= len(evidence.facts.clients):
+        latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
+        gaps = [item.measurement.gaps for item in evidence.measured]
+        late = lateness_of(offer, merge_latencies(latencies), gaps)
     if late is not None and late.waited >= NEGLIGIBLE_TIME:
         detail = (
             f"about {percent_text(100 * late.waited)} of the operations were due while ioDepth, {depth} on each "
@@ -253,14 +249,6 @@ def depth_full(evidence: Evidence) -> CheckedValues:
     if depth == 1:
         what = "of the time an operation was in flight, and ioDepth is 1"
     yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
-
-
-def _lateness(evidence: Evidence, offer: Offer) -> Lateness | None:
-    """Return what the latencies leave out, if all clients measured, among which the rate is divided."""
-    if len(evidence.measured) < len(evidence.facts.clients):
-        return None
-    latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
-    return lateness_of(offer, merge_latencies(latencies), [item.measurement.gaps for item in evidence.measured])
 
 
 @TrialCheck(

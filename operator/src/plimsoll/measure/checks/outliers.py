@@ -19,11 +19,18 @@ from statistics import median
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict, format_duration
 from plimsoll.api.result import Finding
-from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, Direction, client_value, evaluate
-from plimsoll.measure.checks.evidence import Evidence, TrialCheck
+from plimsoll.measure.checks.check import (
+    Check,
+    CheckedValue,
+    CheckedValues,
+    Direction,
+    Evidence,
+    TrialCheck,
+    client_value,
+    evaluate,
+)
 from plimsoll.measure.cluster import speeds_of
 from plimsoll.measure.histogram import Histogram, HistogramError
-from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
@@ -98,6 +105,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
 
 _CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven
 _PAIR = 2
+_EITHER = "; either of the two may be the outlier"
 
 
 @TrialCheck(
@@ -119,20 +127,33 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     # Clients whose tool failed are named by another check. Cells of a matrix are compared by LinkOutlier, which knows
     # how many of them share a link.
     measured = [item for item in evidence.measured if not item.answer.failed]
-    span = _compared_time(evidence, measured)
-    if span is None or not span.length or evidence.facts.quantities.cells:
+    facts, span, when = evidence.facts, evidence.span, "in the window"
+    if not facts.windowed:
+        # Clients that do an amount of work are compared until the first one is done. They all do the same in the end.
+        when = "until the first client was done"
+        start = min((item.interval.start for item in measured), default=0)
+        end = min((item.interval.end for item in measured), default=0)
+        span = Interval(start=start, end=end) if facts.ends_when_done and end > start else None
+    if span is None or not span.length or facts.quantities.cells:
         return
-    quantities, nodes = evidence.facts.quantities, Counter(item.node for item in measured)
+    quantities, nodes = facts.quantities, Counter(item.node for item in measured)
     parts = []
     for item in measured:
         done = [share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC]
         amount = sum(quantities.amount(part.ios, part.bytes) for part in done)
         parts.append(_Part(client=item.client, amount=amount, sharing=nodes[item.node]))
-    when = "in the window" if evidence.facts.windowed else "until the first client was done"
-    words = _Words(unit=quantities.unit, when=when, seconds=span.length / NANOSECONDS)
     total, fails = sum(part.amount for part in parts), clients_uneven.fails
-    slow = [(part, value) for part in parts if (value := _slow(part, total, len(parts), words)) and fails(value.value)]
-    fast = [value for value in _fast(parts, words) if fails(value.value)]
+    either = _EITHER if len(parts) == _PAIR else ""
+    slow = []
+    for part in parts:
+        if mean := (total - part.amount) / max(1, len(parts) - 1):
+            detail = (
+                f"completed {part.amount:.0f} {quantities.unit} {when}, {percent_text(100 * part.amount / mean)} of "
+                f"the others' mean of {mean:.0f}{either}"
+            )
+            value = client_value(part.client, 100 * (part.amount + _CHANCE * math.sqrt(mean)) / mean, detail)
+            slow += [(part, value)] if fails(value.value) else []
+    fast = [value for value in _fast(parts, span, quantities.unit, when) if fails(value.value)]
     named = [value for _, value in slow]
     outliers = named + fast
     if 2 * len(fast) < len(parts):
@@ -148,18 +169,6 @@ def _worst_verdict(values: Iterable[CheckedValue]) -> Verdict:
     return clients_uneven.verdict(min((value.value for value in values), default=100))
 
 
-def _compared_time(evidence: Evidence, measured: Sequence[ClientMeasurement]) -> Interval | None:
-    """Return the time in which the clients are compared; None if they cannot be.
-
-    Clients that do an amount of work are compared until the first one is done. They all do the same in the end.
-    """
-    if evidence.facts.windowed:
-        return evidence.span
-    start = min((item.interval.start for item in measured), default=0)
-    end = min((item.interval.end for item in measured), default=0)
-    return Interval(start=start, end=end) if evidence.facts.ends_when_done and end > start else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """What one client did in the compared time."""
@@ -169,31 +178,10 @@ class _Part:
     sharing: int  # clients on its node, itself included
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """The compared amounts and their time, in words."""
-
-    unit: str
-    when: str
-    seconds: float
-
-
-def _slow(part: _Part, total: float, clients: int, words: _Words) -> CheckedValue | None:
-    mean = (total - part.amount) / max(1, clients - 1)
-    if not mean:
-        return None
-    detail = (
-        f"completed {part.amount:.0f} {words.unit} {words.when}, {percent_text(100 * part.amount / mean)} of the "
-        f"others' mean of {mean:.0f}"
-    )
-    if clients == _PAIR:
-        detail = f"{detail}; either of the two may be the outlier"
-    return client_value(part.client, 100 * (part.amount + _CHANCE * math.sqrt(mean)) / mean, detail)
-
-
-def _fast(parts: Sequence[_Part], words: _Words) -> CheckedValues:
+def _fast(parts: Sequence[_Part], span: Interval, unit: str, when: str) -> CheckedValues:
     if len(parts) < _PAIR:
         return
+    seconds = span.length / NANOSECONDS
     medians = _medians_of_others([part.amount for part in parts])
     medians_of_nodes = _medians_of_others([part.amount * part.sharing for part in parts])
     for part, usual, of_nodes in zip(parts, medians, medians_of_nodes, strict=True):
@@ -201,8 +189,8 @@ def _fast(parts: Sequence[_Part], words: _Words) -> CheckedValues:
             continue
         times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
         detail = (
-            f"{number_text(part.amount / words.seconds)} {words.unit}/s {words.when}, {times} the others' median of "
-            f"{number_text(usual / words.seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
+            f"{number_text(part.amount / seconds)} {unit}/s {when}, {times} the others' median of "
+            f"{number_text(usual / seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
         )
         value = max(usual, of_nodes / part.sharing) + _CHANCE * math.sqrt(part.amount)
         yield client_value(part.client, 100 * value / part.amount, detail)
@@ -238,9 +226,27 @@ def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
     offer = evidence.facts.offer
     if offer is None or offer.search is not None:
         return
-    for result in evidence.operations:
-        if result.operation is not Operation.SYNC:
-            yield from _uneven_medians(result.operation, _client_speeds(evidence, result.operation))
+    for operation in (result.operation for result in evidence.operations if result.operation is not Operation.SYNC):
+        speeds = [*_client_speeds(evidence, operation)]
+        if len(speeds) < _PAIR:
+            continue
+        least, usual, most = (
+            _medians_of_others(ends)
+            for ends in zip(*((speed.least, speed.middle, speed.most) for speed in speeds), strict=True)
+        )
+        slow, fast = list[CheckedValue](), list[CheckedValue]()
+        either = _EITHER if len(speeds) == _PAIR else ""
+        for place, speed in enumerate(speeds):
+            detail = (
+                f"{operation} p50 of {format_duration(1 / speed.middle)}, {number_text(usual[place] / speed.middle)} "
+                f"times the others' median of {format_duration(1 / usual[place])}{either}"
+            )
+            slow.append(client_value(speed.client, 100 * speed.most / least[place], detail))
+            fast.append(client_value(speed.client, 100 * most[place] / speed.least, detail))
+        # The clients far from the others, or those of both sides if neither has fewer.
+        slow, fast = ([value for value in side if client_latencies_uneven.fails(value.value)] for side in (slow, fast))
+        fewest = min(len(side) for side in (slow, fast) if side) if slow or fast else 0
+        yield from (value for side in (slow, fast) if len(side) == fewest for value in side)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,29 +278,6 @@ def _client_speeds(evidence: Evidence, operation: Operation) -> Iterator[_Speed]
                 low, middle, high = (histogram.percentile(percent) for percent in (50 - margin, 50, 50 + margin))
                 if low and middle and high:
                     yield _Speed(client=item.client, least=1 / high, middle=1 / middle, most=1 / low)
-
-
-def _uneven_medians(operation: Operation, measured: Iterable[_Speed]) -> CheckedValues:
-    """Yield the clients whose median is far from the others', or those of both sides if neither has fewer."""
-    speeds = [*measured]
-    if len(speeds) < _PAIR:
-        return
-    either = "; either of the two may be the outlier" if len(speeds) == _PAIR else ""
-    least, usual, most = (
-        _medians_of_others(ends)
-        for ends in zip(*((speed.least, speed.middle, speed.most) for speed in speeds), strict=True)
-    )
-    slow, fast = list[CheckedValue](), list[CheckedValue]()
-    for place, speed in enumerate(speeds):
-        detail = (
-            f"{operation} p50 of {format_duration(1 / speed.middle)}, {number_text(usual[place] / speed.middle)} times "
-            f"the others' median of {format_duration(1 / usual[place])}{either}"
-        )
-        slow.append(client_value(speed.client, 100 * speed.most / least[place], detail))
-        fast.append(client_value(speed.client, 100 * most[place] / speed.least, detail))
-    slow, fast = ([value for value in side if client_latencies_uneven.fails(value.value)] for side in (slow, fast))
-    fewest = min(len(side) for side in (slow, fast) if side) if slow or fast else 0
-    yield from (value for side in (slow, fast) if len(side) == fewest for value in side)
 
 
 LINK_OUTLIER = Check(
@@ -365,12 +348,15 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     """Return the cells of all rounds of a trial, with the outliers marked, and the findings on them."""
     cells = [cell for round_cells in rounds for cell in round_cells]
     if any(cell.bytes_per_second for cell in cells):
-        links = [*_links(rounds, LINK_OUTLIER, lambda cell: cell.bytes_per_second, lambda rate: bits_text(8 * rate))]
+        links = _links(rounds, LINK_OUTLIER, lambda cell: cell.bytes_per_second, lambda rate: bits_text(8 * rate))
     else:
-        links = [
-            *_links(rounds, LINK_OUTLIER, lambda cell: cell.iops, lambda rate: f"{number_text(rate)} operations/s")
-        ]
-    slow = [*_links(rounds, ROUND_TRIP_OUTLIER, _round_trips, lambda rate: format_duration(1e9 / rate))]
+        links = _links(rounds, LINK_OUTLIER, lambda cell: cell.iops, lambda rate: f"{number_text(rate)} operations/s")
+    slow = _links(
+        rounds,
+        ROUND_TRIP_OUTLIER,
+        lambda cell: None if (time := cell.round_trip_nanoseconds) is None else 1e9 / max(_SHORTEST_ROUND_TRIP, time),
+        lambda rate: format_duration(1e9 / rate),
+    )
     pairs = {(link.cell.client, link.cell.peer) for link in (*links, *slow) if link.is_outlier}
     marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
     return marked, (
@@ -414,8 +400,8 @@ def _links(
     check: Check,
     rate_of: Callable[[MatrixCell], float | None],
     show: Callable[[float], str],
-) -> Iterator[_Link]:
-    """Yield the cells between nodes that are compared: with those whose nodes' links as many cells share."""
+) -> list[_Link]:
+    """Return the cells between nodes that are compared: with those whose nodes' links as many cells share."""
     kinds: dict[tuple[int, int], list[tuple[MatrixCell, float]]] = {}
     for round_cells in rounds:
         cells = [cell for cell in round_cells if not cell.is_local]
@@ -425,14 +411,11 @@ def _links(
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
             if (rate := rate_of(cell)) is not None:
                 kinds.setdefault(kind, []).append((cell, rate))
-    for rated in kinds.values():
-        for (cell, rate), others in zip(rated, _others_of([rate for _, rate in rated], _FASTEST_LINKS), strict=False):
-            yield _Link(check=check, cell=cell, rate=rate, others=others, show=show)
-
-
-def _round_trips(cell: MatrixCell) -> float | None:
-    time = cell.round_trip_nanoseconds
-    return None if time is None else 1e9 / max(_SHORTEST_ROUND_TRIP, time)
+    return [
+        _Link(check=check, cell=cell, rate=rate, others=others, show=show)
+        for rated in kinds.values()
+        for (cell, rate), others in zip(rated, _others_of([rate for _, rate in rated], _FASTEST_LINKS), strict=False)
+    ]
 
 
 def _end(number: int, node: str) -> str:

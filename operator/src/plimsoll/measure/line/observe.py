@@ -298,10 +298,10 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
 
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
     full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
-    however little it completed. Otherwise its clients offered less, and what arrived is the load (see
-    `plimsoll.measure.line.model`). Where they offered less than half of it, the trial says nothing about the load, even
-    if operations were late: clients that get so little of a processor notice completions late too. ValueError if the
-    latencies do not match the objectives.
+    however little it completed. Otherwise its clients offered less, and what arrived is the load (see `arrived_load`).
+    Where they offered less than half of it, the trial says nothing about the load, even if operations were late:
+    clients that get so little of a processor notice completions late too. ValueError if the latencies do not match the
+    objectives.
     """
     met = [
         None if latency is None else latency <= objective.latency_nanoseconds

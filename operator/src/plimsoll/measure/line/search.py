@@ -1,4 +1,4 @@
-"""The search for the line: which load to try next, or what was found.
+"""The search for the line: the loads that were tried, and which load to try next, or what was found.
 
 It is a pure function of the probes so far, so a search can stop and resume after any of them:
 
@@ -15,15 +15,15 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from plimsoll.api.line import Ending, Line
+from plimsoll.api.line import MOST_PROBES, Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial as Attempt
-from plimsoll.measure.attempts import as_counted, counts, first_attempts
+from plimsoll.measure.attempts import as_counted, counts, first_attempts, last_attempts
 from plimsoll.measure.line.curve import (
     DRIFTING,
     NEEDED,
@@ -35,10 +35,139 @@ from plimsoll.measure.line.curve import (
     exception_bayes_factor,
     posterior,
 )
-from plimsoll.measure.line.model import Progress, Settings, TriedLoad, tried_loads
+from plimsoll.measure.line.observe import BROKEN, in_flight_of
 from plimsoll.measure.statistics import CONFIDENCE
 
 _IN_A_ROW = 2
+_OFFSETS = tuple(step / 2 for step in range(-4, 5))
+"""Candidates for the next load: standard deviations from the median of the line's position."""
+_EDGE_EVERY = 3
+_EDGE = 1.2
+"""Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
+is, and with too small a spread the interval would be too narrow."""
+_FAR = 3  # this many spreads from the line nearly all trials have the same outcome
+_CHECKS = 5  # trials at a load far from the line of which half or more have the other outcome
+_MOST_VAIN = 4
+"""After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
+_ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
+_CLIMB = 1.1
+"""Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Bounds and precision of a search; loads are in operations per second or operations in flight.
+
+    ValueError if no load that the clients share evenly is within the bounds.
+    """
+
+    start: float  # the first load
+    limit: float  # the highest load that is ever offered
+    # The search ends when its interval is at most this wide, in percent of the estimate.
+    precision_percent: float = 10.0
+    floor: float = 0.0  # the lowest load that is ever offered
+    step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
+    most_probes: int = MOST_PROBES  # the search ends after this many probes
+
+    def __post_init__(self) -> None:
+        if not self.floor:
+            object.__setattr__(self, "floor", self.start / 1024)
+        if self.lowest > self.highest:
+            raise ValueError(f"no multiple of {self.step:g} lies between {self.floor:g} and {self.limit:g}")
+
+    @property
+    def lowest(self) -> float:
+        """The lowest load that can be offered."""
+        return max(1, math.ceil(self.floor / self.step)) * self.step
+
+    @property
+    def highest(self) -> float:
+        """The highest load that can be offered."""
+        return math.floor(self.limit / self.step) * self.step
+
+    def offered(self, load: float) -> float:
+        """Return the load closest to this one that can be offered."""
+        return min(max(round(load / self.step) * self.step, self.lowest), self.highest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A search for the line after some probes; loads are in operations per second or operations in flight."""
+
+    line: Line  # the line as far as it is known, with the ending of a search that ended
+    next_load: float | None  # the next load to offer; None if the search ended
+    evidence: float = 0.0  # the Bayes factor behind an ending that doubts the line; 0 of other endings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedLoad:
+    """One probe of a search. Loads are in the unit of `Vary`."""
+
+    offered: float  # the load that was to be offered
+    # The load that the storage met: in an open loop that its depth did not fill, the one that arrived, since a client
+    # that does not get a processor in time offers less.
+    load: float
+    outcome: ProbeOutcome  # whether the trial met the objectives
+    verdict: Verdict = Verdict.VALID  # of the trial; an Invalid one says nothing about the storage
+
+    @property
+    def is_short(self) -> bool:
+        """Whether clearly less arrived than was to be offered."""
+        return self.load < 0.95 * self.offered
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the load was not achieved or an objective not met; only of a probe that counts."""
+        return self.outcome in BROKEN
+
+    @property
+    def counts(self) -> bool:
+        """Whether the probe says anything about the storage."""
+        return self.has_numbers and self.outcome not in (ProbeOutcome.UNKNOWN, ProbeOutcome.NOT_OFFERED)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its numbers are trustworthy."""
+        return self.verdict is not Verdict.INVALID
+
+    @property
+    def has_too_few(self) -> bool:
+        """Whether its numbers are trustworthy, but of too few operations, which a higher load would have."""
+        return self.has_numbers and self.outcome is ProbeOutcome.UNKNOWN
+
+
+def arrived_load(trial: Attempt, probe: Probe) -> float:
+    """Return the load that the storage met in a trial with that probe.
+
+    In an open loop that is what arrived, unless the depth was full: what was completed, and what was in flight at the
+    end. If that number grew evenly, it was twice the mean, which Little's law gives.
+    """
+    is_open = probe.depth_full_percent is not None
+    if not (is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}):
+        return probe.offered
+    in_flight, seconds = in_flight_of(trial.operations), trial.window.seconds if trial.window else 0.0
+    left = 2 * in_flight / seconds if in_flight and seconds else 0.0
+    return min(probe.offered, probe.achieved + left)
+
+
+def tried_loads(trials: Iterable[Attempt]) -> Sequence[TriedLoad]:
+    """Return the probes of a search from its trials: the last attempt at each."""
+    return [tried for trial in last_attempts(trials).values() if (tried := _tried(trial))]
+
+
+def counting_trials(trials: Iterable[Attempt]) -> Sequence[Attempt]:
+    """Return the trials of a search that say anything about the storage, in the order of the probes."""
+    return [trial for trial in last_attempts(trials).values() if (tried := _tried(trial)) and tried.counts]
+
+
+def _tried(trial: Attempt) -> TriedLoad | None:
+    probe = trial.probe
+    # Nothing was tried without a load; only a damaged record has none.
+    if probe is None or probe.offered <= 0:
+        return None
+    return TriedLoad(
+        offered=probe.offered, load=arrived_load(trial, probe), outcome=probe.outcome, verdict=trial.verdict
+    )
 
 
 def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
@@ -65,27 +194,6 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
         if in_a_row >= _IN_A_ROW and (rung > start or not broken[foot]):
             break
     return None
-
-
-_OFFSETS = tuple(step / 2 for step in range(-4, 5))
-"""Candidates for the next load: standard deviations from the median of the line's position."""
-
-_EDGE_EVERY = 3
-_EDGE = 1.2
-"""Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
-is, and with too small a spread the interval would be too narrow."""
-
-_FAR = 3  # this many spreads from the line nearly all trials have the same outcome
-
-_CHECKS = 5  # trials at a load far from the line of which half or more have the other outcome
-
-_MOST_VAIN = 4
-"""After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
-
-_ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
-
-_CLIMB = 1.1
-"""Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
 
 
 def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
@@ -117,13 +225,23 @@ class _Search:
         rung = next_rung(outcomes, self.settings)
         # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
         make_line = self._made if rung is not None else self._line
-        if self._are_vain() or (rung is None and not self.trials):
+        last = takewhile(lambda probe: not probe.counts, reversed(self.probes))
+        useful = {probe.offered for probe in self.counted}
+        vain = Counter(probe.offered for probe in self.probes if self._is_vain(probe) and probe.offered not in useful)
+        are_vain = max([sum(map(self._is_vain, last)), *vain.values()]) >= _MOST_VAIN
+        if are_vain or (rung is None and not self.trials):
             return Progress(line=make_line(Ending.PROBES_DO_NOT_COUNT), next_load=None)
         ending = self._ending() if rung is None else None
         load = rung if rung is not None else self._doubtful() if ending else self._placed()
         if load is not None and len(self.probes) < self.settings.most_probes:
             return Progress(line=make_line(), next_load=load)
-        return self._end(ending if ending and load is None else Ending.PROBES_USED_UP)
+        exception = exception_bayes_factor(self.trials) if self.trials else 0.0
+        drift = drift_bayes_factor(self.trials) if self.trials else 0.0
+        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (DRIFTING, drift, Ending.DRIFTING))
+        for check, evidence, doubtful in doubts:
+            if check.verdict(evidence) is not Verdict.VALID:
+                return Progress(line=self._line(doubtful), next_load=None, evidence=evidence)
+        return Progress(line=self._line(ending if ending and load is None else Ending.PROBES_USED_UP), next_load=None)
 
     @cached_property
     def counted(self) -> Sequence[TriedLoad]:
@@ -157,14 +275,6 @@ class _Search:
         climbed = self.settings.offered(max(self.sparse) * _CLIMB)
         higher = max(climbed, self.settings.offered(max(self.sparse) + self.settings.step))
         return min(higher, *(probe.offered for probe in self.counted))
-
-    def _are_vain(self) -> bool:
-        last = takewhile(lambda probe: not probe.counts, reversed(self.probes))
-        if sum(map(self._is_vain, last)) >= _MOST_VAIN:
-            return True
-        useful = {probe.offered for probe in self.counted}
-        at = Counter(probe.offered for probe in self.probes if self._is_vain(probe) and probe.offered not in useful)
-        return max(at.values(), default=0) >= _MOST_VAIN
 
     def _is_vain(self, probe: TriedLoad) -> bool:
         return not probe.counts and (probe.offered not in self.sparse or not probe.has_too_few)
@@ -212,15 +322,6 @@ class _Search:
             if distance > far and len(outcomes) < _CHECKS and 2 * as_expected <= len(outcomes):
                 return load
         return None
-
-    def _end(self, ending: Ending) -> Progress:
-        exception = exception_bayes_factor(self.trials) if self.trials else 0.0
-        drift = drift_bayes_factor(self.trials) if self.trials else 0.0
-        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (DRIFTING, drift, Ending.DRIFTING))
-        for check, evidence, doubtful in doubts:
-            if check.verdict(evidence) is not Verdict.VALID:
-                return Progress(line=self._line(doubtful), next_load=None, evidence=evidence)
-        return Progress(line=self._line(ending), next_load=None)
 
     def _line(self, ending: Ending | None = None) -> Line:
         made = self._made(ending)

@@ -13,8 +13,8 @@ from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reason
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, in_order
 from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
-from plimsoll.measure.line.model import Progress, arrived_load, counting_trials, lower_bound, tried_loads
 from plimsoll.measure.line.observe import BROKEN
+from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
 from plimsoll.measure.summary import judge_versions, rolled_up
 from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
 
@@ -321,7 +321,7 @@ def rounded_load(load: float) -> str:
 
 
 def _highest_shown(low: float, search: LineSearch) -> str:
-    return rounded_load(lower_bound(low, search.limit))
+    return rounded_load(min(low, search.limit))
 
 
 def _precise_clause(line: Line, search: LineSearch) -> str:
