@@ -20,7 +20,6 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import passes_text
 from plimsoll.measure.timeline import Amount
 
-_INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 _MOST_COST = 2
 """Operations, or bytes, of the run that one of a neighbour's can cost: as many on storage that both use up, and more if
 it writes where the run reads."""
@@ -65,7 +64,7 @@ def spoiled_by(trial: Trial, trials: Iterable[Trial]) -> Cause:
     if trial.abort is not None:
         return trial.abort.cause or ATTEMPT_REASONS[trial.abort.reason].cause
     causes = _causes(trial)
-    is_of_storage = Cause.STORAGE in causes or not causes or (None in causes and lost_more_than_taken(trial, trials))
+    is_of_storage = Cause.STORAGE in causes or not causes or (None in causes and _lost_more_than_taken(trial, trials))
     return Cause.STORAGE if is_of_storage else Cause.HARNESS
 
 
@@ -78,18 +77,15 @@ def _causes(trial: Trial) -> set[Cause | None]:
     return {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
 
 
-def lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
+def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
     """Whether an attempt beside foreign load lost more than twice what the neighbours had.
 
     The foreign load is then no explanation: it is a large part of the run's only because the storage collapsed. What
     the run lost is in comparison with the median of the attempts that count, in a search of those at the same load.
     False if that is unknown.
     """
-    usual = [
-        _rate_of(other)
-        for other in trials
-        if counts(other) and (trial.probe is None or other.pass_number == trial.pass_number)
-    ]
+    like = [other for other in trials if trial.probe is None or other.pass_number == trial.pass_number]
+    usual = [_rate_of(other) for other in like if counts(other)]
     cluster, ios = trial.cluster, median(rate.ios for rate in usual) if usual else 0.0
     if cluster is None or cluster.foreign_operations_per_second is None or not trial.operations or not usual:
         return False
@@ -163,13 +159,13 @@ def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """
     trials = list(trials)
     last = last_attempts(trials)
-    return [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt and not _is_blind(trial)]
-
-
-def _is_blind(trial: Trial) -> bool:
-    """Whether an attempt was interrupted, or lost its conductor, before its load began."""
-    abort = trial.abort
-    return abort is not None and abort.reason in _INTERRUPTIONS and not abort.after_start
+    interruptions = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
+    return [
+        trial
+        for trial in trials
+        if trial.attempt < last[trial.pass_number].attempt
+        and not (trial.abort and trial.abort.reason in interruptions and not trial.abort.after_start)
+    ]
 
 
 def judge_replaced(
@@ -202,22 +198,18 @@ def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterato
     storage spoiled are first attempts, with which everything is decided as well. There it takes two, because one of
     three would already be too many.
     """
-    points = [_attempts_of(result) for result in results]
-    places = [("", [trial for failed, _ in points for trial in failed], sum(number for _, number in points), 1)]
-    for result, (failed, number) in zip(results, points, strict=True):
+    all_failed, places = list[Trial](), []
+    for result in results:
         trials = result.status.trials
+        replaced, last = replaced_attempts(trials), last_attempts(trials).values()
+        failed = [*replaced, *(trial for trial in last if not counts(trial))]
         chosen = [trial for trial in failed if spoiled_by(trial, trials) is Cause.HARNESS]
-        places.append((f" at {result.spec.label}", chosen, number, _HABIT))
-    for where, failed, number, least in places:
+        places.append((f" at {result.spec.label}", chosen, len(replaced) + len(last), _HABIT))
+        all_failed += failed
+    for where, failed, number, least in [("", all_failed, sum(number for _, _, number, _ in places), 1), *places]:
         if len(failed) > MAX_REPLACED * number and len(failed) >= least:
             yield (
                 f"{len(failed)} of {number} attempts of {name}{where} were replaced or do not count "
                 f"(limit {100 * MAX_REPLACED:g} %): {reasons_text(failed)}; find the cause, then measure again"
             )
             return
-
-
-def _attempts_of(result: BenchmarkResult) -> tuple[list[Trial], int]:
-    """Return the attempts at a point that were replaced or do not count, and the number of all but blind attempts."""
-    replaced, last = replaced_attempts(result.status.trials), last_attempts(result.status.trials)
-    return [*replaced, *(trial for trial in last.values() if not counts(trial))], len(replaced) + len(last)

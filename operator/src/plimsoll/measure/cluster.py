@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
@@ -167,21 +168,19 @@ def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str
 
     Counters decrease when a pool is recreated under its name, and when its placement groups are merged.
     """
-    pairs = [(first.pools.get(name, PoolCounters()), last.pools[name]) for name in pools]
-    return _sum(
-        [
-            PoolCounters(**{name: max(0, getattr(after, name) - getattr(before, name)) for name in _COUNTERS})
-            for before, after in pairs
-        ]
-    )
+    parts = []
+    for name in pools:
+        before, after = first.pools.get(name, PoolCounters()), last.pools[name]
+        counts = {counter: max(0, getattr(after, counter) - getattr(before, counter)) for counter in _COUNTERS}
+        parts.append(PoolCounters(**counts))
+    return _sum(parts)
 
 
 def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:
     return PoolCounters(**{name: sum(getattr(part, name) for part in parts) for name in _COUNTERS})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OsdSpeed:
+class OsdSpeed(NamedTuple):
     """One OSD's rates, over all measurements of it."""
 
     osd: int
@@ -195,9 +194,8 @@ def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
     speeds = []
     for osd, measured in sorted(rates.items()):
         seconds = sum(rate.seconds for rate in measured)
-        iops = sum(rate.ios for rate in measured) / seconds
-        volume = sum(rate.bytes for rate in measured) / seconds
-        speeds.append(OsdSpeed(osd=osd, iops=iops, bytes_per_second=volume))
+        ios, volume = sum(rate.ios for rate in measured), sum(rate.bytes for rate in measured)
+        speeds.append(OsdSpeed(osd, ios / seconds, volume / seconds))
     return speeds
 
 
@@ -207,18 +205,19 @@ def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
     if not speeds:
         return None
     slowest = sorted(speeds, key=lambda speed: (speed.bytes_per_second, speed.osd))
+    _, iops, volumes = zip(*speeds, strict=True)
     return Osds(
         count=len(speeds),
-        iops=_spread([speed.iops for speed in speeds]),
-        bytes_per_second=_spread([speed.bytes_per_second for speed in speeds]),
-        mean_iops=rounded_iops(fmean(speed.iops for speed in speeds)),
-        mean_bytes_per_second=round(fmean(speed.bytes_per_second for speed in speeds)),
+        iops=_spread(iops),
+        bytes_per_second=_spread(volumes),
+        mean_iops=rounded_iops(fmean(iops)),
+        mean_bytes_per_second=round(fmean(volumes)),
         slowest=tuple(
-            OsdResult(osd=speed.osd, iops=rounded_iops(speed.iops), bytes_per_second=round(speed.bytes_per_second))
-            for speed in slowest[:MAX_SLOWEST_OSDS]
+            OsdResult(osd=osd, iops=rounded_iops(iops), bytes_per_second=round(volume))
+            for osd, iops, volume in slowest[:MAX_SLOWEST_OSDS]
         ),
     )
 
 
-def _spread(values: list[float]) -> Spread:
+def _spread(values: Sequence[float]) -> Spread:
     return Spread(min=rounded_iops(min(values)), median=rounded_iops(median(values)), max=rounded_iops(max(values)))

@@ -14,7 +14,7 @@ it either. Two things do:
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -29,9 +29,10 @@ from plimsoll.measure.timeline import NANOSECONDS
 _PERCENTILES = ("99", "95", "90", "50")
 """The first that is published is judged: a higher one than the 99th often consists of few events."""
 _MOST_REPLAYED = 65_536  # operations of a replayed queue; of more, quantiles stand for them
-_HALVINGS = 50
-_DEVIATIONS = 3
 _MILLISECOND = 10**6
+
+_Longer = Callable[[float], float]
+"""Nanoseconds -> the share of operations that took longer, counted from when they were due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +54,8 @@ class Lateness:
 def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> Lateness | None:
     """Return what the latencies of a trial leave out at least, by the better evidence; None if nothing shows it.
 
-    Args:
-        offer: the rate of all clients.
-        latency: that of all operations without syncs.
-        gaps: those of each client; None of a client whose tool reports none.
-
+    The rate is that of all clients, the latency that of all operations without syncs. The gaps are those of each
+    client; None of a client whose tool reports none.
     """
     percentile = next((name for name in _PERCENTILES if name in latency.percentiles), None)
     if percentile is None or not offer.depth or not gaps:
@@ -68,7 +66,12 @@ def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> 
         return None
     period = len(gaps) * NANOSECONDS / offer.load
     published, beyond = latency.percentiles[percentile], 1 - float(percentile) / 100
-    ways = [_by_gaps(histogram, [*_longest_waits(gaps, offer, period)], period, is_caught_up=not offer.at_random)]
+    # After equal times, the first operation may be due a whole period after the beginning of a gap.
+    places = offer.depth + (0 if offer.at_random else 1)
+    lengths = [length * _MILLISECOND for client in gaps if client for length in client.lengths]
+    # How long the first operation that found no place in each gap waited.
+    longest = [wait for length in lengths if (wait := length - places * period) > 0]
+    ways = [_by_gaps(histogram, longest, period, is_caught_up=not offer.at_random)]
     if offer.depth == 1 and not offer.at_random:
         ways.append(_by_replay(histogram, period))
     cases = [
@@ -88,27 +91,13 @@ def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> 
 def _longest_by_chance(histogram: Histogram, beyond: float) -> float:
     """Return the upper confidence limit of a percentile that such a share of the operations exceeds, by its rank."""
     number = histogram.total * beyond
-    least = number - _DEVIATIONS * math.sqrt(number * (1 - beyond))
+    least = number - 3 * math.sqrt(number * (1 - beyond))  # three deviations of the rank
     remaining = histogram.total
     for index, count in histogram.counts.items():
         remaining -= count
         if remaining <= least:
             return bin_midpoint(index)
     return math.inf
-
-
-_Longer = Callable[[float], float]
-"""Nanoseconds -> the share of operations that took longer, counted from when they were due."""
-
-
-def _longest_waits(gaps: Iterable[Gaps | None], offer: Offer, period: float) -> Iterator[float]:
-    """Yield how long the first operation that found no place in each gap waited, in nanoseconds."""
-    # After equal times, the first operation may be due a whole period after the beginning of a gap.
-    places = (offer.depth or 0) + (0 if offer.at_random else 1)
-    for client in gaps:
-        for milliseconds in client.lengths if client else ():
-            if (longest := milliseconds * _MILLISECOND - places * period) > 0:
-                yield longest
 
 
 def _by_gaps(
@@ -155,7 +144,7 @@ def _percentile(longer: _Longer, beyond: float, least: float) -> float:
     low, high = least, least
     while longer(high) > beyond:
         low, high = high, 2 * high
-    for _ in range(_HALVINGS):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if longer(middle) > beyond else (low, middle)
     return high

@@ -113,9 +113,16 @@ def layers(
             has_files = layer is Layer.RBD and result.status.environment.volume_file_system is not None
             usable[Layer.FILE_SYSTEM if has_files else layer].append(result)
     count = osd_count(results)
-    rows = [*_device_rows([device for device in devices if _is_usable(device)], count)]
+    rows = [*_device_rows(devices, count)]
     below = {row.operation: row for row in rows} if count else {}
-    osds = [*_osd_rows(usable[Layer.OSD], below.get(Operation.WRITE))]
+    # The sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point.
+    rates = []
+    for result in usable[Layer.OSD]:
+        if measured := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
+            rate = fmean(osds.count * osds.mean_bytes_per_second for osds in measured)
+            ios = fmean(osds.count * osds.mean_iops for osds in measured)
+            rates.append(_Rate(result.spec.point, 1, rate, ios, result.status.verdict))
+    osds = [*_row(Layer.OSD, Operation.WRITE, rates, below.get(Operation.WRITE))]
     rows += osds
     below |= {row.operation: row for row in osds}
     writes = below.pop(Operation.WRITE, None)
@@ -185,9 +192,9 @@ def _has_numbers(result: BenchmarkResult) -> bool:
     return result.status.summary is not None and result.status.verdict is not Verdict.INVALID
 
 
-def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
+def _device_rows(devices: Iterable[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
     """Yield the rates of as many devices as there are OSDs; of those that were measured if that number is unknown."""
-    clients_of = [(result, result.spec.clients) for result in results]
+    clients_of = [(device, device.spec.clients) for device in devices if _is_usable(device)]
     for operation in _DATA:
         rates = []
         for rate in _rates(operation, clients_of):
@@ -195,17 +202,6 @@ def _device_rows(results: Iterable[BenchmarkResult], count: int | None) -> Itera
             volume, ios = rate.bytes_per_second * scale, rate.iops * scale
             rates.append(rate._replace(clients=1, bytes_per_second=volume, iops=ios))
         yield from _row(Layer.DEVICE, operation, rates)
-
-
-def _osd_rows(results: Iterable[BenchmarkResult], below: LayerRow | None) -> Iterator[LayerRow]:
-    """Yield the sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point."""
-    rates = []
-    for result in results:
-        if osds := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
-            volume = fmean(of_trial.count * of_trial.mean_bytes_per_second for of_trial in osds)
-            ios = fmean(of_trial.count * of_trial.mean_iops for of_trial in osds)
-            rates.append(_Rate(result.spec.point, 1, volume, ios, result.status.verdict))
-    return _row(Layer.OSD, Operation.WRITE, rates, below)
 
 
 def _carried_by_client(

@@ -103,7 +103,15 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     blur = width + _CLOCK_DIFFERENCE
     resolution = _Resolution(blur=blur, least=max(_FREEZE - blur, width))
     progress = {item.client: _progress(item, window) for item in measured}
-    of_all = _common_progress(progress.values())
+    idle = reduce(both, (part.idle for part in progress.values()))
+    certain = reduce(both, (part.stalls for part in progress.values()))
+    of_all = _Progress(
+        ios=sum(part.ios for part in progress.values()),
+        in_flight=sum(part.in_flight for part in progress.values()),
+        idle=idle,
+        stalls=joined([*certain, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
+        not_working=reduce(both, (part.not_working for part in progress.values())),
+    )
     stalls, freezes = _stalls_and_freezes(of_all, window, resolution)
     # The same stall may begin and end a little differently on each client.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
@@ -111,8 +119,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     clients, alone = {}, {}
     for client, client_progress in progress.items():
         client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, resolution)
-        idle = joined([*client_stalls, *client_freezes, *stalls, *freezes])
-        clients[client] = length_of(idle) / NANOSECONDS
+        clients[client] = length_of(joined([*client_stalls, *client_freezes, *stalls, *freezes])) / NANOSECONDS
         rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= resolution.least]
         alone[client] = _idle_time(without(client_stalls, near), rest, resolution)
     active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
@@ -210,33 +217,17 @@ def _empty_cells(share: Share) -> list[Interval]:
     return joined(Interval(start=start, end=start + width) for start in starts)
 
 
-def _common_progress(clients: Collection[_Progress]) -> _Progress:
-    idle = reduce(both, (client.idle for client in clients))
-    stalls = reduce(both, (client.stalls for client in clients))
-    return _Progress(
-        ios=sum(client.ios for client in clients),
-        in_flight=sum(client.in_flight for client in clients),
-        idle=idle,
-        stalls=joined([*stalls, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
-        not_working=reduce(both, (client.not_working for client in clients)),
-    )
-
-
 def _stalls_and_freezes(
     progress: _Progress, window: Interval, resolution: _Resolution
 ) -> tuple[list[Interval], list[Interval]]:
-    """Return the idle time that counts: stalls, and shorter freezes. A long freeze is a stall."""
-    freezes = _freezes(progress, window, resolution)
-    long = [stretch for stretch in freezes if stretch.length >= LONG]
-    return joined([*progress.stalls, *long]), [stretch for stretch in freezes if stretch.length < LONG]
+    """Return the idle time that counts: stalls, and shorter freezes, in which all operations in flight waited.
 
-
-def _freezes(progress: _Progress, window: Interval, resolution: _Resolution) -> list[Interval]:
-    """Return the idle stretches that all operations in flight waited for, without parts of stalls."""
+    A long freeze is a stall.
+    """
     seen = [stretch for stretch in progress.idle if stretch.length >= resolution.least]
     active = window.length - length_of(seen)
     if not active or not progress.ios:
-        return []
+        return joined(progress.stalls), []
     missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, progress.in_flight))
     if _is_slow(seen, progress, window, _FREEZE):
         # The pace between such stretches is unknown, but not the pace of the whole window.
@@ -245,7 +236,9 @@ def _freezes(progress: _Progress, window: Interval, resolution: _Resolution) -> 
         least = max(float(resolution.least), missed * active / progress.ios)
         if _is_slow(progress.idle, progress, window, _FREEZE // 2):
             least = max(least, _UNUSUAL * length_of(progress.idle) / len(progress.idle))
-    return [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]
+    freezes = [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]
+    long = [stretch for stretch in freezes if stretch.length >= LONG]
+    return joined([*progress.stalls, *long]), [stretch for stretch in freezes if stretch.length < LONG]
 
 
 def _is_slow(stretches: Sequence[Interval], progress: _Progress, window: Interval, time_for_many: int) -> bool:

@@ -104,7 +104,13 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
     with ten operations beyond the percentile.
     """
     try:
-        slices = [slices for share in shares if (slices := _slices(share))]
+        slices = []
+        for share in shares:
+            pieces, series = [*share.slices()], share.sample.slices
+            # The last one may be missing, and so may one that ended just before the tool did.
+            if share.sample.ios and series and len(pieces) + 1 < share.interval.length // series.width_nanoseconds:
+                return None
+            slices += [pieces] if pieces else []
         if not slices:
             return None
         # The last one, which is partial, may be missing.
@@ -164,15 +170,6 @@ def _rounds(window: Interval, widths: Sequence[int], *, least: int = LEAST_ROUND
     """Return the number of rounds, none of which is shorter than the widest interval; 0 if they would be too few."""
     rounds = min(most, MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
     return rounds if rounds >= least else 0
-
-
-def _slices(share: Share) -> list[tuple[Interval, str]]:
-    """Return the latencies of a client over time; empty without operations, HistogramError if slices are missing."""
-    slices, series = [*share.slices()], share.sample.slices
-    # The last one may be missing, and so may one that ended just before the tool did.
-    if share.sample.ios and series and len(slices) + 1 < share.interval.length // series.width_nanoseconds:
-        raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
-    return slices
 
 
 def _value(histogram: Histogram, percentile: int) -> tuple[int, float] | None:
@@ -273,8 +270,8 @@ def _scatter(sums: Sequence[float], part: _Part, *, longest: int | None = None) 
     """Return the variance of one round that explains the means of several: times their number, it is the largest.
 
     It is the overlapping Allan variance over neighbours on the same side of the part's edges, of means over up to
-    `longest` rounds, by default a tenth of the window. Each estimate is taken
-    one standard error high, because few neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
+    `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, because few
+    neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
     """
     number = len(sums) - 1
     worst = 0.0

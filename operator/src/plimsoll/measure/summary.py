@@ -32,6 +32,7 @@ from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
 from plimsoll.measure.text import passes_text, quote_finding
 
+MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
 T = TypeVar("T")
 
 
@@ -55,8 +56,12 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     last = last_attempts(trials)
     good = counted(trials)
     passes = sorted({*range(repetitions), *last})
-    missing = {number: _cause(last.get(number)) for number in passes if not (number in last and counts(last[number]))}
-    causes = _listed(missing.items())
+    missing = [(number, "not recorded") for number in passes if number not in last]
+    for number, trial in last.items():
+        if not counts(trial):
+            verdict = Outcome.ABORTED if trial.abort else trial.verdict
+            missing.append((number, f"{verdict} ({', '.join(why_not_counted(trial))})"))
+    causes = _listed(sorted(missing))
     if good:
         absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {causes}")
         replication = (
@@ -80,12 +85,6 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         verdict=verdict_of(findings),
         findings=findings,
     )
-
-
-def _cause(trial: Trial | None) -> str:
-    if trial is None:
-        return "not recorded"
-    return f"{Outcome.ABORTED if trial.abort else trial.verdict} ({', '.join(why_not_counted(trial))})"
 
 
 def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
@@ -114,12 +113,11 @@ def _judge_agreement(good: Iterable[Trial]) -> tuple[Finding, ...]:
     return judge_agreement(rates, latencies, offers_load=all(trial.load for trial in ordered))
 
 
-def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:
+def _listed(causes: Iterable[tuple[int, str]]) -> str:
     by_cause = defaultdict[str, set[int]](set)
     for number, cause in causes:
         by_cause[cause].add(number)
-    listed = [f"{named(passes)} {cause}" for cause, passes in by_cause.items()]
-    return "; ".join(listed[:8])
+    return "; ".join([f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()][:8])
 
 
 def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text) -> Iterator[Finding]:
@@ -148,9 +146,6 @@ def _statistic(values: Sequence[float | None]) -> Statistic | None:
     return describe(present) if present else None
 
 
-MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
-
-
 class PartialOperation(OperationResult):
     """An operation that only some trials of a run have, in the trial that stands for the run: it has no values."""
 
@@ -163,32 +158,23 @@ def operations_of(trials: Iterable[Trial]) -> list[Operation]:
 
 def results_of(trials: Iterable[Trial], operation: Operation) -> list[OperationResult | None]:
     """Return the result of each trial; None of a trial without this operation."""
-    return [
-        next(
-            (
-                result
-                for result in trial.operations
-                if result.operation is operation and not isinstance(result, PartialOperation)
-            ),
-            None,
-        )
-        for trial in trials
-    ]
+    of_trials = ([result for result in trial.operations if result.operation is operation] for trial in trials)
+    return [results[0] if results and not isinstance(results[0], PartialOperation) else None for results in of_trials]
 
 
 def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> list[float | None]:
     """Return the value of each trial; None where it is missing."""
-    return [None if result is None else _value(result, metric) for result in results_of(trials, operation)]
-
-
-def _value(result: OperationResult, metric: Metric) -> float | None:
-    if metric.percentile:
-        return result.latency.percentiles.get(metric.percentile)
-    if metric is Metric.MEAN:
-        return result.latency.mean_nanoseconds
-    if not is_reported([result], metric):
-        return None
-    return result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops
+    values = list[float | None]()
+    for result in results_of(trials, operation):
+        if result is None or (metric.is_rate and not is_reported([result], metric)):
+            values.append(None)
+        elif metric.percentile:
+            values.append(result.latency.percentiles.get(metric.percentile))
+        elif metric is Metric.MEAN:
+            values.append(result.latency.mean_nanoseconds)
+        else:
+            values.append(result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops)
+    return values
 
 
 def is_reported(results: Iterable[OperationResult], metric: Metric) -> bool:

@@ -164,11 +164,9 @@ def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
     if not hosts:
         return None
     spreads = {}
-    for name in Hosts.model_fields:
-        if name != "clients":
-            values = [value for host in hosts if (value := getattr(host, name)) is not None]
-            spread = Spread(min=min(values), median=median(values), max=max(values)) if values else None
-            spreads[name] = spread
+    for name in set(Hosts.model_fields) - {"clients"}:
+        values = [value for host in hosts if (value := getattr(host, name)) is not None]
+        spreads[name] = Spread(min=min(values), median=median(values), max=max(values)) if values else None
     return Hosts(clients=len(hosts), **spreads)
 
 
@@ -231,18 +229,15 @@ def _between_nodes(
     left = by_operation(
         (share for item, share in shares if item.client in crossing), lambda share: share.sample.operation
     )
-    return tuple(
-        _scaled(_operation(name, found, rates_of(found, common=common, whole=whole), common, None), part)
-        for name, found in left.items()
-    )
 
-
-def _scaled(result: OperationResult, part: float) -> OperationResult:
     def scaled(rates: Rates) -> Rates:
         return Rates(iops=rounded_iops(part * rates.iops), bytes_per_second=round(part * rates.bytes_per_second))
 
-    return result.model_copy(
-        update={
+    scaled_results = []
+    for operation, of_operation in left.items():
+        rates = rates_of(of_operation, common=common, whole=whole)
+        result = _operation(operation, of_operation, rates, common, None)
+        update = {
             "ios": round(part * result.ios),
             "bytes": round(part * result.bytes),
             "rates": scaled(result.rates),
@@ -250,7 +245,8 @@ def _scaled(result: OperationResult, part: float) -> OperationResult:
             "sum_of_rates": scaled(result.sum_of_rates),
             "series": result.series if part == 1 else None,
         }
-    )
+        scaled_results.append(result.model_copy(update=update))
+    return tuple(scaled_results)
 
 
 def _slowest(measured: Sequence[ClientMeasurement], standstill: Standstill | None) -> tuple[ClientSummary, ...]:
@@ -300,18 +296,15 @@ def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str
     """Return what a load that broke explains, each warning once with its clients, and what the window leaves open."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
-        for warning in answer.measurement.warnings if answer.measurement else ():
-            clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
+        warnings = [*answer.measurement.warnings] if answer.measurement else []
         if answer.implausible_host:
-            warning = f"the observation of its host was discarded: {answer.implausible_host}"
+            warnings.append(f"the observation of its host was discarded: {answer.implausible_host}")
+        for warning in warnings:
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
     for client in intake.unplanned:
         clients["takes no part in this trial; its document was ignored"].add(client)
     lines = [
-        *(
-            quote(f"the load explains {finding.reason}: {finding.message}", _WARNING_CHARACTERS)
-            for finding in explained
-        ),
+        *(quote(f"the load explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
         *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
         *doubts,
     ]
@@ -328,10 +321,18 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
     operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))
-    lines = [*_missing_percentiles(rounds[0].probe, operations), *(line for each in rounds for line in each.warnings)]
+    lines = []
     if local := sum(cell.is_local for cell in matrix):
-        lines.insert(0, f"{local} of {len(matrix)} pairs are on one node, and not in the rates: they cross no link")
-    warnings = tuple(dict.fromkeys(lines))[:MAX_WARNINGS]
+        lines.append(f"{local} of {len(matrix)} pairs are on one node, and not in the rates: they cross no link")
+    # A search itself decides which of its probes had too few operations.
+    for result in operations if rounds[0].probe is None else ():
+        latency, beyond = result.latency, MINIMUM_BEYOND
+        if latency.kind is LatencyKind.FULL and 0 < latency.count < 100 * beyond:
+            lines.append(
+                f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile: it takes "
+                f"{100 * beyond:,}, so that {beyond} lie beyond it; measure longer for one"
+            )
+    warnings = tuple(dict.fromkeys([*lines, *(line for part in rounds for line in part.warnings)]))[:MAX_WARNINGS]
     if len(rounds) == 1:
         findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
@@ -342,6 +343,9 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     ]
     findings = in_order([*worst, *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
+    # The versions of all rounds and the command of the first; no digest covers several rounds.
+    tools = [numbers.tool for numbers in rounds if numbers.tool]
+    versions = tuple(sorted({version for tool in tools for version in tool.versions})[:MAX_VERSIONS])
     return TrialNumbers(
         verdict=verdict_of(findings),
         findings=findings,
@@ -353,22 +357,11 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         slowest=tuple(slowest[:MAX_SLOWEST]),
         osds=None,
         cluster=next((numbers.cluster for numbers in rounds if numbers.cluster), None),
-        tool=_tool_of_rounds(rounds),
+        tool=tools[0].model_copy(update={"versions": versions, "raw_sha256": None}) if tools else None,
         warnings=warnings,
         matrix=matrix,
         places=tuple({place.client: place for numbers in rounds for place in numbers.places}.values()),
     )
-
-
-def _missing_percentiles(probe: Probe | None, operations: Iterable[OperationResult]) -> Iterator[str]:
-    """Say why there is no 99th percentile; a search itself decides which of its probes had too few operations."""
-    for result in operations if probe is None else ():
-        latency, beyond = result.latency, MINIMUM_BEYOND
-        if latency.kind is LatencyKind.FULL and 0 < latency.count < 100 * beyond:
-            yield (
-                f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile: it takes "
-                f"{100 * beyond:,}, so that {beyond} lie beyond it; measure longer for one"
-            )
 
 
 def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
@@ -391,12 +384,3 @@ def _mean(rates: Sequence[Rates]) -> Rates:
         iops=rounded_iops(fmean(rate.iops for rate in rates)),
         bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
     )
-
-
-def _tool_of_rounds(rounds: Sequence[TrialNumbers]) -> ToolUse | None:
-    """Return the versions of all rounds and the command of the first; no digest covers several rounds."""
-    tools = [numbers.tool for numbers in rounds if numbers.tool]
-    if not tools:
-        return None
-    versions = sorted({version for tool in tools for version in tool.versions})
-    return tools[0].model_copy(update={"versions": tuple(versions[:MAX_VERSIONS]), "raw_sha256": None})

@@ -137,10 +137,6 @@ CHECKS: tuple[Check, ...] = (
 """The table of checks of a trial, of all its rounds, of a search, and of a point; some of them share a reason."""
 
 _CAUSES: Mapping[str, Cause | None] = {check.reason: check.cause for check in CHECKS if check.invalid is not None}
-
-_FOLLOW = {ATTEMPTS_REPLACED.reason, PASSES_MISSING.reason}
-"""Reasons that follow from those of attempts that do not count."""
-
 _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 
@@ -156,12 +152,9 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
     The first one decides the verdict, and status and tables show its reason.
     """
-
-    def place(finding: Finding) -> tuple[int, int]:
-        # A reason of another version, from a recorded trial, follows the known ones of trials.
-        return -SEVERITY.index(finding.verdict), _ORDER.get(finding.reason, _ORDER[outliers.LINK_OUTLIER.reason])
-
-    return tuple(sorted(findings, key=place))
+    # A reason of another version, from a recorded trial, follows the known ones of trials.
+    other = _ORDER[outliers.LINK_OUTLIER.reason]
+    return tuple(sorted(findings, key=lambda it: (-SEVERITY.index(it.verdict), _ORDER.get(it.reason, other))))
 
 
 def cause_of(finding: Finding) -> Cause | None:
@@ -199,8 +192,10 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     causes = [finding for finding in status.findings if finding.reason != NO_TRIAL_COUNTS.reason]
     if causes or not status.findings:
         reasons = (*_reasons_with(Verdict.INVALID, causes), *_reasons_with(Verdict.SUSPECT, causes))
+        # These follow from the reasons of attempts that do not count.
+        follow = (ATTEMPTS_REPLACED.reason, PASSES_MISSING.reason)
+        place = next((place for place, reason in enumerate(reasons) if reason in follow), None)
         why = _why_uncounted(status.trials)
-        place = next((place for place, reason in enumerate(reasons) if reason in _FOLLOW), None)
         return reasons if place is None else tuple(dict.fromkeys((*reasons[:place], *why, *reasons[place:])))
     return _most_frequent_first(status.trials) or (NO_TRIAL_COUNTS.reason,)
 
@@ -222,8 +217,7 @@ def _why_uncounted(trials: Sequence[Trial]) -> list[str]:
     """Return why attempts do not count, in the same order."""
     invalid = Counter[str]()
     for trial in reversed(trials):
-        reasons = [trial.abort.reason.value] if trial.abort else _reasons_with(Verdict.INVALID, trial.findings)
-        invalid.update(reasons)
+        invalid.update([trial.abort.reason.value] if trial.abort else _reasons_with(Verdict.INVALID, trial.findings))
     return [reason for reason, _ in invalid.most_common()]
 
 

@@ -20,18 +20,13 @@ from plimsoll.measure.statistics import describe, least_variation, trend_of, two
 from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
 
 BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point exceed a limit
-
 LEAST_SCATTERED = 2
 LEAST_ALONG = 5
 """Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
-
 LATENCY_FACTOR = 2  # by which the limits of latencies exceed those of rates, as those of steadiness do
 CLOSED_LOOP_FACTOR = 3
 """The same where the storage sets the rate, which the other checks judge. The tails of sound storage scatter, and one
 hiccup in five trials is neither a trend nor a second state: there only the scatter is judged."""
-
-_OF_LATENCY = "a median or 99th percentile of latency"
-
 _DIGEST_BYTES = 4
 """Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
 with 2e-10."""
@@ -80,7 +75,8 @@ SCATTERED = Check(
 
 
 def _of_latency(check: Check, factor: float, where: str) -> Check:
-    what = check.what.replace("a rate", f"{_OF_LATENCY}, where {where} sets the rate,")
+    quantity = f"a median or 99th percentile of latency, where {where} sets the rate,"
+    what = check.what.replace("a rate", quantity)
     remedy = check.remedy.replace("the rate of neither", "the latency of neither")
     return replace(check, suspect=factor * (check.suspect or 0), what=what, remedy=remedy)
 
@@ -152,8 +148,7 @@ def _groups(values_by_name: Mapping[str, Sequence[float]], by_chance: float, sho
         if len(values) < LEAST_ALONG:
             continue
         groups = two_groups_of(values)
-        mean = math.fsum(values) / len(values)
-        change = 100 * (groups.high - groups.low) / mean
+        change = 100 * (groups.high - groups.low) / (math.fsum(values) / len(values))
         detail = (
             f"{name}: {groups.lows} of {len(values)} trials have a mean of {show(groups.low)}, the others of "
             f"{show(groups.high)}, which differs by {percent_text(change)} of the mean of all (p = "
@@ -190,9 +185,8 @@ def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -
 def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tuple[ClientPlace, ...]:
     """Return those of a trial's places that are not known from the trials of the point recorded before."""
     known = next((places for _, places in reversed(_with_places(recorded))), {})
-    return tuple(
-        place for place in places if _seen(known.get(place.client), _Seen.at(place)) != known.get(place.client)
-    )
+    before_now = ((place, known.get(place.client)) for place in places)
+    return tuple(place for place, before in before_now if _seen(before, _Seen.at(place)) != before)
 
 
 def without_names(trial: Trial) -> Trial:
@@ -224,24 +218,21 @@ def _digest(name: str) -> bytes:
     return sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else _UNKNOWN
 
 
-def _places(trial: Trial) -> dict[int, _Seen]:
-    """Return what a trial records of places, by client; of a digest, the name is its hexadecimal digits."""
-    short = trial.place_digests
-    seen = {}
-    if short is not None:
-        digests = b64decode(short.digests)
-        parts = [digests[start : start + _DIGEST_BYTES] for start in range(0, len(digests), _DIGEST_BYTES)]
-        for client, node, volume in zip(short.clients, parts[::2], parts[1::2], strict=False):
-            seen[client] = _Seen(node=node, volume=volume, node_name=f"#{node.hex()}", volume_name=f"#{volume.hex()}")
-    return seen | {place.client: _Seen.at(place) for place in trial.places}
-
-
 def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, _Seen]]]:
     """Return trials in the order of recording, each with the places of all clients as far as they are known then."""
     history: list[tuple[Trial, dict[int, _Seen]]] = []
     known: dict[int, _Seen] = {}
     for trial in recorded:
-        known = known | {client: _seen(known.get(client), place) for client, place in _places(trial).items()}
+        places, short = {}, trial.place_digests
+        if short is not None:
+            digests = b64decode(short.digests)
+            parts = [digests[start : start + _DIGEST_BYTES] for start in range(0, len(digests), _DIGEST_BYTES)]
+            for client, node, volume in zip(short.clients, parts[::2], parts[1::2], strict=False):
+                # Of a digest, the name is its hexadecimal digits.
+                names = (f"#{node.hex()}", f"#{volume.hex()}")
+                places[client] = _Seen(node=node, volume=volume, node_name=names[0], volume_name=names[1])
+        places |= {place.client: _Seen.at(place) for place in trial.places}
+        known = known | {client: _seen(known.get(client), place) for client, place in places.items()}
         history.append((trial, known))
     return history
 
@@ -264,20 +255,15 @@ def judge_clients(
         if (trial.pass_number, trial.attempt) in attempts:
             for client, place in places.items():
                 passes[client].setdefault(place, set()).add(trial.pass_number)
-    return evaluate(CLIENTS_CHANGED, _moved(passes, named))
-
-
-def _moved(
-    passes: Mapping[int, Mapping[_Seen, Collection[int]]], named: Callable[[Collection[int]], str]
-) -> CheckedValues:
+    moved = []
     for client, places in passes.items():
-        nodes = {place.node for place in places}
-        volumes = {place.volume for place in places if place.volume != _UNKNOWN}
-        if len(nodes) > 1 or len(volumes) > 1:
-            what = "node" if len(nodes) > 1 else "volume"
+        on_other_node = len({place.node for place in places}) > 1
+        if on_other_node or len({place.volume for place in places if place.volume != _UNKNOWN}) > 1:
+            what = "node" if on_other_node else "volume"
             texts = [
-                f"{quote(place.node_name if len(nodes) > 1 else place.volume_name, 120)} in {named(numbers)}"
+                f"{quote(place.node_name if on_other_node else place.volume_name, 120)} in {named(numbers)}"
                 for place, numbers in places.items()
-                if len(nodes) > 1 or place.volume != _UNKNOWN
+                if on_other_node or place.volume != _UNKNOWN
             ]
-            yield client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}")
+            moved.append(client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}"))
+    return evaluate(CLIENTS_CHANGED, moved)
