@@ -21,10 +21,8 @@ from plimsoll.measure.hypotheses.judge import (
     judge,
 )
 from plimsoll.measure.hypotheses.select import (
-    MeasuredPoint,
     MeasuredRun,
     Sample,
-    SelectedPoint,
     axis_text,
     listed,
     parameter_text,
@@ -37,12 +35,6 @@ from plimsoll.measure.text import first_few
 
 _PERCENT = 100
 _MOST_DECIMALS = 6
-_DIGITS_FROM = 1e6
-_NARROWER = {
-    Unit.TRIAL: "more repetitions narrow it",
-    Unit.RUN: "more runs (repeat) narrow it",
-    Unit.PROBE: "a lower precisionPercent narrows it",
-}
 
 Bounds = tuple[float | None, float | None]
 
@@ -55,7 +47,14 @@ def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sam
         text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
         return text if text.endswith("?") else f"{text}."
     is_ratio = hypothesis.of is not None
-    text = _ratio(hypothesis, interval) if is_ratio else _scaling(hypothesis, interval, samples)
+    if is_ratio:
+        text = _ratio(hypothesis, interval)
+    else:
+        estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
+        left, over = hypothesis.left, hypothesis.over or ""
+        first, last = (axis_text(sample.selected.point, over) for sample in (samples[0], samples[-1]))
+        what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
+        text = f"{what} to the power of {estimate} ({low} to {high}), from {first} to {last}"
     expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
     is_suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
@@ -81,7 +80,12 @@ def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, 
         return (f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)",)
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
     limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
-    return (f"the interval includes {limits}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
+    remedy = {
+        Unit.TRIAL: "more repetitions narrow it",
+        Unit.RUN: "more runs (repeat) narrow it",
+        Unit.PROBE: "a lower precisionPercent narrows it",
+    }[judgement.unit or Unit.TRIAL]
+    return (f"the interval includes {limits}; {remedy}",)
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
@@ -111,9 +115,7 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
         for end, limit in apart
     ):
         decimals += 1
-    estimate, low, high = (
-        f"{number:,.{decimals}f}" if abs(number) < _DIGITS_FROM else f"{number:.3g}" for number in numbers
-    )
+    estimate, low, high = (f"{number:,.{decimals}f}" if abs(number) < 1e6 else f"{number:.3g}" for number in numbers)  # noqa: PLR2004
     return estimate, low, high
 
 
@@ -146,14 +148,6 @@ def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
         return f"{_selected(left)} reaches {ratio} of the {left.quantity.words} of {_selected(of)}"
     other = "that" if left.quantity is of.quantity else f"the {of.quantity.words}"
     return f"the {left.quantity.words} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
-
-
-def _scaling(hypothesis: Hypothesis, interval: Interval, samples: Sequence[Sample]) -> str:
-    estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
-    left, over = hypothesis.left, hypothesis.over or ""
-    values = [axis_text(sample.selected.point, over) for sample in samples]
-    what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
-    return f"{what} to the power of {estimate} ({low} to {high}), from {values[0]} to {values[-1]}"
 
 
 def _selected(selector: Selector) -> str:
@@ -263,9 +257,6 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
     )
 
 
-_SEVERITY = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
-
-
 def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, list[Sample], str]:
     """Judge by the attempts that count and by the first ones; return the worse judgement, its samples, and a note."""
     judgement, results = judge(hypothesis, samples), [sample.result for sample in samples]
@@ -274,20 +265,19 @@ def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, l
     spoiled = spoiled_attempts(results)
     if not spoiled:
         return judgement, samples, ""
-    first_samples = [sample_of(_on_first_attempts(sample.selected)) for sample in samples]
+    first_samples = []
+    for selected in (sample.selected for sample in samples):
+        point = replace(selected.point, result=on_first_attempts(selected.point.result))
+        first_samples.append(sample_of(replace(selected, point=point)))
     of_first = judge(hypothesis, first_samples)
-    if _SEVERITY.index(of_first.verdict) >= _SEVERITY.index(judgement.verdict):
+    worst_first = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
+    if worst_first.index(of_first.verdict) >= worst_first.index(judgement.verdict):
         return judgement, samples, ""
     note = (
         f"the storage spoiled first attempts ({reasons_text(spoiled)}), and with them the verdict is "
         f"{of_first.verdict}; the attempts that count alone show {judgement.verdict}"
     )
     return of_first, first_samples, note
-
-
-def _on_first_attempts(selected: SelectedPoint[MeasuredPoint]) -> SelectedPoint[MeasuredPoint]:
-    point = selected.point
-    return replace(selected, point=replace(point, result=on_first_attempts(point.result)))
 
 
 def _basis(sample: Sample) -> Basis:
@@ -306,13 +296,12 @@ def _basis(sample: Sample) -> Basis:
 
 
 def _notes(basis: Sequence[Basis], judgement: Judgement) -> Iterator[str]:
-    places: dict[str, dict[str, None]] = {}
-    for point in basis:
-        if point.verdict is Verdict.SUSPECT:
-            for reason in point.reasons:
-                places.setdefault(reason, {})[f"{point.point} of run {point.run}"] = None
+    places: dict[str, list[str]] = {}
+    for point in (point for point in basis if point.verdict is Verdict.SUSPECT):
+        for reason in point.reasons:
+            places.setdefault(reason, []).append(f"{point.point} of run {point.run}")
     for reason, names in places.items():
-        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(names))}"
+        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
     if judgement.unit is Unit.RUN and min(judgement.replicates) < ENOUGH_RUNS:
         yield (
             f"runs are taken as independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts or two "

@@ -25,6 +25,11 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import MINIMUM_TRIALS
 
+ENOUGH_RUNS = 5  # with fewer runs on a side, an effect has to exceed their scatter as well
+SCATTERS = 3  # by as many standard deviations of single runs
+_ROUNDING = 1e-9  # of logarithms and exponents: a value that differs by less from a limit equals it
+_MOST = 100.0  # the largest logarithm; its exponential is still finite
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
@@ -39,15 +44,16 @@ class Interval:
         """Whether an end is unknown, and so is the estimate."""
         return math.isinf(self.low) or math.isinf(self.high)
 
+    @classmethod
+    def of_change(cls, change: LogChange) -> "Interval":
+        """Return that of a change of logarithms."""
+        low, high = change.interval()
+        return cls(estimate=change.estimate, low=low, high=high)
+
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
-    return _interval_of(log_change(of, left))
-
-
-def _interval_of(change: LogChange) -> Interval:
-    low, high = change.interval()
-    return Interval(estimate=change.estimate, low=low, high=high)
+    return Interval.of_change(log_change(of, left))
 
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
@@ -95,15 +101,6 @@ def geometric_mean(values: Sequence[float]) -> float:
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
     half = half_width(error, freedom)
     return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
-
-
-ENOUGH_RUNS = 5  # with fewer runs on a side, an effect has to exceed their scatter as well
-
-SCATTERS = 3  # by as many standard deviations of single runs
-
-_ROUNDING = 1e-9  # of logarithms and exponents: a value that differs by less from a limit equals it
-
-_MOST = 100.0  # the largest logarithm; its exponential is still finite
 
 
 class Unit(StrEnum):
@@ -155,7 +152,12 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
             [*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]]
         )
     else:
-        interval = _log_ratio(unit, places["left", None], places["of", None])
+        left, of = places["left", None], places["of", None]
+        if unit is Unit.PROBE:
+            interval = Interval.of_change(line_change(_mean_position(of), _mean_position(left)))
+        else:
+            compare = log_ratio_of_pairs if unit is Unit.RUN and _are_same_runs(left, of) else log_ratio
+            interval = compare(_values(unit, left), _values(unit, of))
     verdict, scatter = _verdict(interval, hypothesis), None
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
@@ -197,13 +199,6 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
             where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
             counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
             yield f"{where}: {counts}, but at least {MINIMUM_TRIALS} are needed; measure with more repetitions"
-
-
-def _log_ratio(unit: Unit, left: Sequence[Sample], of: Sequence[Sample]) -> Interval:
-    if unit is Unit.PROBE:
-        return _interval_of(line_change(_mean_position(of), _mean_position(left)))
-    compare = log_ratio_of_pairs if unit is Unit.RUN and _are_same_runs(left, of) else log_ratio
-    return compare(_values(unit, left), _values(unit, of))
 
 
 def _are_same_runs(left: Sequence[Sample], of: Sequence[Sample]) -> bool:

@@ -142,7 +142,12 @@ def _instead(text: str, names: Sequence[str], otherwise: str = "it has") -> str:
 def _select_in_run(
     hypothesis: Hypothesis, field: str, selector: Selector, run: VariantRun[P]
 ) -> Iterator[SelectedPoint[P]]:
-    candidates = _of_workload(field, selector, run)
+    if not run.points:
+        raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
+    candidates = sorted((point for point in run.points if point.workload == selector.workload), key=lambda it: it.name)
+    if not candidates:
+        remedy = _instead(selector.workload, list(dict.fromkeys(point.workload for point in run.points)))
+        raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
     matching = [point for point in candidates if not _unmet(selector, point)]
     if not matching:
         raise SelectionError(_closest(field, selector, run, candidates))
@@ -152,27 +157,14 @@ def _select_in_run(
         raise SelectionError(f"range: it includes no value of {over}; there are {listed(_values(matching, over))}")
     for value, points in by_value.items():
         if len(points) > 1:
-            keys = [
-                key
-                for key in (*_keys(points), CLIENTS)
-                if len({_comparable(_value(point, key)) for point in points}) > 1
-            ]
+            values = {key: {_comparable(_value(point, key)) for point in points} for key in (*_keys(points), CLIENTS)}
+            keys = [key for key, different in values.items() if len(different) > 1]
             remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
             names = listed([point.name for point in points])
             raise SelectionError(f"{field}: {names} match; add {remedy} to {field}.where")
         yield SelectedPoint(
             field=field, selector=selector, variant=run.variant, run=run.name, point=points[0], axis_value=value
         )
-
-
-def _of_workload(field: str, selector: Selector, run: VariantRun[P]) -> list[P]:
-    of_workload = [point for point in run.points if point.workload == selector.workload]
-    if of_workload:
-        return sorted(of_workload, key=lambda point: point.name)
-    if not run.points:
-        raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
-    remedy = _instead(selector.workload, list(dict.fromkeys(point.workload for point in run.points)))
-    raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
 
 
 def _unmet(selector: Selector, point: P) -> list[str]:
@@ -327,26 +319,21 @@ class Sample:
 
 def sample_of(selected: SelectedPoint[MeasuredPoint]) -> Sample:
     """Return the values of a point, or its problem."""
-    result = selected.point.result
+    result, status = selected.point.result, selected.point.result.status
     where = f"{selected.point.name} of run {selected.run}"
+    if not status.final:
+        return Sample(selected=selected, problem=f"{where} is not finished")
+    if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
+        reasons = invalid_reasons(status.findings)
+        because = f" ({', '.join(reasons)})" if reasons else ""
+        remedy = "so it decides nothing; fix the cause and measure again"
+        return Sample(selected=selected, problem=f"{where} is {Verdict.INVALID}{because}, {remedy}")
     try:
-        _check_usable(result, where)
         if result.spec.line is not None or selected.selector.quantity is Metric.LINE:
             return _line_sample(selected, where)
         return Sample(selected=selected, values=_trial_values(selected, where))
     except SelectionError as error:
         return Sample(selected=selected, problem=str(error))
-
-
-def _check_usable(result: BenchmarkResult, where: str) -> None:
-    status = result.status
-    if not status.final:
-        raise SelectionError(f"{where} is not finished")
-    if status.verdict in (Verdict.INVALID, None) or not counted(status.trials):
-        reasons = invalid_reasons(status.findings)
-        because = f" ({', '.join(reasons)})" if reasons else ""
-        remedy = "so it decides nothing; fix the cause and measure again"
-        raise SelectionError(f"{where} is {Verdict.INVALID}{because}, {remedy}")
 
 
 def _line_sample(selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
@@ -362,11 +349,8 @@ def _line_sample(selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
         raise SelectionError(problem)
     if position.is_estimate:
         return Sample(selected=selected, values=(math.exp(position.value),), line=position)
-    bound = (
-        f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or lower "
-        "start"
-    )
-    return Sample(selected=selected, line=position, bound=bound)
+    bound = f"the line of {where} is not between the lowest and the highest load that were offered"
+    return Sample(selected=selected, line=position, bound=f"{bound}; raise limit, or lower start")
 
 
 def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[float, ...]:

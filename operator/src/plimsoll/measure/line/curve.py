@@ -34,18 +34,13 @@ _SPREADS_DIFFER = 1.8
 """Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
 
 LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}  # lapse -> prior probability
-
 LUCK = 0.01  # the share of trials that meets the objectives far above the line
-
 _CELLS = 48
 _MARGIN = math.log(4)  # the line is sought up to this far outside the loads that were tried
-
 _TAIL = 5e-4
 _ZOOMS = 6
 _WORTHWHILE = 0.7
 _FAR = 6  # spreads from a location, beyond which the normal distribution is 0 or 1 to nine digits
-
-_ROOT_HALF = math.sqrt(0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +67,7 @@ class Posterior:
 
     locations: Sequence[float]  # centres of the cells of the grid, equally spaced
     families: Sequence[Curves]  # the curves over them; all weights together are 1
-    # The probability of the trials, averaged over the prior, up to a factor that depends only on which loads were
-    # tried.
+    # Probability of the trials, averaged over the prior, up to a factor that depends only on which loads were tried.
     evidence: float
 
     def interval(self, confidence: float) -> tuple[float, float, float]:
@@ -127,29 +121,31 @@ def _posterior(trials: tuple[Trial, ...]) -> Posterior:
     high = max(trial.position for trial in trials) + _MARGIN
     result = _on_grid(trials, low, high)
     for _ in range(_ZOOMS):
-        inner = _core(result)
-        if inner[1] - inner[0] > _WORTHWHILE * (high - low):
+        # The stretch of locations that holds nearly everything, with one cell on each side.
+        sums = list(accumulate(map(math.fsum, zip(*(family.weights for family in result.families), strict=True))))
+        first = next(index for index, reached in enumerate(sums) if reached > _TAIL)
+        last = next((index for index, reached in enumerate(sums) if reached >= 1 - _TAIL), len(sums) - 1)
+        cell = result.locations[1] - result.locations[0]
+        start, end = result.locations[first] - 1.5 * cell, result.locations[last] + 1.5 * cell
+        if end - start > _WORTHWHILE * (high - low):
             break
-        low, high = inner
+        low, high = start, end
         result = _on_grid(trials, low, high)
     return result
-
-
-def _core(result: Posterior) -> tuple[float, float]:
-    """Return the stretch of locations that holds nearly everything, with one cell on each side."""
-    sums = list(accumulate(map(math.fsum, zip(*(family.weights for family in result.families), strict=True))))
-    first = next(index for index, reached in enumerate(sums) if reached > _TAIL)
-    last = next((index for index, reached in enumerate(sums) if reached >= 1 - _TAIL), len(sums) - 1)
-    cell = result.locations[1] - result.locations[0]
-    return result.locations[first] - 1.5 * cell, result.locations[last] + 1.5 * cell
 
 
 def _on_grid(trials: Sequence[Trial], low: float, high: float) -> Posterior:
     cell = (high - low) / _CELLS
     locations = [low + (index + 0.5) * cell for index in range(_CELLS)]
+    priors = [math.exp(-0.5 * (math.log(spread / _USUAL_SPREAD) / _SPREADS_DIFFER) ** 2) for spread in SPREADS]
+    # Spreads that are too narrow for the cells count as one that is not.
+    prior_of: dict[float, float] = {}
+    for spread, prior in zip(SPREADS, priors, strict=True):
+        wide = max(spread, cell)
+        prior_of[wide] = prior_of.get(wide, 0.0) + prior / sum(priors)
     families = [
         Curves(spread=spread, lapse=lapse, shift=shift_to_line(spread, lapse), weights=weights)
-        for spread, prior in _spreads(cell)
+        for spread, prior in prior_of.items()
         for lapse, weights in _weights(trials, locations, spread, prior * cell)
     ]
     evidence = math.fsum(math.fsum(family.weights) for family in families)
@@ -160,16 +156,6 @@ def _on_grid(trials: Sequence[Trial], low: float, high: float) -> Posterior:
 def shift_to_line(spread: float, lapse: float) -> float:
     """Return how far from its location a curve has P = 1/2."""
     return -spread * NormalDist().inv_cdf((0.5 - LUCK) / (1 - lapse - LUCK))
-
-
-def _spreads(cell: float) -> Iterator[tuple[float, float]]:
-    """Yield spreads with their prior; those too narrow for the cells of a grid count as one that is not."""
-    prior = [math.exp(-0.5 * (math.log(spread / _USUAL_SPREAD) / _SPREADS_DIFFER) ** 2) for spread in SPREADS]
-    merged: dict[float, float] = {}
-    for spread, weight in zip(SPREADS, prior, strict=True):
-        wide = max(spread, cell)
-        merged[wide] = merged.get(wide, 0.0) + weight / sum(prior)
-    yield from merged.items()
 
 
 def _weights(
@@ -203,16 +189,13 @@ def _same_everywhere(met: Sequence[bool], chance: float) -> float:
 
 def _normal(locations: Sequence[float], position: float, spread: float) -> list[float]:
     """Return Phi((c - x) / s) for each location."""
-    factor, erfc = _ROOT_HALF / spread, math.erfc
+    factor, erfc = math.sqrt(0.5) / spread, math.erfc
     return [0.5 * erfc((position - location) * factor) for location in locations]
 
 
 _RANGE = 0.2  # width of a range, as a logarithm of loads
-
 _PRIOR = 0.25  # both parameters of the beta distribution of its probability: most probabilities are near 0 or 1
-
 _FEWEST = 3  # trials in a range; fewer show nothing that a lapse would not explain
-
 
 NOT_MONOTONE = Check(
     reason="NotMonotone",
@@ -264,7 +247,6 @@ def _beta(a: float, b: float) -> float:
 _DRIFTS = (-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8)
 """Change of the line's position from the first to the last trial: the alternatives, all equally likely."""
 
-
 DRIFTING = Check(
     reason="Drifting",
     what="in a search for the line: how much likelier the outcomes are if the line moves steadily (a Bayes factor)",
@@ -295,7 +277,6 @@ def drift_bayes_factor(trials: Sequence[Trial]) -> float:
 
 _CLAIMED = 0.93
 """The share of trials that are as claimed, on which is bet: six in a row prove the claim, or ten of eleven."""
-
 NEEDED = 40.0  # the reciprocal of 2.5 %
 
 

@@ -21,28 +21,27 @@ from plimsoll.measure.intake import ClientMeasurement, Offer
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 LEAST_SHORTFALL = 0.01  # smallest shortfall of the achieved load, as a part of the offered load, that matters
-
 LEAST_EXCESS = 0.05
 """Smallest excess of a rate that is due after equal times; less may have been due before the window, and caught up."""
-
 THINKING_SECONDS = 10e-6
 """The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
-
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
-
 EDGE_SHARE = 0.25
 """Of the requested operations in flight: the most that pauses and operations at the edges of the measurement explain.
 One slow operation does not mean that all operations at an edge are slow, nor does it excuse an empty queue."""
-
 MOST_BLOCKED = 0.1
 """From this share of a client's time on, submissions that block may be why less arrived than was offered."""
-
 _EXPLAINED = 0.6
 """Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
 not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
-
 _CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
+MOST_OMITTED = 0.01
+"""From this share of the arrivals on, those that never came matter, whatever share of them may be late."""
+MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
+SURELY_LATE = 2 * MINIMUM_BEYOND
+"""So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
+BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}  # the outcomes of a trial that broke
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +156,6 @@ def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
     return mean_in_flight((result.rates.iops, result.latency.mean_nanoseconds) for result in operations)
 
 
-MOST_OMITTED = 0.01
-"""From this share of the arrivals on, those that never came matter, whatever share of them may be late."""
-
-
 def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int) -> bool:
     """Whether so many arrivals are missing that an objective says nothing about those that should have come.
 
@@ -226,12 +221,6 @@ def _counts(latency: Latency) -> Iterable[tuple[int, int]]:
         return ()
 
 
-MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
-
-SURELY_LATE = 2 * MINIMUM_BEYOND
-"""So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What one trial measured, in the time in which all clients were measuring."""
@@ -288,9 +277,6 @@ def observed(
         unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
         omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
     )
-
-
-BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}  # the outcomes of a trial that broke
 
 
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:

@@ -33,11 +33,10 @@ def uncounted_text(trials: Iterable[Trial]) -> str:
     Empty if all count. Of each probe the last attempt decides.
     """
     counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_not_counted(trial))
-    texts = [
-        f"{reason} in {_number_of_probes(count) if number == 0 else count}"
-        for number, (reason, count) in enumerate(counts.most_common())
-    ]
-    return first_few(texts, 3)
+    numbered = enumerate(counts.most_common())
+    return first_few(
+        [f"{why} in {count if number else _number_of_probes(count)}" for number, (why, count) in numbered], 3
+    )
 
 
 def why_not_counted(trial: Trial) -> Iterator[str]:
@@ -79,6 +78,17 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
         check, what = _DOUBTS[line.ending]
         detail = f"{what}: the outcomes are {number_text(progress.evidence)} times likelier so"
         doubts = evaluate(check, [CheckedValue(value=progress.evidence, detail=detail)])
+    uncounted, why = len(last) - len(good), uncounted_text(trials)
+    causes = f": {why}" if why else ""
+    if good:
+        # A load with too few operations is not repeated but exceeded, which does no harm unless the search gives up.
+        gave_up = line.ending is Ending.PROBES_DO_NOT_COUNT
+        missing = uncounted if gave_up else sum(probe.verdict is Verdict.INVALID for probe in last)
+        detail = f"{uncounted} of {len(last)} probes do not count{causes}"
+        replication = evaluate(PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
+    else:
+        detail = f"no probe counts, of {len(last)}{causes}"
+        replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     findings = in_order(
         [
             *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
@@ -86,22 +96,10 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
             *judge_versions(good),
             *judge_clients(trials, good, probes_text),
             *judge_replaced(trials if good else (), probes_text),
-            *_counted(last, len(good), line, uncounted_text(trials)),
+            *replication,
         ]
     )
     return LineNumbers(line=line, verdict=verdict_of(findings), findings=findings)
-
-
-def _counted(probes: Sequence[Trial], good: int, line: Line, why: str) -> tuple[Finding, ...]:
-    causes = f": {why}" if why else ""
-    if not good:
-        detail = f"no probe counts, of {len(probes)}{causes}"
-        return evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    # A load with too few operations is not repeated but exceeded, which does no harm unless the search has to give up.
-    gave_up = line.ending is Ending.PROBES_DO_NOT_COUNT
-    missing = len(probes) - good if gave_up else sum(probe.verdict is Verdict.INVALID for probe in probes)
-    detail = f"{len(probes) - good} of {len(probes)} probes do not count{causes}"
-    return evaluate(PASSES_MISSING, [CheckedValue(value=missing, detail=detail)])
 
 
 def _matters(trial: Trial, line: Line) -> bool:
@@ -142,9 +140,6 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
 
 UNKNOWN = "-"
 
-_UNIT = {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}
-
-
 _SENTENCE = {
     Ending.BROKEN_AT_FIRST: (
         "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
@@ -161,9 +156,7 @@ _SENTENCE = {
 }
 """Of the endings whose sentence does not depend on the numbers."""
 
-_LATENCY_UNITS = (("s", 10**6), ("ms", 10**3), ("µs", 1))
 _FULL_DIGITS = 3  # significant digits of a load that has no interval
-
 _MOST_DECIMALS = 6
 _MOST_ZEROS = 15  # a float has no more digits to round
 
@@ -184,7 +177,7 @@ def short_text(line: Line, search: LineSearch) -> str:
 
 def unit_text(search: LineSearch) -> str:
     """Return the unit of the loads of a search."""
-    return _UNIT[search.vary]
+    return {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}[search.vary]
 
 
 def objectives_text(objectives: Iterable[Objective]) -> str:
@@ -195,7 +188,8 @@ def objectives_text(objectives: Iterable[Objective]) -> str:
 def objective_text(objective: Objective) -> str:
     """Return one objective with its exact latency: `p99 <= 1.25 ms`."""
     microseconds = objective.latency_microseconds
-    unit, size = next((unit, size) for unit, size in _LATENCY_UNITS if microseconds >= size)
+    units = (("s", 10**6), ("ms", 10**3), ("µs", 1))
+    unit, size = next((unit, size) for unit, size in units if microseconds >= size)
     return f"p{objective.percentile} <= {microseconds / size:.10g} {unit}"
 
 
