@@ -119,9 +119,9 @@ def layers(
     rates = []
     for result in usable[Layer.OSD]:
         if measured := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
-            rate = fmean(osds.count * osds.mean_bytes_per_second for osds in measured)
-            ios = fmean(osds.count * osds.mean_iops for osds in measured)
-            rates.append(_Rate(result.spec.point, 1, rate, ios, result.status.verdict))
+            total = fmean(osds.count * osds.mean_bytes_per_second for osds in measured)
+            iops = fmean(osds.count * osds.mean_iops for osds in measured)
+            rates.append(_Rate(result.spec.point, 1, total, iops, result.status.verdict))
     osds = [*_row(Layer.OSD, Operation.WRITE, rates, below.get(Operation.WRITE))]
     rows += osds
     below |= {row.operation: row for row in osds}

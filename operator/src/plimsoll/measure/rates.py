@@ -7,14 +7,7 @@ from typing import TypeVar
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Rates
-from plimsoll.measure.timeline import (
-    Amount,
-    Interval,
-    Share,
-    add,
-    rounded_iops,
-    union_interval,
-)
+from plimsoll.measure.timeline import Amount, Interval, Share, add, rounded_iops, union_interval
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

@@ -19,13 +19,7 @@ from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
 from plimsoll.measure.attempts import counted, counts, judge_replaced, last_attempts, reasons_text, why_not_counted
 from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
-from plimsoll.measure.checks.judge import (
-    NO_TRIAL_COUNTS,
-    PASSES_MISSING,
-    UNREPLICATED,
-    VERSIONS_CHANGED,
-    in_order,
-)
+from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, UNREPLICATED, VERSIONS_CHANGED, in_order
 from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations

@@ -256,13 +256,13 @@ def judge_clients(
             for client, place in places.items():
                 passes[client].setdefault(place, set()).add(trial.pass_number)
     moved = []
-    for client, places in passes.items():
-        on_other_node = len({place.node for place in places}) > 1
-        if on_other_node or len({place.volume for place in places if place.volume != _UNKNOWN}) > 1:
+    for client, seen in passes.items():
+        on_other_node = len({place.node for place in seen}) > 1
+        if on_other_node or len({place.volume for place in seen if place.volume != _UNKNOWN}) > 1:
             what = "node" if on_other_node else "volume"
             texts = [
                 f"{quote(place.node_name if on_other_node else place.volume_name, 120)} in {named(numbers)}"
-                for place, numbers in places.items()
+                for place, numbers in seen.items()
                 if on_other_node or place.volume != _UNKNOWN
             ]
             moved.append(client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}"))

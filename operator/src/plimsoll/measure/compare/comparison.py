@@ -48,11 +48,8 @@ from plimsoll.measure.text import first_few
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
     """Return the conclusion of a comparison: one regression decides, whatever else is unknown.
 
-    Args:
-        deciding: conclusions that must not be open.
-        others: conclusions that may be open, because a mean covers them.
-        doubted: whether there is any other reason against `NoRegression`.
-
+    The `deciding` conclusions must not be open; `others` may be, because a mean covers them. `doubted` is whether there
+    is any other reason against `NoRegression`.
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):
@@ -74,12 +71,11 @@ def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -
         return
     yield from _count([metric.conclusion for metric in alone], "gating metrics that no mean includes")
     included = [metric for metric in gating if metric.in_mean]
-    regressed = sum(metric.conclusion is Conclusion.REGRESSION for metric in included)
-    if regressed:
-        yield f"{Conclusion.REGRESSION} in {regressed} of {len(included)} gating metrics of single points"
-    suspected = sum(metric.suspected for metric in included)
-    if suspected:
-        yield f"a regression is suspected in {suspected} of {len(included)} gating metrics of single points"
+    those = f"of {len(included)} gating metrics of single points"
+    if regressed := sum(metric.conclusion is Conclusion.REGRESSION for metric in included):
+        yield f"{Conclusion.REGRESSION} in {regressed} {those}"
+    if suspected := sum(metric.suspected for metric in included):
+        yield f"a regression is suspected in {suspected} {those}"
 
 
 def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
@@ -102,16 +98,13 @@ def marks_of(pair: Pair) -> tuple[str, ...]:
 
 def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
     """Yield what should have been compared and was not; `ungated` are the points without a gating metric."""
-    if not matching.pairs:
+    pairs = matching.pairs
+    if not pairs:
         yield "the runs have no point in common"
     if matching.baseline_only:
         yield f"the candidate lacks these points: {first_few([result.spec.point for result in matching.baseline_only])}"
-    unfinished = [
-        pair.baseline.spec.point
-        for pair in matching.pairs
-        if not (pair.baseline.status.final and pair.candidate.status.final)
-    ]
-    if unfinished:
+    finished = {pair.baseline.spec.point: pair.baseline.status.final and pair.candidate.status.final for pair in pairs}
+    if unfinished := [point for point, is_final in finished.items() if not is_final]:
         yield f"trials are missing because a run is not finished: {first_few(unfinished)}"
     if ungated:
         yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
@@ -128,13 +121,8 @@ def compare(
     What the attempts that count show is a selection if the storage spoiled others, so the first attempts have to show
     it too. Of both comparisons the worse one is returned.
 
-    Args:
-        matching: the points to compare.
-        rule: which changes matter.
-        floor: repeated runs without a change.
-        first: the same points with the first attempts of all runs, if the results of `matching` stand for several
-            runs; None to take them from `matching`.
-
+    `floor` are repeated runs without a change. `first` are the same points with the first attempts of all runs, if the
+    results of `matching` stand for several runs; None to take them from `matching`.
     """
     sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])
     check_distinct(sides)
@@ -146,7 +134,13 @@ def compare(
     spoiled = [trial for side in sides for trial in spoiled_attempts(side)]
     if first is None and not spoiled:
         return counted
-    of_first = _compare(first or _first_attempts_of(matching), rule, floor)
+    if first is None:
+        pairs = [
+            Pair(baseline=on_first_attempts(pair.baseline), candidate=on_first_attempts(pair.candidate))
+            for pair in matching.pairs
+        ]
+        first = replace(matching, pairs=tuple(pairs))
+    of_first = _compare(first, rule, floor)
     if WORST_FIRST.index(of_first.conclusion) >= WORST_FIRST.index(counted.conclusion):
         return counted
     why = f" ({reasons_text(spoiled)})" if spoiled else ""
@@ -155,16 +149,6 @@ def compare(
         f"that count alone show {counted.conclusion}"
     )
     return of_first.model_copy(update={"reasons": (reason, *of_first.reasons)})
-
-
-def _first_attempts_of(matching: Matching) -> Matching:
-    return replace(
-        matching,
-        pairs=tuple(
-            Pair(baseline=on_first_attempts(pair.baseline), candidate=on_first_attempts(pair.candidate))
-            for pair in matching.pairs
-        ),
-    )
 
 
 def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparison:

@@ -123,13 +123,10 @@ def line_estimate(result: BenchmarkResult) -> float | None:
 
 def valueless(result: BenchmarkResult) -> str:
     """Return why the line of a run is not a single value; empty if it is one."""
-    if problem := line_problem("run", result):
+    problem, line = line_problem("run", result), result.status.line
+    if problem or _value(line):
         return problem
-    line = result.status.line
-    if _value(line):
-        return ""
-    is_above = line is not None and line.low
-    bound = "a lower bound; increase limit" if is_above else "an upper bound; decrease start"
+    bound = "a lower bound; increase limit" if line and line.low else "an upper bound; decrease start"
     return f"the line of the run has only {bound}"
 
 
@@ -137,12 +134,6 @@ def _value(line: Line | None) -> float | None:
     if line is None:
         return None
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
-
-
-_UNKNOWN_NOISE = (
-    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of this line; "
-    "pass other --noise runs, or none"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +163,10 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     baseline, candidate = position_of_result(pair.baseline), position_of_result(pair.candidate)
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
-        problem = problem or _UNKNOWN_NOISE
+        problem = problem or (
+            f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of "
+            "this line; pass other --noise runs, or none"
+        )
     change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
     unassessed = MetricComparison(
         operation=operation_of([pair.baseline, pair.candidate]),

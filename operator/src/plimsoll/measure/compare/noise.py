@@ -29,14 +29,7 @@ from plimsoll.measure.compare.values import (
     gates_of,
 )
 from plimsoll.measure.statistics import half_width
-from plimsoll.measure.summary import (
-    PartialOperation,
-    complete,
-    operations_of,
-    results_of,
-    summarise,
-    values_of,
-)
+from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise, values_of
 
 _WHOLE = 0.9995  # rounded to a tenth of a percent, this is 100 %
 
@@ -94,15 +87,12 @@ def _noise(
     level: float,
 ) -> MetricNoise:
     side, components = side_of([value for run in values for value in run]), variance_components(values)
-    between, detectable = None, None
     # Without components, the scatter of several runs is not that within one run.
-    within = side.deviation if len(values) == 1 else None
+    within, between = side.deviation if len(values) == 1 else None, None
     if components:
         within, between = components.within, components.between
         side = side.model_copy(update={"deviation": components.whole})
-    if within is not None:
-        change = minimum_detectable_change(within, trials, between, 1 - 2 * level)
-        detectable = _as_part(metric, change)
+    change = None if within is None else minimum_detectable_change(within, trials, between, 1 - 2 * level)
     return MetricNoise(
         operation=operation,
         metric=metric,
@@ -111,7 +101,7 @@ def _noise(
         within=within,
         between=deviation_of(between),
         runs=between.runs if between else 0,
-        detectable=detectable,
+        detectable=None if change is None else _as_part(metric, change),
         threshold=rule.threshold(metric),
         note=noise_note(side, metric, rule),
     )
@@ -122,7 +112,10 @@ def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> 
     sides = [side for side in map(side_of_line, results) if side.mean is not None and side.deviation is not None]
     if not sides:
         return
-    within = math.sqrt(fmean((side.deviation or 0) ** 2 for side in sides))
+    mean, within = (
+        fmean(side.mean or 0 for side in sides),
+        math.sqrt(fmean((side.deviation or 0) ** 2 for side in sides)),
+    )
     between = lines_between(results)
     whole = math.hypot(within, math.sqrt(between.variance)) if between else within
     change = (NormalDist().inv_cdf(1 - REGRESSION_LEVEL) + NormalDist().inv_cdf(POWER)) * math.sqrt(2) * whole
@@ -130,9 +123,7 @@ def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> 
         operation=operation_of(results),
         metric=Metric.LINE,
         gates=True,
-        side=Side(
-            trials=sum(side.trials for side in sides), mean=fmean(side.mean or 0 for side in sides), deviation=whole
-        ),
+        side=Side(trials=sum(side.trials for side in sides), mean=mean, deviation=whole),
         within=within,
         between=deviation_of(between),
         runs=between.runs if between else 0,

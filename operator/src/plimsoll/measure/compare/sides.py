@@ -49,7 +49,6 @@ from plimsoll.measure.summary import (
 
 MOST_SCATTER_OF_THRESHOLD = 2 / 3
 """A metric whose scatter exceeds this part of its threshold gives random conclusions."""
-
 UNKNOWN_NOISE = (
     f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
     f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
@@ -141,13 +140,9 @@ def _case(
     gates: bool,
 ) -> Case:
     """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
-    values = {
-        name: values_of(of_side, operation, metric)
-        for name, of_side in zip(("baseline", "candidate"), trials, strict=True)
-    }
-    problem = next(
-        filter(None, (problem_of(of_side, metric, f"of the {name}") for name, of_side in values.items())), ""
-    )
+    baseline, candidate = (values_of(of_side, operation, metric) for of_side in trials)
+    values = {"baseline": baseline, "candidate": candidate}
+    problem = problem_of(baseline, metric, "of the baseline") or problem_of(candidate, metric, "of the candidate")
     if min(map(len, trials)) < MINIMUM_TRIALS:
         problem = (
             f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {len(trials[0])} of the "
@@ -160,17 +155,17 @@ def _case(
         problem = problem or ("" if between else UNKNOWN_NOISE)
     sample = None
     if not problem:
-        baseline, candidate = (logarithms_of(of_side, operation, metric) for of_side in trials)
+        ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
         sample = Sample(
             workload=spec.workload,
             point=spec.point,
             operation=operation,
             metric=metric,
             gates=gates,
-            trials=Trials(baseline=baseline, candidate=candidate, between=between),
+            trials=Trials(baseline=ours, candidate=theirs, between=between),
         )
-    sides = (side_of(values["baseline"]), side_of(values["candidate"]))
-    noise = noise_note(sides[0], metric, rule)
+    baseline_side = side_of(baseline)
+    noise = noise_note(baseline_side, metric, rule)
     remarks = tuple(
         f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
         for name, of_side in values.items()
@@ -180,8 +175,8 @@ def _case(
         operation=operation,
         metric=metric,
         gates=gates,
-        baseline=sides[0],
-        candidate=sides[1],
+        baseline=baseline_side,
+        candidate=side_of(candidate),
         between=deviation_of(between),
         conclusion=Conclusion.INCONCLUSIVE,
         notes=(*filter(None, (problem, noise)), *remarks),
@@ -344,45 +339,40 @@ def means_of(samples: Sequence[Sample], between: Mapping[Group, BetweenVariance 
 
     `between` is the noise between runs, None where it is unknown; empty if it is not taken into account.
     """
-    gating = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group)
-    return [_mean(group, members, between) for group, members in gating.items() if len(members) > 1]
-
-
-def _mean(group: Group, members: Sequence[Sample], between: Mapping[Group, BetweenVariance | None]) -> Mean:
-    baseline, candidate = (pass_means([sample.trials.sides[side] for sample in members]) for side in (0, 1))
-    passes, noise = (len(baseline), len(candidate)), between.get(group)
-    problem = UNKNOWN_NOISE if between and noise is None else ""
-    if min(passes) < MINIMUM_TRIALS:
-        problem = (
-            f"not enough passes with all {len(members)} points: at least {MINIMUM_TRIALS} are needed on each side, but "
-            f"the baseline has {passes[0]} and the candidate {passes[1]}; find out why trials do not count"
-        )
-    trials = Trials(baseline=baseline, candidate=candidate, between=noise)
-    change = None if problem else change_of(trials)
-    return Mean(group=group, points=len(members), passes=passes, change=change, problem=problem)
+    gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
+    for group, members in gating.items():
+        if len(members) == 1:
+            continue
+        baseline, candidate = (pass_means([sample.trials.sides[side] for sample in members]) for side in (0, 1))
+        passes, noise = (len(baseline), len(candidate)), between.get(group)
+        problem = UNKNOWN_NOISE if between and noise is None else ""
+        if min(passes) < MINIMUM_TRIALS:
+            problem = (
+                f"not enough passes with all {len(members)} points: at least {MINIMUM_TRIALS} are needed on each side, "
+                f"but the baseline has {passes[0]} and the candidate {passes[1]}; find out why trials do not count"
+            )
+        trials = Trials(baseline=baseline, candidate=candidate, between=noise)
+        change = None if problem else change_of(trials)
+        means.append(Mean(group=group, points=len(members), passes=passes, change=change, problem=problem))
+    return means
 
 
 def noise_of_means(
     pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floor
 ) -> Mapping[Group, BetweenVariance | None]:
     """Return the noise between runs of every group with several points; None where it is unknown."""
-    by_point = {pair.baseline.spec.point: pair for pair in pairs}
-    return {
-        group: between_variance_of_means(
-            [*_series_of_runs(group, [by_point[sample.point] for sample in members], floor)]
-        )
-        for group, members in grouped(samples, lambda sample: sample.group).items()
-        if len(members) > 1
-    }
-
-
-def _series_of_runs(group: Group, pairs: Sequence[Pair], floor: Floor) -> Iterator[list[Series]]:
-    """Yield the points of each run that has a value in every trial."""
-    _, operation, metric = group
-    for results in floor.runs_of(pairs):
-        trials = [counted(result.status.trials) for result in results]
-        if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
-            yield [logarithms_of(of_point, operation, metric) for of_point in trials]
+    by_point, noise = {pair.baseline.spec.point: pair for pair in pairs}, dict[Group, BetweenVariance | None]()
+    for group, members in grouped(samples, lambda sample: sample.group).items():
+        if len(members) > 1:
+            _, operation, metric = group
+            # The points of each run that has a value in every trial.
+            runs = list[list[Series]]()
+            for results in floor.runs_of([by_point[sample.point] for sample in members]):
+                trials = [counted(result.status.trials) for result in results]
+                if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
+                    runs.append([logarithms_of(of_point, operation, metric) for of_point in trials])
+            noise[group] = between_variance_of_means(runs)
+    return noise
 
 
 def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule) -> MeanComparison:

@@ -20,21 +20,20 @@ from plimsoll.measure.compare.values import Identity, Pair, RegressionRule, by_i
 from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_two_sided_p_value
 from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
+MINIMUM_RUNS = 2
 REGRESSION_LEVEL = 0.02
 """The probability of any false alarm of a comparison, one-sided and adjusted; its threshold makes them rarer."""
-
 _SUSPICION_LEVEL = 1 - CONFIDENCE
 """At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
-
 _EXCLUSION_LEVEL = 1 - CONFIDENCE
 """At this level, one-sided and not adjusted, `NoRegression` excludes a change beyond the threshold."""
-
 _UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
-
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
-
 POWER = 0.8  # with this probability a detectable change is found
+
+Series = Mapping[int, float]  # a point's trials: pass -> logarithm
+Group = tuple[str, Operation, Metric]  # workload, operation and metric: what has a mean change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +188,6 @@ def logarithm(value: float) -> float:
     return math.log(value)
 
 
-Series = Mapping[int, float]  # a point's trials: pass -> logarithm
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """The trials of a point on both sides; both have at least two."""
@@ -227,9 +223,6 @@ def pass_means(points: Sequence[Series]) -> Series:
     """Return the mean over points of each pass that has all of them: what one point shares with another is in it."""
     common = set.intersection(*(set(series) for series in points))
     return {number: fmean(series[number] for series in points) for number in sorted(common)}
-
-
-Group = tuple[str, Operation, Metric]  # workload, operation and metric: what has a mean change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,33 +329,24 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     if within < _EXCLUSION_LEVEL:
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=assessment.better and -worse > threshold)
     level = assessment.level if is_beyond else _EXCLUSION_LEVEL
-    needed = change.trials_needed(worse if is_beyond else threshold - worse, level)
-    return Judgement(
-        conclusion=Conclusion.INCONCLUSIVE,
-        suspected=assessment.suspicious and is_beyond,
-        trials_needed=needed,
-        note="" if needed else _hopeless(change.between, is_beyond=is_beyond),
-    )
+    needed, note = change.trials_needed(worse if is_beyond else threshold - worse, level), ""
+    if needed is None and change.between is not None:
+        note = (
+            f"too near the noise between the {change.between.runs} --noise runs, which more trials do not reduce; "
+            "pass more --noise runs, or find what differs between them"
+        )
+    elif needed is None and is_beyond:
+        note = "too noisy for any reasonable number of trials; measure for longer, or find the source of the noise"
+    elif needed is None:
+        note = "too near the threshold for any reasonable number of trials; measure for longer, or change the threshold"
+    suspected = assessment.suspicious and is_beyond
+    return Judgement(conclusion=Conclusion.INCONCLUSIVE, suspected=suspected, trials_needed=needed, note=note)
 
 
 def bound_of(metric: Metric, change: LogChange) -> float:
     """Return the logarithm of the ratio than which the change is no worse, with a confidence of 95 %."""
     low, high = change.interval(1 - 2 * _EXCLUSION_LEVEL)
     return low if metric.is_rate else high
-
-
-def _hopeless(between: BetweenVariance | None, *, is_beyond: bool) -> str:
-    if between is not None:
-        return (
-            f"too near the noise between the {between.runs} --noise runs, which more trials do not reduce; "
-            "pass more --noise runs, or find what differs between them"
-        )
-    if is_beyond:
-        return "too noisy for any reasonable number of trials; measure for longer, or find the source of the noise"
-    return "too near the threshold for any reasonable number of trials; measure for longer, or change the threshold"
-
-
-MINIMUM_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

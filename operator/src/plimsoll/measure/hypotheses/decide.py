@@ -11,15 +11,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
-from plimsoll.measure.hypotheses.judge import (
-    ENOUGH_RUNS,
-    SCATTERS,
-    Interval,
-    Judgement,
-    Unit,
-    geometric_mean,
-    judge,
-)
+from plimsoll.measure.hypotheses.judge import ENOUGH_RUNS, SCATTERS, Interval, Judgement, Unit, geometric_mean, judge
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
