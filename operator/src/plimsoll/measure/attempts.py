@@ -45,10 +45,7 @@ def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
 
 
 def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the first attempt of every pass that the harness alone did not spoil, by ascending pass.
-
-    Such an attempt counts, or the storage spoiled it; then it has no operations if it ended without numbers.
-    """
+    """Return the first attempt of every pass that counts or that the storage spoiled, by ascending pass."""
     trials, first = [*trials], dict[int, Trial]()
     for trial in _ordered(trials):
         if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE:
@@ -57,10 +54,7 @@ def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def spoiled_by(trial: Trial, trials: Iterable[Trial]) -> Cause:
-    """Return what spoiled an attempt of a point with these trials that does not count: the storage if a reason says so.
-
-    Without any reason it is the storage, too.
-    """
+    """Return what spoiled an attempt of a point with these trials: the storage if a reason says so, or without any."""
     if trial.abort is not None:
         return trial.abort.cause or ATTEMPT_REASONS[trial.abort.reason].cause
     causes = _causes(trial)

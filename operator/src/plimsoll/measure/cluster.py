@@ -73,10 +73,7 @@ def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
 
 
 def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo | None:
-    """Return the I/O between the first and the last poll with counters.
-
-    None if they are less than 10 s apart, or if the run has no pools.
-    """
+    """Return the I/O between the first and the last poll with counters; None below 10 s, or if the run has no pools."""
     polls = _with_counters(watch, samples) if watch.pools else []
     if not polls or polls[-1].at - polls[0].at < _LEAST_COUNTED:
         return None
@@ -164,10 +161,7 @@ def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> lis
 
 
 def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str]) -> PoolCounters:
-    """Return the I/O of pools between two polls.
-
-    Counters decrease when a pool is recreated under its name, and when its placement groups are merged.
-    """
+    """Return the I/O between two polls; counters decrease if a pool is recreated, or placement groups are merged."""
     parts = []
     for name in pools:
         before, after = first.pools.get(name, PoolCounters()), last.pools[name]

@@ -47,10 +47,7 @@ def half_width(error: float, degrees_of_freedom: float, confidence: float = CONF
 
 @lru_cache(maxsize=1024)  # the same few for every quantity of every point
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """Return the quantile of Student's distribution at a probability.
-
-    ValueError if the probability is not between 0 and 1, or the degrees of freedom are not positive.
-    """
+    """Return the quantile of Student's distribution; ValueError for impossible probabilities or degrees of freedom."""
     if not 0 < probability < 1 or degrees_of_freedom <= 0:
         raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")
     if probability < 0.5:  # noqa: PLR2004  # the middle of a symmetric distribution
@@ -139,10 +136,7 @@ def chi_square_p_value(chi_square: float, degrees_of_freedom: int) -> float:
 
 @lru_cache(maxsize=1024)
 def chi_square_quantile(probability: float, degrees_of_freedom: int) -> float:
-    """Return the quantile of chi-square at a probability.
-
-    ValueError if the probability is not between 0 and 1, or the degrees of freedom are not positive.
-    """
+    """Return the quantile of chi-square; ValueError for impossible probabilities or degrees of freedom."""
     if not 0 < probability < 1 or degrees_of_freedom < 1:
         raise ValueError(f"no quantile {probability} of chi-square with {degrees_of_freedom} degrees of freedom")
     return _inverse(lambda value: chi_square_p_value(value, degrees_of_freedom), 1 - probability)

@@ -189,11 +189,7 @@ class Evidence:
 
     @cached_property
     def is_broken(self) -> bool:
-        """Whether a probe broke by its load: operations were late, or an open loop's load was not achieved.
-
-        In a closed loop operations in flight wait for the storage, so a depth that was not reached is the client's
-        fault.
-        """
+        """Whether a probe broke by its load: operations were late, or an open loop's load was not achieved."""
         if self.facts.search is None or self.observation is None:
             return False
         outcome = outcome_of(self.observation, self.facts.search.objectives)

@@ -403,10 +403,7 @@ class _Traffic:
 
     @property
     def part(self) -> float:
-        """The foreign part of foreign and own traffic, in percent.
-
-        Not of all traffic: traffic that may be either must not make the foreign part seem small.
-        """
+        """The foreign part of foreign and own traffic, in percent; traffic that may be either counts as neither."""
         return 100 * self.foreign / (self.foreign + self.ours) if self.foreign else 0.0
 
 

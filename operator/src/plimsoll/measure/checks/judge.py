@@ -148,20 +148,14 @@ def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of a trial or a point: the worst verdict first, then in the order of `CHECKS`.
-
-    The first one decides the verdict, and status and tables show its reason.
-    """
+    """Return findings, the worst verdict first, then in the order of `CHECKS`; status and tables show the first one."""
     # A reason of another version, from a recorded trial, follows the known ones of trials.
     other = _ORDER[outliers.LINK_OUTLIER.reason]
     return tuple(sorted(findings, key=lambda it: (-SEVERITY.index(it.verdict), _ORDER.get(it.reason, other))))
 
 
 def cause_of(finding: Finding) -> Cause | None:
-    """Return what an Invalid finding shows: of a reason of another version, the storage.
-
-    None if only other attempts can show it.
-    """
+    """Return what an Invalid finding shows: of an unknown reason the storage; None if only other attempts show it."""
     return finding.cause or _CAUSES.get(finding.reason, Cause.STORAGE)
 
 

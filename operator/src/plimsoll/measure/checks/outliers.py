@@ -260,10 +260,7 @@ class _Speed:
 
 
 def _client_speeds(evidence: Evidence, operation: Operation) -> Iterator[_Speed]:
-    """Yield the speeds of clients with enough operations, of which three deviations of the median's rank are chance.
-
-    Clients whose tool failed are named by another check.
-    """
+    """Yield the speeds of clients whose tool did not fail, within three deviations of the median's rank."""
     for item in evidence.measured:
         for sample in () if item.answer.failed else item.measurement.operations:
             if sample.operation is not operation or sample.latency.kind is not LatencyKind.FULL or not sample.ios:

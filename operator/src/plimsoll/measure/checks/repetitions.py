@@ -245,10 +245,7 @@ def _seen(before: _Seen | None, place: _Seen) -> _Seen:
 def judge_clients(
     recorded: Iterable[Trial], counted: Collection[Trial], named: Callable[[Collection[int]], str] = passes_text
 ) -> tuple[Finding, ...]:
-    """Return the finding on clients that ran in different places in the trials that count.
-
-    `recorded` are all trials of the point in the order of recording, since each has only what was new about places.
-    """
+    """Return the finding on clients that moved between trials that count; `recorded` are all trials, in their order."""
     attempts = {(trial.pass_number, trial.attempt) for trial in counted}
     passes = defaultdict[int, dict[_Seen, set[int]]](dict)
     for trial, places in _with_places(recorded):

@@ -114,10 +114,7 @@ def _doubt(name: str, line: Line, result: BenchmarkResult) -> str:
 
 
 def line_estimate(result: BenchmarkResult) -> float | None:
-    """Return the line of a run as one value, from which the noise between runs follows; None if it has none.
-
-    Of a line below all loads that may be offered it is the upper bound: the line is no higher.
-    """
+    """Return the line of a run as one value, an upper bound if it is below all loads; None if it has none."""
     return None if valueless(result) else _value(result.status.line)
 
 

@@ -139,10 +139,7 @@ def _as_part(metric: Metric, change: float) -> float | None:
 
 
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
-    """Return a result for each point, with a trial for each run that has numbers of it.
-
-    RepeatsError if the identities of a point differ between runs, or a run is given twice.
-    """
+    """Return a result for each point with a trial for each run; RepeatsError if runs differ, or one is given twice."""
     check_distinct(runs)
     points_of_runs = [by_identity(run) for run in runs]
     identities = dict.fromkeys(identity for points in points_of_runs for identity in points)

@@ -69,10 +69,7 @@ class LogChange:
         return 1.0 if self.may_be_lower else self._tail(self.estimate - truth, self.trials)
 
     def p_value(self, truth: float = 0.0) -> float:
-        """Return the two-sided probability of an estimate at least this far from the truth.
-
-        It is below 5 % exactly if `truth` is outside the 95 % confidence interval.
-        """
+        """Return the two-sided p-value, below 5 % exactly if `truth` is outside the 95 % confidence interval."""
         return min(1.0, 2 * min(self.p_lower(truth), self.p_higher(truth)))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -373,10 +370,7 @@ def variance_components(runs: Sequence[Sequence[float | None]]) -> VarianceCompo
 
 
 def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
-    """Return the noise between runs in the mean over points, from each run's points; None if it is unknown.
-
-    A run with fewer than `MINIMUM_TRIALS` passes that have all points is excluded.
-    """
+    """Return the noise between runs in the mean over points, from passes that have all; None if it is unknown."""
     components = _components([[*pass_means(points).values()] for points in runs if points])
     return components.between if components else None
 
@@ -400,10 +394,7 @@ def between_variance(means: Sequence[float], squared_errors: Sequence[float]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """Repeated runs without a change, from which a comparison derives the noise between runs.
-
-    RepeatsError if a run is given twice.
-    """
+    """Repeated runs without a change, which show the noise between runs; RepeatsError if a run is given twice."""
 
     runs: Sequence[Sequence[BenchmarkResult]] = ()
 

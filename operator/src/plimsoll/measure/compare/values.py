@@ -68,10 +68,7 @@ class RepeatsError(ValueError):
 
 
 def check_distinct(runs: Iterable[Sequence[BenchmarkResult]]) -> None:
-    """Raise RepeatsError if results of a run are in several of these runs, or in one of them twice.
-
-    They would count as several measurements, which agree perfectly.
-    """
+    """Raise RepeatsError if a result is given twice, or a run's results are in several of these runs."""
     numbers: dict[str, int] = {}
     points: set[tuple[str, str]] = set()
     for number, run in enumerate(runs):

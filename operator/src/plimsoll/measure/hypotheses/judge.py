@@ -77,10 +77,7 @@ def _mean_position(samples: Sequence[Sample]) -> Position:
 
 
 def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
-    """Return the exponent b of y = a * x^b, with an a for each block, from positive x and y.
-
-    There are at least two points more than blocks, and two values of x in a block.
-    """
+    """Return b of y = a * x^b, with an a for each block; at least two points more than blocks, x and y above 0."""
     points = []
     for block in blocks:
         logarithms = [(math.log(x), math.log(y)) for x, y in block]

@@ -212,10 +212,7 @@ NOT_MONOTONE = Check(
 
 
 def exception_bayes_factor(trials: Sequence[Trial]) -> float:
-    """Return how much likelier the trials are if one range of loads has a probability of its own.
-
-    It is a Bayes factor: a storage with a single curve exceeds 1/a in less than that part of searches.
-    """
+    """Return how much likelier the trials are if one range of loads has a probability of its own (a Bayes factor)."""
     ranges = grouped(trials, lambda trial: math.floor(trial.position / _RANGE))
     alone = [inside for inside in ranges.values() if len(inside) >= _FEWEST and _is_contrary(inside, trials)]
     if not alone:
@@ -259,10 +256,7 @@ DRIFTING = Check(
 
 
 def drift_bayes_factor(trials: Sequence[Trial]) -> float:
-    """Return how much likelier the trials, in the order of time, are if the line moves steadily than if it does not.
-
-    It is a Bayes factor: a storage that does not change exceeds 1/a in less than that part of searches.
-    """
+    """Return how much likelier the trials are, in the order of time, if the line moves steadily (a Bayes factor)."""
     last = len(trials) - 1
     if last < 1:
         return 1.0

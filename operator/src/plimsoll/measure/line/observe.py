@@ -389,10 +389,7 @@ def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | No
 
 
 def _percentile(operation: OperationResult, objective: Objective) -> float | None:
-    """Return a percentile of latency in nanoseconds; None if there are too few operations to know it.
-
-    Infinity beyond the end of the histogram, or if too few operations are enough to know that it is too high.
-    """
+    """Return a percentile in nanoseconds, infinity if it is too high for certain; None of too few operations."""
     latency = operation.latency
     if objective.percentile in latency.percentiles:
         return latency.percentiles[objective.percentile]

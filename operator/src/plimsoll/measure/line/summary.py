@@ -260,10 +260,7 @@ def outcome_text(outcome: ProbeOutcome) -> str:
 
 
 def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
-    """Return why the search ended and what that means for the line, in one sentence.
-
-    `uncounted` are the reasons why probes did not count, of `uncounted_text`.
-    """
+    """Return why the search ended and what that means, in one sentence; `uncounted` is from `uncounted_text`."""
     match line.ending:
         case None:
             state = "nothing is known about the line yet"
