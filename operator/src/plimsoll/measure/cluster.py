@@ -21,12 +21,9 @@ from plimsoll.measure.text import percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
 LAG = 10 * NANOSECONDS  # the longest lag of the counters
-
 LONGEST_PAUSE = 15 * NANOSECONDS  # three polling intervals; a longer pause was not watched
-
 _LEAST_COUNTED = 10 * NANOSECONDS
 _MANAGER_POOL = ".mgr"  # the manager writes to its own pool all the time
-
 MAX_SLOWEST_OSDS = 32
 _COUNTERS = tuple(field.name for field in fields(PoolCounters))
 _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")

@@ -32,10 +32,8 @@ from plimsoll.measure.sample import LatencySample
 LAYOUT = "fio-plat-6-29"
 BIN_COUNT = 29 << 6
 OPEN_BIN = BIN_COUNT - 1  # it counts everything from its lower bound on
-
 PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
 MINIMUM_BEYOND = 10  # a percentile with fewer operations beyond it depends on single operations and is omitted
-
 _GROUP_BITS = 6
 _MAX_COUNT = 2**63 - 1
 _DIGITS = b"0123456789"

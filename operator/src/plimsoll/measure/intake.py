@@ -21,7 +21,6 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
 READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
 """The operations that read data."""
-
 MAX_ARGUMENTS = 128
 MAX_ARGUMENT_CHARACTERS = 512
 MAX_VERSIONS = 8
@@ -93,16 +92,6 @@ class TrialFacts:
     def is_open_loop(self) -> bool:
         """Whether a search offers operations at a rate, however fast the storage answers."""
         return self.search is not None and self.search.vary is Vary.RATE
-
-    @property
-    def is_judged_for_steadiness(self) -> bool:
-        """Whether the rate should not depend on when it was measured.
-
-        It may change from one part of a data set to another; its mean over all parts is well defined. In an open loop
-        it is that of the arrivals, and near the line the latency depends on the bursts among them: there a search
-        compares many trials.
-        """
-        return self.windowed and not self.ends_when_done and not self.is_open_loop
 
     @property
     def planned_start(self) -> int:

@@ -81,10 +81,10 @@ def extended(before: Matrix | None, trial: Matrix) -> Matrix:
     It starts again with a trial of other pairs or on other nodes, as after the replacement of a client: a mean of
     different links has no meaning.
     """
-    if before is None or _links(before) != _links(trial):
+    links = (trial.clients, trial.peers, trial.members)
+    if before is None or (before.clients, before.peers, before.members) != links:
         return trial
     count = before.trials
-    again = _means(before.retransmits, trial.retransmits, count)
     iops = _means(before.iops, trial.iops, count)
     return trial.model_copy(
         update={
@@ -93,14 +93,10 @@ def extended(before: Matrix | None, trial: Matrix) -> Matrix:
             "least_bytes_per_second": _least(before.least_bytes_per_second, trial.least_bytes_per_second),
             "iops": None if iops is None else tuple(map(rounded_iops, iops)),
             "least_iops": _least(before.least_iops, trial.least_iops),
-            "retransmits": _rounded(again),
+            "retransmits": _rounded(_means(before.retransmits, trial.retransmits, count)),
             "outliers": tuple(sorted({*before.outliers, *trial.outliers})),
         }
     )
-
-
-def _links(matrix: Matrix) -> tuple[object, ...]:
-    return (matrix.clients, matrix.peers, matrix.members)
 
 
 def _means(before: Sequence[float] | None, new: Sequence[float] | None, count: int) -> Sequence[float] | None:

@@ -14,7 +14,6 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 
 MAX_TEXT = 10_000  # characters of one message or argument
-
 MAX_NAME = 256
 _MAX_OPERATIONS = 16
 _MAX_CELLS = 2**18  # seconds of the longest runtime, with a margin

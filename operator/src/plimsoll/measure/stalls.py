@@ -100,8 +100,9 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         return None
     # That of the tool that reports its completions in the widest intervals.
     width = max((gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps)), default=0)
+    # How much longer than it appears a freeze may have been, and the shortest stretch to consider.
     blur = width + _CLOCK_DIFFERENCE
-    resolution = _Resolution(blur=blur, least=max(_FREEZE - blur, width))
+    shortest = max(_FREEZE - blur, width)
     progress = {item.client: _progress(item, window) for item in measured}
     idle = reduce(both, (part.idle for part in progress.values()))
     certain = reduce(both, (part.stalls for part in progress.values()))
@@ -112,22 +113,22 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         stalls=joined([*certain, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
         not_working=reduce(both, (part.not_working for part in progress.values())),
     )
-    stalls, freezes = _stalls_and_freezes(of_all, window, resolution)
+    stalls, freezes = _stalls_and_freezes(of_all, window, shortest)
     # The same stall may begin and end a little differently on each client.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
-    near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=resolution.blur)])
+    near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=blur)])
     clients, alone = {}, {}
     for client, client_progress in progress.items():
-        client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, resolution)
+        client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, shortest)
         clients[client] = length_of(joined([*client_stalls, *client_freezes, *stalls, *freezes])) / NANOSECONDS
-        rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= resolution.least]
-        alone[client] = _idle_time(without(client_stalls, near), rest, resolution)
+        rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= shortest]
+        alone[client] = _idle_time(without(client_stalls, near), rest, blur)
     active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
     usual = _pace(of_all.ios, sum(active.values()))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, freezes, resolution),
+        together=_idle_time(stalls, freezes, blur),
         alone=alone,
         client_paces={
             client: _pace(part.ios, active[client]) if part.ios else usual for client, part in progress.items()
@@ -144,19 +145,11 @@ def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Resolution:
-    """How precisely the tool reports idle time, in nanoseconds."""
-
-    blur: int  # how much longer than it appears a freeze may have been
-    least: int  # the shortest stretch to consider
-
-
-def _idle_time(stalls: Iterable[Interval], freezes: Collection[Interval], resolution: _Resolution) -> IdleTime:
+def _idle_time(stalls: Iterable[Interval], freezes: Collection[Interval], blur: int) -> IdleTime:
     return IdleTime(
         stalled=length_of(stalls) / NANOSECONDS,
         frozen=length_of(freezes) / NANOSECONDS,
-        unsure=len(freezes) * resolution.blur / NANOSECONDS,
+        unsure=len(freezes) * blur / NANOSECONDS,
     )
 
 
@@ -217,14 +210,12 @@ def _empty_cells(share: Share) -> list[Interval]:
     return joined(Interval(start=start, end=start + width) for start in starts)
 
 
-def _stalls_and_freezes(
-    progress: _Progress, window: Interval, resolution: _Resolution
-) -> tuple[list[Interval], list[Interval]]:
+def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) -> tuple[list[Interval], list[Interval]]:
     """Return the idle time that counts: stalls, and shorter freezes, in which all operations in flight waited.
 
     A long freeze is a stall.
     """
-    seen = [stretch for stretch in progress.idle if stretch.length >= resolution.least]
+    seen = [stretch for stretch in progress.idle if stretch.length >= shortest]
     active = window.length - length_of(seen)
     if not active or not progress.ios:
         return joined(progress.stalls), []
@@ -233,7 +224,7 @@ def _stalls_and_freezes(
         # The pace between such stretches is unknown, but not the pace of the whole window.
         least = max(float(_NO_BATCH), missed * window.length / progress.ios)
     else:
-        least = max(float(resolution.least), missed * active / progress.ios)
+        least = max(float(shortest), missed * active / progress.ios)
         if _is_slow(progress.idle, progress, window, _FREEZE // 2):
             least = max(least, _UNUSUAL * length_of(progress.idle) / len(progress.idle))
     freezes = [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]

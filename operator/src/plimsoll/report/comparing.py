@@ -10,7 +10,6 @@ from plimsoll.measure.compare.comparison import (
     conclusion_text,
     interval_text,
     is_left_to_mean,
-    mean_passes_text,
     mean_text,
     notes_of,
     place_of,
@@ -225,7 +224,7 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
     _ComparedColumn("At worst", lambda row: row.change.bound, key="bound", show=change_text, right=True, priority=1),
     _ComparedColumn(
         "Trials",
-        lambda row: mean_passes_text(row.change) if isinstance(row.change, MeanComparison) else trials_text(row.change),
+        lambda row: trials_text(row.change),
         right=True,
         priority=4,
     ),

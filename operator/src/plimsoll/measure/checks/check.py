@@ -193,6 +193,7 @@ class Evidence:
         if self.facts.search is None or self.observation is None:
             return False
         outcome = outcome_of(self.observation, self.facts.search.objectives)
+        # In a closed loop operations in flight wait for the storage: a depth not reached is the client's fault.
         return outcome in BROKEN if self.facts.is_open_loop else outcome is ProbeOutcome.LATE
 
     @cached_property

@@ -40,7 +40,6 @@ leaves out."""
 _MOST_TOUCHED_BRIEFLY = 0.02
 """The same if no 99th percentile is published, so that only the rate and the median can change, and of an activity that
 delays an operation by no more than one usually takes: few become as late as the slowest hundredth."""
-
 _SERIOUSLY_SLOWER = 0.25
 _SERIOUSLY_LONGER = 1.0  # an effect is known if one of this size is excluded
 _CONFIDENCE = 0.9973  # that an effect is more than chance: three standard deviations on both sides

@@ -254,14 +254,11 @@ def mean_text(mean: MeanComparison) -> str:
     return f"mean of {mean.points} points"
 
 
-def mean_passes_text(mean: MeanComparison) -> str:
-    """Return the numbers of passes on both sides."""
-    return f"{mean.baseline_passes}+{mean.candidate_passes}"
-
-
-def trials_text(metric: MetricComparison) -> str:
-    """Return the numbers of trials on both sides."""
-    return f"{metric.baseline.trials}+{metric.candidate.trials}"
+def trials_text(change: MetricComparison | MeanComparison) -> str:
+    """Return the numbers of trials, or of passes, on both sides."""
+    if isinstance(change, MeanComparison):
+        return f"{change.baseline_passes}+{change.candidate_passes}"
+    return f"{change.baseline.trials}+{change.candidate.trials}"
 
 
 def verdict_text(change: Change) -> str:

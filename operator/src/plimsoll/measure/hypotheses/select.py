@@ -19,6 +19,7 @@ from plimsoll.measure.summary import complete, is_reported, operations_of, probl
 from plimsoll.measure.text import first_few
 
 _NAMED = 8
+MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
 
 
 def listed(texts: Sequence[str], last: Literal["and", "or"] = "and") -> str:
@@ -33,9 +34,6 @@ def parameter_text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
-
-
-MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
 
 
 class SelectablePoint(Protocol):

@@ -164,10 +164,10 @@ _MOST_ZEROS = 15  # a float has no more digits to round
 def headline_text(line: Line, search: LineSearch) -> str:
     """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
     condition = f"at {objectives_text(search.objectives)}"
-    if not is_known(line):
-        state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
-        return f"line {condition} is {state}"
-    return f"carries {load_with_unit(line, search)} {condition}"
+    if is_known(line):
+        return f"carries {load_with_unit(line, search)} {condition}"
+    state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
+    return f"line {condition} is {state}"
 
 
 def short_text(line: Line, search: LineSearch) -> str:
@@ -336,9 +336,8 @@ def _wide_clause(line: Line, search: LineSearch, uncounted: str) -> str:
     if 2 * line.counted < line.probes:
         reasons = f" ({uncounted})" if uncounted else ""
         return f"{wide}, because most probes do not count{reasons}; remove the cause, then run again"
-    if width is None:
-        return wide
-    return f"{wide}; the storage scatters too much from trial to trial for more precision"
+    why = "" if width is None else "; the storage scatters too much from trial to trial for more precision"
+    return f"{wide}{why}"
 
 
 def _open_clause(line: Line, search: LineSearch) -> str:
