@@ -94,10 +94,7 @@ def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
 
 
 def foreign_io(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> Iterator[tuple[Interval, PoolCounters]]:
-    """Yield the I/O on foreign pools, without the manager's, between consecutive polls with counters.
-
-    A pool that appears counts from zero.
-    """
+    """Yield the I/O on foreign pools but the manager's between polls; a pool that appears counts from zero."""
     for first, last in pairwise(_with_counters(watch, samples)):
         names = [name for name in last.pools if name not in watch.pools and name != _MANAGER_POOL]
         yield Interval(start=first.at, end=last.at), _difference(first, last, names)
@@ -141,10 +138,7 @@ def cluster_summary(
 
 
 def data_set_text(clusters: Iterable[ClusterSummary | None]) -> str:
-    """Return what trials read from, beside the memory of the OSDs: `of 12 GiB, 25 % of the OSDs' memory`.
-
-    Empty without a Ceph cluster, without reads, or if the size of the data is unknown.
-    """
+    """Return what trials read from: `of 12 GiB, 25 % of the OSDs' memory`; empty if that is unknown."""
     known = [cluster for cluster in clusters if cluster is not None and cluster.data_set_bytes]
     if not known or not (size := known[-1].data_set_bytes):
         return ""

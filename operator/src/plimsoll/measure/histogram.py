@@ -338,10 +338,7 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
 
 
 def _histogram(part: Latency | LatencySample) -> Histogram | None:
-    """Return the histogram of a part with full latency; None if it is damaged or does not match.
-
-    A part without operations has nothing to lose: its histogram is empty, whatever it says.
-    """
+    """Return a part's histogram, empty without operations; None if not full, or damaged, or not of its operations."""
     if part.kind is LatencyKind.FULL and not part.count:
         return Histogram(counts={})
     try:

@@ -19,8 +19,7 @@ from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement,
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
-READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
-"""The operations that read data."""
+READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)  # they read data
 MAX_ARGUMENTS = 128
 MAX_ARGUMENT_CHARACTERS = 512
 MAX_VERSIONS = 8
@@ -73,8 +72,7 @@ class TrialFacts:
     least_runtime_seconds: int = 0  # the minimum for meaningful numbers of the tool; 0 if there is none
     quantities: Quantities = ALL_QUANTITIES  # what the tool can report
     nodes: Mapping[int, str] = field(default_factory=dict)  # number of a client, or of one that serves it, -> its node
-    # The tool measures the network itself, so its limits say nothing against the numbers.
-    measures_network: bool = False
+    measures_network: bool = False  # the tool measures the network, whose limits say nothing against the numbers
     warm_caches: bool = False  # the storage's own caches are meant to answer reads
     dropped_node_caches: bool = False  # the clients' nodes dropped their page caches before the trial
     dropped_osd_caches: bool = False  # the OSDs dropped theirs

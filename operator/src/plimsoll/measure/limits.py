@@ -34,8 +34,7 @@ _FAST = 0.9  # the part of the fastest tool's rate from which on a tool shows th
 class Bound:
     """What limits a layer."""
 
-    # Bytes or operations per second that the layer below permits; None if that was not measured.
-    below: float | None = None
+    below: float | None = None  # bytes or operations per second that the layer below permits; None if unknown
     layer: Layer | None = None  # the layer below; None without one
     client_rate: float | None = None  # bytes per second that the network carries for one client; None if unknown
 

@@ -49,8 +49,7 @@ class LatencySample(Model):
     standard_deviation_nanoseconds: float | None = None  # exact, of the sample; absent if the tool does not report it
     min_nanoseconds: int = 0
     max_nanoseconds: int = 0
-    # `Histogram.encode` of all its jobs' bins; absent unless the kind is full.
-    histogram: EncodedHistogram | None = None
+    histogram: EncodedHistogram | None = None  # `Histogram.encode` of all its jobs' bins; absent unless FULL
 
 
 class LatencySlices(Model):
@@ -73,8 +72,7 @@ class OperationSample(Model):
     bytes: int
     short_ios: int = 0  # operations that transferred less than requested
     dropped_ios: int = 0  # operations that the tool dropped
-    # Operations that never completed, without as many as may still have been in flight at the end; a lower bound.
-    lost_ios: int = 0
+    lost_ios: int = 0  # operations that never completed, beyond those that may be in flight at the end; a lower bound
     latency: LatencySample
     # How long this operation took, of a tool that does one operation after the other; absent if all of them took the
     # whole measured part.
@@ -145,8 +143,7 @@ class Measurement(Model):
     # Share of submissions, 0 to 1, that took the last place of the configured depth, so that the next operation may
     # have had to wait for one to complete; absent if the tool does not report it exactly.
     depth_full_share: float | None = None
-    # Bytes after which the load ends, limited by the requested runtime; absent if it has no end.
-    work_bytes: int | None = None
+    work_bytes: int | None = None  # bytes after which the load ends, if the runtime permits; absent if it has no end
     data_bytes: int | None = None  # size of the files that the tool worked on, if that is not the whole data set
     bypasses_cache: bool = True  # the I/O bypassed the client's page cache
     flushes: bool = False  # the times of cached writes include making them durable
@@ -214,8 +211,7 @@ class NetworkUse(Model):
 
     received: float
     sent: float
-    # What that interface can carry in one direction; absent if no interface reports its speed.
-    link: float | None = None
+    link: float | None = None  # what it can carry in one direction; absent if no interface reports its speed
 
 
 class DeviceUse(Model):
@@ -252,8 +248,7 @@ class HostUse(Model):
     device: DeviceUse | None = None
     # The disk that contains that device, if it is a partition or a logical volume; absent if it is a whole one.
     disk: DeviceUse | None = None
-    # Operations on the data set up to this size reach the disk in one piece; absent if unknown.
-    uncut_bytes: int | None = None
+    uncut_bytes: int | None = None  # operations up to this size reach the disk in one piece; absent if unknown
     tool: ToolIo | None = None  # absent if the kernel does not count a process's I/O, or does not expose it
     # What a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
     unseen: str = Field(default="", max_length=128)
@@ -272,8 +267,7 @@ class ClientDocument(Model):
     finished_at: int
     argv: Annotated[tuple[Text, ...], Field(max_length=1000)]
     measurement: Measurement | None = None
-    # Why there is no measurement although the tool ended; names the field or the position.
-    parse_error: Text | None = None
+    parse_error: Text | None = None  # why a tool that ended has no measurement; names the field or the position
     stderr_tail: str = Field(default="", max_length=2000)
     raw_sha256: Name = ""  # of everything that the tool wrote; see `plimsoll.measure.intake`
     clock: Clock | None = None
@@ -282,8 +276,7 @@ class ClientDocument(Model):
     # and first writes allocate.
     prefilled: bool = True
     host: HostUse | None = None  # absent if the host could not be observed, or if the tool ended before it measured
-    # Why the target that the tool had open is not the client's volume; empty if it is, or unknown.
-    foreign_target: Text = ""
+    foreign_target: Text = ""  # why the target that the tool had open is not the client's volume; empty if unknown
 
 
 _LIMIT = 2**63

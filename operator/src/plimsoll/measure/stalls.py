@@ -15,8 +15,7 @@ LONG = NANOSECONDS  # a stretch of this length that cannot be chance is a stall 
 VERY_LONG = 2 * NANOSECONDS  # a stretch of this length is a stall by itself unless the pace is slow
 
 _MILLISECOND = 10**6
-_FREEZE = 100 * _MILLISECOND
-"""Every freeze of this length is found, unless the tool reports its completions too coarsely."""
+_FREEZE = 100 * _MILLISECOND  # every freeze of this length is found, unless completions are reported too coarsely
 _CLOCK_DIFFERENCE = 10 * _MILLISECOND  # the tolerated difference between the clients' clocks
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
@@ -27,10 +26,8 @@ _UNUSUAL = 3  # on slow storage, a stretch this many times as long as usual is a
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
 random, fewer than one second in 20 000 would be empty."""
-_CHANCE = 100
-"""One of so many trials may have a second that is empty by chance, however many clients and seconds it has."""
-_BESIDE_SYNC = 100 * _MILLISECOND
-"""The time between a sync and the completions before and after it belongs to the sync."""
+_CHANCE = 100  # one of so many trials may have a second that is empty by chance, whatever their clients and seconds
+_BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions next to it that belongs to the sync
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,10 +208,7 @@ def _empty_cells(share: Share) -> list[Interval]:
 
 
 def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) -> tuple[list[Interval], list[Interval]]:
-    """Return the idle time that counts: stalls, and shorter freezes, in which all operations in flight waited.
-
-    A long freeze is a stall.
-    """
+    """Return the idle time that counts: stalls, including long freezes, and shorter freezes."""
     seen = [stretch for stretch in progress.idle if stretch.length >= shortest]
     active = window.length - length_of(seen)
     if not active or not progress.ios:

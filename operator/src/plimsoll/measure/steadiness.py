@@ -173,10 +173,7 @@ def _rounds(window: Interval, widths: Sequence[int], *, least: int = LEAST_ROUND
 
 
 def _value(histogram: Histogram, percentile: int) -> tuple[int, float] | None:
-    """Return a percentile of a round, and its standard deviation by chance; None if either is unknown.
-
-    Of n operations the rank scatters by sqrt(p (1 - p) / n), whatever the distribution (order statistics).
-    """
+    """Return a percentile of a round, and its deviation by that of its rank (order statistics); None if unknown."""
     # Rounds have ten operations beyond it on average, some of them fewer.
     if histogram.samples_beyond(percentile) < MINIMUM_BEYOND / 2:
         return None
@@ -191,10 +188,7 @@ _Part = tuple[int, int]  # a part of the window: its first round, and the one af
 def _judged(
     rounds: Sequence[float], window: Interval, parts: Sequence[_Part], *, variance: float, limit: float
 ) -> Steadiness | None:
-    """Judge a quantity by its values in rounds of equal length, of those parts of the window.
-
-    `variance` is what chance gives one round at least. None without parts, or if all values are 0.
-    """
+    """Judge values in equal rounds by these parts; `variance` is that of a round. None without parts or values."""
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
     if total <= 0 or not parts:

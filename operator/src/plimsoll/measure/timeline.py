@@ -216,11 +216,7 @@ class Share:
         return bool(self.sample.ios or self.sample.bytes) and self.curve is None
 
     def within(self, window: Interval) -> Amount:
-        """Return the I/O inside the window.
-
-        Without a usable series this assumes the client's mean rate all the time; the caller must report that with the
-        number.
-        """
+        """Return the I/O in the window; without a usable series that of the mean rate, which the caller must report."""
         curve = self.curve
         if curve is None:
             part = self.interval.clipped(window) / self.interval.length if self.interval.length else 0.0
@@ -229,10 +225,7 @@ class Share:
         return Amount(ios=ios - ios_before, bytes=volume - bytes_before)
 
     def slices(self) -> Iterator[tuple[Interval, str]]:
-        """Yield each slice of the latencies over time, encoded; none without operations.
-
-        HistogramError if the tool kept no slices.
-        """
+        """Yield each slice of the latencies over time, encoded; HistogramError if the tool kept none."""
         sample, slices = self.sample, self.sample.slices
         if not sample.ios:
             return

@@ -164,8 +164,7 @@ class Evidence:
     operations: tuple[OperationResult, ...]
     standstill: Standstill | None  # None if it is unknown
     steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
-    # What the trial shows of an offered load; None without one, and if it shows nothing.
-    observation: Observation | None = None
+    observation: Observation | None = None  # what the trial shows of an offered load; None if it shows nothing
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:

@@ -374,8 +374,7 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
 _LEAST_BUSY = 0.3
 _LEAST_FOREIGN_BYTES = 256 * 2**10
 _LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
-_SYNC_BYTES = 64 * 2**10
-"""Of a journal, for one sync; ext4 writes 12 to 20 KiB, XFS pads its log to as much as 256 KiB."""
+_SYNC_BYTES = 64 * 2**10  # of a journal, for one sync: ext4 writes 12 to 20 KiB, XFS up to 256 KiB with its padding
 _SYNC_OPERATIONS = 8
 _LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
 _PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous

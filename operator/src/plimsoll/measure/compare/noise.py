@@ -40,8 +40,7 @@ class MetricNoise(MetricModel):
     gates: bool
     side: Side  # over all trials that count; for several runs, its deviation is that of trials of different runs
     within: float | None = None  # standard deviation of the logarithms within a run; absent if unknown
-    # The same between the means of runs, without what the scatter within them explains; absent for one run.
-    between: float | None = None
+    between: float | None = None  # the same between runs' means, beyond what `within` explains; absent for one run
     runs: int = 0  # the number of runs behind `between`; 0 for one run
     # The smallest change for the worse that would be significant in about 80 % of comparisons of this point alone, as a
     # part of the baseline; absent if unknown, or if not even a change of 100 % would be.

@@ -47,8 +47,7 @@ from plimsoll.measure.summary import (
     values_of,
 )
 
-MOST_SCATTER_OF_THRESHOLD = 2 / 3
-"""A metric whose scatter exceeds this part of its threshold gives random conclusions."""
+MOST_SCATTER_OF_THRESHOLD = 2 / 3  # a metric that scatters by more of its threshold gives random conclusions
 UNKNOWN_NOISE = (
     f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
     f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
@@ -198,15 +197,11 @@ class MetricModel(Model):
 class Change(MetricModel):
     """A change of a metric, and the conclusion from it."""
 
-    # Geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
-    ratio: float | None = None
-    # Lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
-    low: float | None = None
+    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if not comparable
+    low: float | None = None  # lower end of its 95 % confidence interval, not adjusted for other tests
     high: float | None = None  # upper end of it
-    # With a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
-    bound: float | None = None
-    # Standard deviation between repeated runs, which widens the interval; absent if unknown.
-    between: float | None = None
+    bound: float | None = None  # with 95 % confidence it is no worse; `NoRegression` if within the threshold
+    between: float | None = None  # deviation between repeated runs, which widens the interval; absent if unknown
     # Two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if the metric
     # gates.
     p_value: float | None = None
@@ -226,8 +221,7 @@ class MetricComparison(Change):
     gates: bool  # whether it contributes to the conclusion of the whole comparison
     baseline: Side
     candidate: Side
-    # Whether a mean change includes it: what this point alone leaves open is then decided by the mean.
-    in_mean: bool = False
+    in_mean: bool = False  # whether a mean change includes it, which then decides what this point leaves open
     suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
 
 
@@ -335,10 +329,7 @@ class Mean:
 
 
 def means_of(samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None]) -> list[Mean]:
-    """Return the mean changes of gating metrics, of workloads that have several points.
-
-    `between` is the noise between runs, None where it is unknown; empty if it is not taken into account.
-    """
+    """Return the mean changes of gating metrics of workloads with several points; `between` may be empty."""
     gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
     for group, members in gating.items():
         if len(members) == 1:

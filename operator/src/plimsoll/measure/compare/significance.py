@@ -21,12 +21,10 @@ from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_tw
 from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
 MINIMUM_RUNS = 2
-REGRESSION_LEVEL = 0.02
-"""The probability of any false alarm of a comparison, one-sided and adjusted; its threshold makes them rarer."""
+REGRESSION_LEVEL = 0.02  # probability of any false alarm, one-sided and adjusted; the threshold makes them rarer
 _SUSPICION_LEVEL = 1 - CONFIDENCE
 """At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
-_EXCLUSION_LEVEL = 1 - CONFIDENCE
-"""At this level, one-sided and not adjusted, `NoRegression` excludes a change beyond the threshold."""
+_EXCLUSION_LEVEL = 1 - CONFIDENCE  # one-sided, not adjusted: `NoRegression` excludes a change beyond the threshold
 _UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
@@ -112,10 +110,7 @@ class LogChange:
 
 
 def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
-    """Return the degrees of freedom of a sum of squared errors, one from that many trials each.
-
-    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance Components, 1946; Welch 1947.
-    """
+    """Return the degrees of freedom of a sum of squared errors (Satterthwaite 1946, Welch 1947)."""
     whole = math.fsum(parts)
     if not whole:
         return sum(trials) - 2
@@ -309,8 +304,7 @@ class Judgement:
     conclusion: Conclusion
     confirmed: bool = False  # the whole confidence interval of a regression is beyond the threshold
     improved: bool = False  # significantly better, and by more than the threshold
-    # An inconclusive change that prevents `NoRegression` of points whose mean is within the threshold.
-    suspected: bool = False
+    suspected: bool = False  # inconclusive, and prevents `NoRegression` of points whose mean is within the threshold
     trials_needed: int | None = None  # on each side, for an inconclusive change of this size and scatter
     note: str = ""  # the reason for an inconclusive judgement
 

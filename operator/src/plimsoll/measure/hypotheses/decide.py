@@ -90,10 +90,7 @@ def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
 
 
 def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tuple[str, str, str]:
-    """Return estimate and interval with as few decimals as show its width, and on which side of the limits it is.
-
-    A ratio is in percent, without the sign.
-    """
+    """Return estimate and interval, a ratio as percent, with decimals that show its width and its side of limits."""
     factor = _PERCENT if is_ratio else 1
     numbers = [factor * number for number in (interval.estimate, interval.low, interval.high)]
     limits = [factor * bound for bound in bounds if bound is not None]
@@ -174,8 +171,7 @@ class Basis(Model):
     point: str
     axis_value: int | None = None  # its value on the axis; absent for a ratio
     trials: int  # number of trials behind the decision; 0 if the point decides nothing
-    # Geometric mean over them: a rate per second, or a latency in nanoseconds; absent without any.
-    mean: float | None = None
+    mean: float | None = None  # geometric mean of rates per second, or of nanoseconds; absent without any
     verdict: Verdict | None = None  # of the point; absent without numbers
     reasons: tuple[str, ...] = ()  # of a verdict that is not Valid
 
@@ -187,8 +183,7 @@ class Decision(Model):
     variant: str | None = None  # the variant that it is decided in, if it is decided in each variant by itself
     verdict: HypothesisVerdict
     form: Form
-    # The ratio, or the exponent; absent if it cannot be computed, as of a line above or below all loads.
-    estimate: float | None = None
+    estimate: float | None = None  # the ratio, or the exponent; absent if unknown, as of a line above all loads
     low: float | None = None  # lower end of its 95 % confidence interval; absent if unknown
     high: float | None = None  # upper end of it; likewise
     at_least: float | None = None  # smallest expected value; absent without such a limit

@@ -93,10 +93,7 @@ def variants_of(runs: Sequence[VariantRun[P]]) -> list[str]:
 
 
 def impossible(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[str, ...]:
-    """Return why no measurement of these points can decide a hypothesis; empty if one can, in some variant.
-
-    For a plan, `runs` has one run of each variant.
-    """
+    """Return why no measurement of these points can decide a hypothesis; empty if one can, in some variant."""
     problems = [select_all(hypothesis, of_scope)[1] for _, of_scope in scopes(hypothesis, runs)]
     return tuple(dict.fromkeys(problem for of_scope in problems for problem in of_scope)) if all(problems) else ()
 
@@ -306,8 +303,7 @@ class Sample:
     values: tuple[float, ...] = ()  # of each trial that counts; all positive if there is no problem
     problem: str = ""  # why the point decides nothing
     line: Position | None = None  # where the line is, with its errors; None if the quantity is another one
-    # Why only a bound of the line is known; it has no value then. Empty for an estimate with an interval.
-    bound: str = ""
+    bound: str = ""  # why only a bound of the line is known, so that it has no value; empty for an estimate
 
     @property
     def result(self) -> BenchmarkResult:

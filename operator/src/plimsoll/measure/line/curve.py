@@ -269,8 +269,7 @@ def drift_bayes_factor(trials: Sequence[Trial]) -> float:
     return sum(posterior(seen).evidence for seen in moved) / len(_DRIFTS) / still
 
 
-_CLAIMED = 0.93
-"""The share of trials that are as claimed, on which is bet: six in a row prove the claim, or ten of eleven."""
+_CLAIMED = 0.93  # the share of trials that are as claimed, on which is bet: six in a row prove it, or ten of eleven
 NEEDED = 40.0  # the reciprocal of 2.5 %
 
 

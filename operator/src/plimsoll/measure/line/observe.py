@@ -23,8 +23,7 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 LEAST_SHORTFALL = 0.01  # smallest shortfall of the achieved load, as a part of the offered load, that matters
 LEAST_EXCESS = 0.05
 """Smallest excess of a rate that is due after equal times; less may have been due before the window, and caught up."""
-THINKING_SECONDS = 10e-6
-"""The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
+THINKING_SECONDS = 10e-6  # the longest time between operations that is not the client's fault; fio takes 2 to 8 µs
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 EDGE_SHARE = 0.25
@@ -36,11 +35,9 @@ _EXPLAINED = 0.6
 """Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
 not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
 _CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
-MOST_OMITTED = 0.01
-"""From this share of the arrivals on, those that never came matter, whatever share of them may be late."""
+MOST_OMITTED = 0.01  # from this share of the arrivals on, those that never came matter, however many may be late
 MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
-SURELY_LATE = 2 * MINIMUM_BEYOND
-"""So many late operations break an objective that fewer than half as many may exceed: that is no chance."""
+SURELY_LATE = 2 * MINIMUM_BEYOND  # late operations where fewer than half may be: that is no chance
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}  # the outcomes of a trial that broke
 
 
@@ -48,8 +45,7 @@ BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
 class PartialLoad:
     """A load, or a part of one."""
 
-    # What it is the part of; the whole is that of all clients and operations.
-    client: int | None = None
+    client: int | None = None  # whose part it is; the whole is that of all clients and operations
     operation: Operation | None = None
     offered: float  # in operations per second or in flight
     achieved: float  # likewise
@@ -93,8 +89,7 @@ class ClientLoad:
     rate: float  # operations completed per second, without syncs
     in_flight: float | None  # mean number of operations in flight; None if a mean latency is unknown
     longest: float  # latency of the longest operation, in seconds
-    # Share of submissions, 0 to 1, that filled the depth; None if the tool does not know it.
-    depth_full_share: float | None = None
+    depth_full_share: float | None = None  # share of submissions, 0 to 1, that filled the depth; None if unknown
     blocked: float = 0.0  # share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each
 
     def is_blocked(self, offered: float) -> bool:
@@ -139,10 +134,7 @@ def tolerated_shortfall(operations: float, among: int = 1) -> float:
 
 
 def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the mean number of operations in flight by Little's law; None if a mean latency is unknown.
-
-    `loads` are the operations per second of each kind, with their mean latency in nanoseconds.
-    """
+    """Return the mean number in flight by Little's law, from rates and mean nanoseconds; None if a mean is unknown."""
     in_flight = 0.0
     for rate, mean in loads:
         if rate and mean is None:
@@ -237,8 +229,7 @@ class Observation:
     # the tool can count, None if there are too few operations to know it.
     latencies: Sequence[float | None]
     blocks: bool = False  # submissions of a client blocked, and that is why less arrived than was offered
-    # Operations per second that arrived, or were due while the depth was full, and were not completed, at most.
-    unfinished: float = 0.0
+    unfinished: float = 0.0  # operations per second, at most, that were due or arrived and were not completed
     omits_arrivals: bool = False  # the depth was full for so long that the latencies of an open loop say too little
 
     @property
@@ -346,10 +337,7 @@ def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verd
 def _parts(
     offer: Offer, clients: Sequence[ClientLoad], loads: Sequence[OperationResult], seconds: float
 ) -> Iterator[PartialLoad]:
-    """Yield the part of each of several clients, which share a load evenly, and of each operation of a mix.
-
-    How many operations of each kind are in flight depends on the storage.
-    """
+    """Yield the part of each of several clients, which share a load evenly, and of each operation of a mixed rate."""
     if len(clients) > 1:
         yield from (client.part_of(offer, offer.load / len(clients), seconds) for client in clients)
     if offer.vary is Vary.RATE and len(offer.shares) > 1:

@@ -39,32 +39,25 @@ from plimsoll.measure.line.observe import BROKEN, in_flight_of
 from plimsoll.measure.statistics import CONFIDENCE
 
 _IN_A_ROW = 2
-_OFFSETS = tuple(step / 2 for step in range(-4, 5))
-"""Candidates for the next load: standard deviations from the median of the line's position."""
+_OFFSETS = tuple(step / 2 for step in range(-4, 5))  # candidates: deviations from the median of the line's position
 _EDGE_EVERY = 3
 _EDGE = 1.2
 """Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
 is, and with too small a spread the interval would be too narrow."""
 _FAR = 3  # this many spreads from the line nearly all trials have the same outcome
 _CHECKS = 5  # trials at a load far from the line of which half or more have the other outcome
-_MOST_VAIN = 4
-"""After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
+_MOST_VAIN = 4  # probes that do not count, in a row or at one load; more would not either, each had three attempts
 _ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
-_CLIMB = 1.1
-"""Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
+_CLIMB = 1.1  # loads exceed one with too few operations by this much, since their number scatters by a few percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Bounds and precision of a search; loads are in operations per second or operations in flight.
-
-    ValueError if no load that the clients share evenly is within the bounds.
-    """
+    """Bounds and precision of a search, in the load's unit; ValueError if no evenly shared load is within."""
 
     start: float  # the first load
     limit: float  # the highest load that is ever offered
-    # The search ends when its interval is at most this wide, in percent of the estimate.
-    precision_percent: float = 10.0
+    precision_percent: float = 10.0  # the search ends at an interval of at most this width, as a part of the estimate
     floor: float = 0.0  # the lowest load that is ever offered
     step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
     most_probes: int = MOST_PROBES  # the search ends after this many probes

@@ -28,10 +28,7 @@ _WHY = {
 
 
 def uncounted_text(trials: Iterable[Trial]) -> str:
-    """Return why probes do not count, the most frequent reasons first: `RuntimeTooShort in 5 probes, Stalled in 2`.
-
-    Empty if all count. Of each probe the last attempt decides.
-    """
+    """Return why the last attempts of probes do not count: `RuntimeTooShort in 5 probes, Stalled in 2`."""
     counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_not_counted(trial))
     numbered = enumerate(counts.most_common())
     return first_few(
