@@ -41,6 +41,11 @@ class PoolIo:
         """Return an amount as a rate."""
         return amount * NANOSECONDS / self.between.length
 
+    def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
+        """Whether foreign operations or bytes reach this many times a limit per second."""
+        ios, volume = self.per_second(self.foreign.operations), self.per_second(self.foreign.bytes)
+        return ios >= times * limit.operations or volume >= times * limit.bytes
+
 
 def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, ...]:
     """Return the polls within a time, the last one before it and the first one after it; all polls without a time."""

@@ -99,10 +99,7 @@ class Histogram:
     counts: Mapping[int, int]  # index -> operations, by ascending index; empty bins are left out
 
     def __post_init__(self) -> None:
-        """Normalise the counts, so that equal histograms compare equal.
-
-        UnknownBinError if an index is outside the layout, HistogramError if a count is negative.
-        """
+        """Sort and check the counts: UnknownBinError for an unknown bin, HistogramError for a negative count."""
         indices = [*self.counts]
         # `decode` returns the counts in order, and a check is faster than sorting the items.
         ordered = dict(self.counts if indices == sorted(indices) else sorted(self.counts.items()))

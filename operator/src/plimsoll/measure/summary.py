@@ -41,8 +41,7 @@ class PointNumbers:
 
 def iops_of(operation: OperationSummary) -> Statistic | None:
     """Return the operations per second; None if the tool does not count operations."""
-    counts = counts_operations(operation.iops.mean, operation.bytes_per_second.mean)
-    return operation.iops if counts else None
+    return operation.iops if counts_operations(operation.iops.mean, operation.bytes_per_second.mean) else None
 
 
 def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None = None) -> PointNumbers:

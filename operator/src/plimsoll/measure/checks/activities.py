@@ -99,10 +99,6 @@ class Neighbours:
         """Their operations or bytes as a part of the run's, whichever is more."""
         return _larger_part(self.io.foreign, self.ours)
 
-    def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
-        """Whether they exceed this many times a limit per second."""
-        return _exceeds(self.io, limit, times)
-
 
 def neighbours_of(evidence: Evidence) -> Neighbours | None:
     """Return the load of other pools; None if it is unknown, or no more than clusters cause by themselves."""
@@ -110,7 +106,7 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
     # little too large, never too small.
     io = pool_io(watch, samples) if watch is not None else None
-    if watch is None or io is None or not _exceeds(io, _LEAST_FOREIGN):
+    if watch is None or io is None or not io.exceeds(_LEAST_FOREIGN):
         return None
     # The larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools.
     measured = [sample for item in evidence.measured for sample in item.measurement.operations]
@@ -189,13 +185,6 @@ def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
     # Syncs, and operations on metadata, have no bytes.
     parts += [foreign.bytes / ours.bytes] if ours.bytes else []
     return max(parts)
-
-
-def _exceeds(io: PoolIo, limit: PoolCounters, times: int = 1) -> bool:
-    return (
-        io.per_second(io.foreign.operations) >= times * limit.operations
-        or io.per_second(io.foreign.bytes) >= times * limit.bytes
-    )
 
 
 def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:

@@ -263,7 +263,7 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     detail = f"other pools had {_io_text(io, io.foreign)}, {shares}; {effect.text}"
     # What they took of the OSDs' time at most is no proof that they did.
     part = max(part, min(time, most))
-    is_below_floor = not neighbours.exceeds(_FLOOR, watch.placement.osds or 0)
+    is_below_floor = not io.exceeds(_FLOOR, watch.placement.osds or 0)
     if effect.is_harmless and (part <= most or is_below_floor):
         part = 0
     yield CheckedValue(value=min(part, most) if is_below_floor else part, detail=detail)

@@ -47,8 +47,7 @@ def output_unreadable(evidence: Evidence) -> CheckedValues:
         if answer.problem:
             # A tool whose storage hung from the beginning may have measured nothing.
             cause = Cause.HARNESS if answer.document.parse_error or answer.implausible else Cause.STORAGE
-            detail = f"the tool's output cannot be parsed: {quote(answer.problem)}"
-            yield client_value(answer.client, 1, detail, cause)
+            yield client_value(answer.client, 1, f"the tool's output cannot be parsed: {quote(answer.problem)}", cause)
 
 
 @TrialCheck(

@@ -26,6 +26,19 @@ from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, add
 
+_DATA = (Operation.READ, Operation.WRITE)
+_MOST_FROM_MEMORY = 50
+"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
+memory in daily use, too."""
+_LEAST_BUSY = 0.3
+_LEAST_FOREIGN_BYTES = 256 * 2**10
+_LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
+_SYNC_BYTES = 64 * 2**10  # of a journal, for one sync: ext4 writes 12 to 20 KiB, XFS up to 256 KiB with its padding
+_SYNC_OPERATIONS = 8
+_LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
+_PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
+_Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
+
 
 @TrialCheck(
     reason="HostUnknown",
@@ -127,8 +140,7 @@ def network_bound(evidence: Evidence) -> CheckedValues:
         return
     for item, host in evidence.observed:
         if host.network.link is not None:
-            busiest = max(host.network.received, host.network.sent)
-            yield client_value(item.client, 100 * busiest / host.network.link)
+            yield client_value(item.client, 100 * max(host.network.received, host.network.sent) / host.network.link)
     for value in _parts_of_capacity(evidence, Operation.READ, Operation.WRITE):
         # Faster rates than the network can have carried show nothing about the network.
         if value.value <= faster_than_network.limit(Verdict.INVALID):
@@ -181,9 +193,6 @@ def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedVal
             yield CheckedValue(clients=tuple(item.client for item in clients), value=part, detail=detail)
 
 
-_DATA = (Operation.READ, Operation.WRITE)
-
-
 def has_statistics(device: DeviceUse) -> bool:
     """Whether the kernel counts a device's I/O: that can be switched off, and often is for multipath devices."""
     return bool(device.read or device.written or device.busy or device.queue)
@@ -198,11 +207,6 @@ def direct_bytes(item: ClientMeasurement, operations: Collection[Operation] = _D
 
 def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
-
-
-_MOST_FROM_MEMORY = 50
-"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
-memory in daily use, too."""
 
 
 @TrialCheck(
@@ -369,17 +373,6 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
                     f"{operation} bytes the kernel {'exposes no counters of the tool' if counted is None else words}"
                 )
                 yield client_value(item.client, part, detail)
-
-
-_LEAST_BUSY = 0.3
-_LEAST_FOREIGN_BYTES = 256 * 2**10
-_LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
-_SYNC_BYTES = 64 * 2**10  # of a journal, for one sync: ext4 writes 12 to 20 KiB, XFS up to 256 KiB with its padding
-_SYNC_OPERATIONS = 8
-_LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
-_PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
-
-_Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,15 @@ from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval
 
+_FASTEST_OSDS = 1 / 3
+_FASTEST_LINKS = 1 / 6
+_OF_FASTEST = 0.7
+_CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven
+_PAIR = 2
+_EITHER = "; either of the two may be the outlier"
+_LEAST_LINKS = 2
+_SHORTEST_ROUND_TRIP = 200_000.0
+
 
 @TrialCheck(
     reason="OsdOutlier",
@@ -63,11 +72,6 @@ def osd_outlier(evidence: Evidence) -> CheckedValues:
     if slow:
         slow.sort()
         yield CheckedValue(value=slow[0][0], detail=f"slow OSDs: {first_few([text for _, _, text in slow])}")
-
-
-_FASTEST_OSDS = 1 / 3
-_FASTEST_LINKS = 1 / 6
-_OF_FASTEST = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +105,6 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     others = len(rates) - 1
     reached = _at_of_others(rates, others - math.ceil(fastest * others))
     yield from map(_Others, _medians_of_others(rates), reached)
-
-
-_CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven
-_PAIR = 2
-_EITHER = "; either of the two may be the outlier"
 
 
 @TrialCheck(
@@ -307,8 +306,6 @@ LOCAL_PAIRS = Check(
     ),
 )
 
-_LEAST_LINKS = 2
-
 
 ROUND_TRIP_OUTLIER = Check(
     reason="LinkOutlier",
@@ -322,7 +319,6 @@ ROUND_TRIP_OUTLIER = Check(
     direction=Direction.BELOW,
     remedy="check the route between these nodes, what else uses the links, and the power saving of the processors",
 )
-_SHORTEST_ROUND_TRIP = 200_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,15 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
     over, limits = hypothesis.over, hypothesis.range
     if over is None:
         return {None: [*points]}
-    numbered = [(_axis_value(over, point), point) for point in points]
+    numbered = []
+    for point in points:
+        if over != CLIENTS and over not in point.parameters:
+            remedy = _instead(over, [CLIENTS, *_keys([point])])
+            raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
+        if (number := _number(_value(point, over))) is None:
+            what = f"{over} is {axis_text(point, over)} at {point.name}"
+            raise SelectionError(f"over: {what}; choose an axis whose values are numbers or sizes")
+        numbered.append((number, point))
     groups: dict[int | None, list[P]] = {}
     for value, point in sorted(numbered, key=lambda pair: pair[0]):
         if limits is None or limits.includes(value):
@@ -221,19 +229,6 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
     if 0 in groups:
         raise SelectionError(f"over: {over} is 0 at {groups[0][0].name}, which has no logarithm; exclude it with range")
     return groups
-
-
-def _axis_value(over: str, point: P) -> int:
-    if over != CLIENTS and over not in point.parameters:
-        remedy = _instead(over, [CLIENTS, *_keys([point])])
-        raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
-    number = _number(_value(point, over))
-    if number is None:
-        value = axis_text(point, over)
-        raise SelectionError(
-            f"over: {over} is {value} at {point.name}; choose an axis whose values are numbers or sizes"
-        )
-    return number
 
 
 def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:

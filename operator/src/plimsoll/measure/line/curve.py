@@ -32,7 +32,6 @@ SPREADS = (0.01, 0.018, 0.033, 0.06, 0.11, 0.2, 0.36)
 _USUAL_SPREAD = 0.06
 _SPREADS_DIFFER = 1.8
 """Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
-
 LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}  # lapse -> prior probability
 LUCK = 0.01  # the share of trials that meets the objectives far above the line
 _CELLS = 48
@@ -41,6 +40,13 @@ _TAIL = 5e-4
 _ZOOMS = 6
 _WORTHWHILE = 0.7
 _FAR = 6  # spreads from a location, beyond which the normal distribution is 0 or 1 to nine digits
+_RANGE = 0.2  # width of a range, as a logarithm of loads
+_PRIOR = 0.25  # both parameters of the beta distribution of a range's probability: most are near 0 or 1
+_FEWEST = 3  # trials in a range; fewer show nothing that a lapse would not explain
+_DRIFTS = (-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8)
+"""Change of the line's position from the first to the last trial: the alternatives, all equally likely."""
+_CLAIMED = 0.93  # the share of trials that are as claimed, on which is bet: six in a row prove it, or ten of eleven
+NEEDED = 40.0  # the reciprocal of 2.5 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +199,6 @@ def _normal(locations: Sequence[float], position: float, spread: float) -> list[
     return [0.5 * erfc((position - location) * factor) for location in locations]
 
 
-_RANGE = 0.2  # width of a range, as a logarithm of loads
-_PRIOR = 0.25  # both parameters of the beta distribution of its probability: most probabilities are near 0 or 1
-_FEWEST = 3  # trials in a range; fewer show nothing that a lapse would not explain
-
 NOT_MONOTONE = Check(
     reason="NotMonotone",
     what=(
@@ -241,9 +243,6 @@ def _beta(a: float, b: float) -> float:
     return math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
 
 
-_DRIFTS = (-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8)
-"""Change of the line's position from the first to the last trial: the alternatives, all equally likely."""
-
 DRIFTING = Check(
     reason="Drifting",
     what="in a search for the line: how much likelier the outcomes are if the line moves steadily (a Bayes factor)",
@@ -267,10 +266,6 @@ def drift_bayes_factor(trials: Sequence[Trial]) -> float:
         for drift in _DRIFTS
     )
     return sum(posterior(seen).evidence for seen in moved) / len(_DRIFTS) / still
-
-
-_CLAIMED = 0.93  # the share of trials that are as claimed, on which is bet: six in a row prove it, or ten of eleven
-NEEDED = 40.0  # the reciprocal of 2.5 %
 
 
 def claim_e_value(as_claimed: Iterable[bool]) -> float:

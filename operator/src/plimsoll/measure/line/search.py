@@ -195,10 +195,7 @@ def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
 
 
 def first_line_of(trials: Sequence[Attempt], settings: Settings, line: Line) -> Line | None:
-    """Return the line of a search as the first attempts show it; None if these are the attempts that count.
-
-    It has the ending of `line`, which is that of the search.
-    """
+    """Return the line as first attempts show it, with the ending of `line`; None if those are the ones that count."""
     first = first_attempts(trials)
     if all(map(counts, first)):
         return None

@@ -28,7 +28,7 @@ _WHY = {
 
 
 def uncounted_text(trials: Iterable[Trial]) -> str:
-    """Return why the last attempts of probes do not count: `RuntimeTooShort in 5 probes, Stalled in 2`."""
+    """Return why last attempts do not count: `RuntimeTooShort in 5 probes, Stalled in 2`; empty if all count."""
     counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_not_counted(trial))
     numbered = enumerate(counts.most_common())
     return first_few(
