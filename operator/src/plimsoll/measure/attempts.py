@@ -172,10 +172,7 @@ def judge_replaced(
 
 
 def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str] | None = None) -> str:
-    """Return why attempts do not count, the most frequent reasons first: `Stalled (passes 0 and 2), ClientLost`.
-
-    Without `named`, the number of attempts follows a reason that several have: `Stalled (4)`.
-    """
+    """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, or unnamed `Stalled (2)`."""
     cases = [(", ".join(why_not_counted(trial)), trial.pass_number) for trial in trials]
     by_reason = grouped(cases, lambda case: case[0])
     texts = []

@@ -92,6 +92,12 @@ class TrialFacts:
         return self.search is not None and self.search.vary is Vary.RATE
 
     @property
+    def is_judged_for_steadiness(self) -> bool:
+        """Whether the rate should not depend on when it was measured, as on the part of a data set, or on arrivals."""
+        # Near the line the latency depends on the bursts among arrivals: there a search compares many trials.
+        return self.windowed and not self.ends_when_done and not self.is_open_loop
+
+    @property
     def planned_start(self) -> int:
         """Planned start of the measured part, Unix nanoseconds; a tool without a window has no ramp."""
         return self.t0_nanoseconds + (self.ramp_seconds * NANOSECONDS if self.windowed else 0)

@@ -48,8 +48,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     """Summarise a point of which `repetitions` trials were planned; `matrix` is that of the trials that count."""
     last = last_attempts(trials)
     good = counted(trials)
-    passes = sorted({*range(repetitions), *last})
-    missing = [(number, "not recorded") for number in passes if number not in last]
+    missing = [(number, "not recorded") for number in range(repetitions) if number not in last]
     for number, trial in last.items():
         if not counts(trial):
             verdict = Outcome.ABORTED if trial.abort else trial.verdict
@@ -68,11 +67,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     agreement = (*judge_versions(good), *judge_clients(trials, good), *_judge_agreement(good))
     findings = in_order([*rolled_up(good or list(last.values())), *agreement, *replication])
-    operations = tuple(
-        _operation(operation, results)
-        for operation in operations_of(good)
-        if (results := complete(results_of(good, operation)))
-    )
+    results = {operation: complete(results_of(good, operation)) for operation in operations_of(good)}
+    operations = tuple(_operation(operation, of_all) for operation, of_all in results.items() if of_all)
     return PointNumbers(
         summary=Summary(trials=len(good), operations=operations, matrix=matrix) if good else None,
         verdict=verdict_of(findings),

@@ -92,9 +92,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     shares = by_operation((share for _, share in timed), lambda share: share.sample.operation)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
-    # The rate may change from one part of a data set to another; its mean over all parts is well defined. In an open
-    # loop it is that of the arrivals, and latency depends on the bursts among them: a search compares many trials.
-    judged = common if facts.windowed and not facts.ends_when_done and not facts.is_open_loop else None
+    judged = common if facts.is_judged_for_steadiness else None
     # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
     offers = facts.offer is not None and facts.search is None
     operations = tuple(
