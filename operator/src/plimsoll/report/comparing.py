@@ -222,12 +222,7 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
     ),
     _change("high"),
     _ComparedColumn("At worst", lambda row: row.change.bound, key="bound", show=change_text, right=True, priority=1),
-    _ComparedColumn(
-        "Trials",
-        lambda row: trials_text(row.change),
-        right=True,
-        priority=4,
-    ),
+    _ComparedColumn("Trials", lambda row: trials_text(row.change), right=True, priority=4),
     _ComparedColumn(
         "Conclusion",
         lambda row: row.change.conclusion,
