@@ -52,7 +52,6 @@ class InCluster:
         return _WORDS[self.kind]
 
     def __str__(self) -> str:
-        """Return `NAMESPACE/NAME`."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -343,7 +343,7 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
 
 
 async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
-    """Return the results of all runs of a suite that succeeded, by the name of the run."""
+    """Return the results of the runs that succeeded, by the name of the run."""
     runs = await kube.list(RUN, namespace=place.namespace, labels={LABEL_SUITE: place.name})
     succeeded = (ConditionType.SUCCEEDED, ConditionStatus.TRUE)
     names = [

@@ -74,9 +74,9 @@ class _Texts:
     @property
     def width(self) -> int:
         """The minimum number of terminal columns."""
-        return (
-            _FOLDED_COLUMNS if self.folded else max(cell_len(self.heading), *(text.cell_len for text in self.texts), 1)
-        )
+        if self.folded:
+            return _FOLDED_COLUMNS
+        return max(cell_len(self.heading), *(text.cell_len for text in self.texts), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,7 +137,6 @@ def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[Verdi
 
 
 def _run_text(run: ReportedRun) -> str:
-    """Return the verdicts of a run's points and the outcomes of its attempts."""
     verdicts = Counter(map(verdict_text, run.results))
     points = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
     aborted = sum(trial.outcome is Outcome.ABORTED for result in run.results for trial in result.status.trials)
