@@ -5,9 +5,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from plimsoll.api.reasons import ENTRIES
 from plimsoll.api.reasons.reason import Explanation, ReasonEntry
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS, ENTRIES
 from plimsoll.api.reasons.suites import SUITE_REASONS
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"

@@ -7,18 +7,9 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason
-from plimsoll.api.reasons import (
-    ENTRIES,
-    LOAD_IS_GONE,
-    PASSED_BY,
-    REFUSALS,
-    TABLE,
-    event_name,
-    remedy_of,
-    severity_of,
-)
+from plimsoll.api.reasons import LOAD_IS_GONE, PASSED_BY, REFUSALS, TABLE, event_name, remedy_of, severity_of
 from plimsoll.api.reasons.reason import Reason, Severity, read_reason
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS, ENTRIES
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "plimsoll"

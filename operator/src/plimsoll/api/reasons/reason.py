@@ -139,9 +139,10 @@ class ReasonEntry:
     """A reason, with its explanations and what decisions derive from it."""
 
     reason: Reason
-    _: KW_ONLY
     conditions: tuple[ConditionType, ...] = ()  # those with this reason while the run is active or being cleaned up
-    under_way: Explanation | None = None  # explanation for an active run; None if only a finished run has the reason
+    meaning: str = ""  # of these conditions; empty if only a finished run has the reason
+    advice: str = "nothing"  # what to do about them
+    _: KW_ONLY
     ended: Explanation | None = None  # explanation for a finished run; None if no run ends with the reason
     succeeded: bool = False  # whether a run that ends with it succeeded
     # What to do, as the last clause of a message; empty if the messages with this reason have their own
@@ -151,3 +152,8 @@ class ReasonEntry:
     is_passed_by: bool = False  # whether the queue skips a run that is not admitted yet
     is_refusal: bool = False  # whether the API server, or something that it consults, refused a request
     event: str = ""  # name of the event, if the reason is unclear without its condition; empty to use the reason
+
+    @property
+    def under_way(self) -> Explanation | None:
+        """The explanation for an active run; None if only a finished run has the reason."""
+        return Explanation(self.meaning, self.advice) if self.meaning else None

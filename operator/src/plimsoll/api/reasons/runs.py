@@ -1,57 +1,260 @@
-"""Reasons about clients, the conductor, and requests that the API server refuses."""
+"""The reasons of a run's conditions, and of attempts without numbers: their meanings and remedies."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from plimsoll.api.names import AbortReason, Cause, ConditionType
 from plimsoll.api.reasons.reason import AttemptExplanation, Explanation, Reason, ReasonEntry, Severity
 
-_CLIENTS = (ConditionType.CLIENTS_READY, ConditionType.SUCCEEDED, ConditionType.RECONCILING)
-_REQUESTS = (ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLIENTS_READY)
+_SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
+_STORAGE = (ConditionType.STORAGE_READY, *_SUMMARY)
+_CLIENTS = (ConditionType.CLIENTS_READY, *_SUMMARY)
+_REQUESTS = (*_SUMMARY, ConditionType.CLIENTS_READY)
+_CLEANED_UP = (ConditionType.CLEANED_UP,)
+
+_USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
+_SEE_SUCCEEDED = "see the reason of `Succeeded`"
+_CHECK_USER = "check the CephClient and the log of Rook's operator"
+_NEXT_WAITS = "The next run on the cluster waits, for `PLIMSOLL_HOLD_SECONDS` at most"
 _CLIENTS_TIMED_OUT = Explanation("clients were not running within `provisionSeconds`", "as above")
 _REFUSED_TOO_LONG = Explanation("an object could not be created within `provisionSeconds`", "as above")
+_CEPH_TIMED_OUT = Explanation(
+    "the Ceph cluster, the pool or file system, its users or a key did not become usable within `provisionSeconds`",
+    "as above; raise `timeouts.provisionSeconds` if Rook is slow",
+)
+_ROOK_IS_BUSY = (
+    (
+        "Rook is creating the pool, the file system or the CephX users, or is stuck; the message has the newest "
+        "`ReconcileFailed` event"
+    ),
+    (
+        "nothing for a minute or two. Then check Rook's operator: it handles one pool at a time, and a pool that it "
+        "cannot delete blocks the others"
+    ),
+)
+_ROOK_FAILED = (
+    "Rook could not create it, and retries",
+    "the message quotes Rook; the log of Rook's operator has the details",
+)
+_DELETION_BLOCKED = (
+    f"Rook does not delete the pool, the file system or the user; the message quotes it. {_NEXT_WAITS}",
+    (
+        "inspect the pool (`rbd ls`, `rbd trash ls --all`) or the file system (`ceph fs subvolume ls NAME csi`) and "
+        "remove unneeded images or subvolumes. A VolumeSnapshot or a clone of a run's PVC keeps the pool until it is "
+        "deleted; the chart's value `admission.runs` prevents users from creating one"
+    ),
+)
 
-CLIENT_REASONS = (
-    ReasonEntry(
-        Reason.STARTING,
-        conditions=_CLIENTS,
-        under_way=Explanation("pods are being created, and no problem is known"),
-        severity=Severity.NORMAL,
-        event="ClientsStarting",
+_normal = partial(ReasonEntry, severity=Severity.NORMAL)
+
+
+def _end(reason: Reason, meaning: str, advice: str) -> ReasonEntry:
+    return ReasonEntry(reason, ended=Explanation(meaning, advice))
+
+
+ENTRIES = (
+    _normal(Reason.PLANNING, _SUMMARY, "the plan is being stored"),
+    _normal(
+        Reason.WAITING_FOR_TURN,
+        (*_SUMMARY, ConditionType.ADMITTED),
+        "other runs on the same target are ahead in the queue; the message has the position, and how many runs of "
+        "each other namespace can start before this one",
+        "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
+        "`PLIMSOLL_HOLD_SECONDS`",
+    ),
+    _normal(
+        Reason.SUSPENDED_TOO_LONG,
+        (ConditionType.ADMITTED, ConditionType.RECONCILING),
+        "the run has been suspended for more than `PLIMSOLL_HOLD_SECONDS` in total since its last measured trial; "
+        "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
+        "resume it: it continues at the end of the queue",
     ),
     ReasonEntry(
-        Reason.CONDUCTOR_STARTING,
-        conditions=_CLIENTS,
-        under_way=Explanation(
-            "the conductor, or its replacement, is not active yet; the message has the state of its pod",
-            "nothing; if it persists, check the events of its Job and pod, and its log",
+        Reason.WAITING_FOR_EARLIER_RUN,
+        _SUMMARY,
+        "an object of an earlier run with this name, or an object that is being deleted, still exists; the message "
+        "names it. The operator checks every 15 s; meanwhile, other runs overtake a run that is not admitted yet, "
+        "and it ends after `provisionSeconds`",
+        "nothing; if it persists, check that object's finalizers",
+        remedy="nothing has to be done; if it persists, check that object's finalizers",
+        is_passed_by=True,
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.SPEC_UNREADABLE,
+        _SUMMARY,
+        "another version of the operator started the run, and this version cannot read its specification. Its pods "
+        "continue and may finish; the operator creates no more objects for it",
+        _USE_NEWER_OPERATOR,
+        is_passed_by=True,
+    ),
+    ReasonEntry(
+        Reason.RESULTS_UNREADABLE,
+        _SUMMARY,
+        "the conductor finished, but this version cannot read the status of the results that the message names",
+        _USE_NEWER_OPERATOR,
+    ),
+    _normal(Reason.ADMITTED, (ConditionType.ADMITTED,), "it is this run's turn"),
+    _normal(Reason.MEASURING, _SUMMARY, "all clients have registered; the message shows what is being measured"),
+    _normal(
+        Reason.SUSPENDED,
+        (ConditionType.SUCCEEDED, ConditionType.SUSPENDED, ConditionType.CLIENTS_READY),
+        "`spec.suspend` is true, and the clients are deleted",
+        "set it to false to resume",
+    ),
+    _normal(Reason.STOPPING, (ConditionType.RECONCILING,), "the pods of a suspended run are stopping"),
+    _normal(Reason.NOT_SUSPENDED, (ConditionType.SUSPENDED,), "the run is not suspended", event="Resumed"),
+    _normal(
+        Reason.ENDED,
+        (ConditionType.SUSPENDED, ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY),
+        "the condition was True until the run ended",
+        _SEE_SUCCEEDED,
+    ),
+    _normal(Reason.ALL_FINAL, (ConditionType.MEASURED,), "all points have all their trials"),
+    ReasonEntry(
+        Reason.INCOMPLETE,
+        (ConditionType.MEASURED,),
+        "the run ended before all points had all their trials",
+        _SEE_SUCCEEDED,
+    ),
+    _normal(Reason.NOT_NEEDED, (ConditionType.STORAGE_READY,), "no workload uses a volume"),
+    _normal(Reason.BOUND, (ConditionType.STORAGE_READY,), "all PVCs are bound"),
+    _normal(
+        Reason.CLAIMS_NOT_BOUND,
+        (ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY, *_SUMMARY),
+        "a PVC is pending; the message has its last warning, or the reason for the wait: a CSI driver that is not "
+        "installed reports nothing (`ExternalProvisioning`). For `ClientsReady`: pods are not scheduled because "
+        "their PVCs, of a StorageClass with volumeBindingMode Immediate, are not bound",
+        "check the StorageClass, its provisioner and its capacity. With WaitForFirstConsumer a PVC waits for its "
+        "pod: check `ClientsReady`",
+        ended=Explanation(
+            "volumes were not provisioned within `provisionSeconds`",
+            "as above; raise `timeouts.provisionSeconds` for slow storage",
         ),
-        remedy="check the events of the conductor's Job and pod, and its log",
-        severity=Severity.NORMAL,
+        remedy="check the StorageClass, its provisioner and its capacity",
+    ),
+    _normal(
+        Reason.READY, (ConditionType.STORAGE_READY,), "the pool or file system exists; the conductor checks it again"
     ),
     ReasonEntry(
-        Reason.REGISTERED,
-        conditions=(ConditionType.CLIENTS_READY,),
-        under_way=Explanation("all clients have registered"),
-        severity=Severity.NORMAL,
+        Reason.KUBE_BURNER_NOT_READY,
+        _STORAGE,
+        "the helper that runs kube-burner has not published its certificate",
+        "check the pod in the namespace that the message names, and its log",
+        ended=Explanation(
+            "the helper that runs kube-burner did not publish its certificate within `provisionSeconds`", "as above"
+        ),
+        remedy="check the helper's pod, and create the run again when it is ready",
     ),
+    ReasonEntry(
+        Reason.CEPH_CLUSTER_NOT_READY,
+        _STORAGE,
+        "the CephCluster has never been ready, is in `HEALTH_ERR` or in a `HEALTH_WARN` that the run does not "
+        "accept, or is being upgraded; or the addresses of its monitors are unknown. The run waits for "
+        "`provisionSeconds`, and other runs on the cluster overtake it",
+        "repair it, or accept checks in `gates.acceptedHealthChecks`",
+        ended=_CEPH_TIMED_OUT,
+        remedy="check the CephCluster, and create the run again when it is healthy",
+        is_passed_by=True,
+    ),
+    _normal(
+        Reason.POOL_NOT_READY,
+        _STORAGE,
+        *_ROOK_IS_BUSY,
+        ended=_CEPH_TIMED_OUT,
+        remedy="check the CephBlockPool and the log of Rook's operator, or raise timeouts.provisionSeconds",
+        is_passed_by=True,
+    ),
+    _normal(
+        Reason.FILE_SYSTEM_NOT_READY,
+        _STORAGE,
+        *_ROOK_IS_BUSY,
+        ended=_CEPH_TIMED_OUT,
+        remedy=(
+            "check the CephFilesystem, its metadata servers and the log of Rook's operator, or raise "
+            "timeouts.provisionSeconds"
+        ),
+        is_passed_by=True,
+    ),
+    _normal(Reason.USER_NOT_READY, _STORAGE, *_ROOK_IS_BUSY, ended=_CEPH_TIMED_OUT, remedy=_CHECK_USER),
+    ReasonEntry(
+        Reason.POOL_FAILED,
+        _STORAGE,
+        *_ROOK_FAILED,
+        ended=_CEPH_TIMED_OUT,
+        remedy="change spec.storage.rook.pool to a layout that the cluster can place",
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_FAILED,
+        _STORAGE,
+        *_ROOK_FAILED,
+        ended=_CEPH_TIMED_OUT,
+        remedy="change spec.storage.rook.fileSystem to pools that the cluster can place",
+    ),
+    ReasonEntry(Reason.USER_FAILED, _STORAGE, *_ROOK_FAILED, ended=_CEPH_TIMED_OUT, remedy=_CHECK_USER),
+    ReasonEntry(
+        Reason.KEY_SECRETS_TAKEN,
+        _STORAGE,
+        "runs of the namespace already use as many of the Secrets for keys as are free",
+        "delete runs that keep their storage",
+        ended=_CEPH_TIMED_OUT,
+        remedy="delete runs that keep their storage",
+    ),
+    ReasonEntry(
+        Reason.ROOK_NOT_FOUND,
+        (ConditionType.STORAGE_READY, ConditionType.CLEANED_UP),
+        "the CephCluster or Rook's CRDs were deleted while the run has objects there",
+        "reinstall Rook's CRDs: without them the operator cannot see the remaining objects",
+        ended=Explanation(
+            "Rook's CRDs or that CephCluster do not exist", "install Rook, or name another cluster, in a new run"
+        ),
+        remedy="install Rook, and create the run again",
+    ),
+    ReasonEntry(
+        Reason.KEYRING_NOT_FOUND,
+        _SUMMARY,
+        "the Secret with the key of a CephX user does not exist, or has no key of that user. If the operator may not "
+        "read it, the reason is `ApiRefused`",
+        "create it, with a keyring file that has a section `[client.USER]`; see [Ceph](#ceph)",
+        ended=_CEPH_TIMED_OUT,
+        remedy="create that Secret, with a keyring file of the CephX user in that field; with Rook, check Rook",
+        is_refusal=True,
+    ),
+    ReasonEntry(
+        Reason.KEYRING_NOT_ALLOWED,
+        _SUMMARY,
+        'the Secret that `keyringSecret` names has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+        "ask its owner to set it",
+        ended=_CEPH_TIMED_OUT,
+        remedy=(
+            'its owner can allow it with `kubectl annotate secret NAME plimsoll.dev/allow-benchmarks="true"` in its '
+            "namespace"
+        ),
+        is_refusal=True,
+    ),
+    _normal(Reason.STARTING, _CLIENTS, "pods are being created, and no problem is known", event="ClientsStarting"),
+    _normal(
+        Reason.CONDUCTOR_STARTING,
+        _CLIENTS,
+        "the conductor, or its replacement, is not active yet; the message has the state of its pod",
+        "nothing; if it persists, check the events of its Job and pod, and its log",
+        remedy="check the events of the conductor's Job and pod, and its log",
+    ),
+    _normal(Reason.REGISTERED, (ConditionType.CLIENTS_READY,), "all clients have registered"),
     ReasonEntry(
         Reason.CLIENTS_MISSING,
-        conditions=_CLIENTS,
-        under_way=Explanation(
-            "a client has no pod, or its running pod has not contacted the conductor",
-            "check the client's log; another NetworkPolicy or the cluster's DNS may block it",
-        ),
+        _CLIENTS,
+        "a client has no pod, or its running pod has not contacted the conductor",
+        "check the client's log; another NetworkPolicy or the cluster's DNS may block it",
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the pods of the run",
     ),
     ReasonEntry(
         Reason.UNSCHEDULABLE,
-        conditions=_CLIENTS,
-        under_way=Explanation(
-            "the scheduler finds no node for a client or the conductor",
-            "free or add nodes, lower `clients.count` or `clients.resources`, set `clients.spread: Preferred`, or "
-            "change `servers.placement`",
-        ),
+        _CLIENTS,
+        "the scheduler finds no node for a client or the conductor",
+        "free or add nodes, lower `clients.count` or `clients.resources`, set `clients.spread: Preferred`, or change "
+        "`servers.placement`",
         ended=_CLIENTS_TIMED_OUT,
         remedy=(
             "free or add nodes, lower clients.count or clients.resources, set clients.spread: Preferred, or change "
@@ -60,51 +263,45 @@ CLIENT_REASONS = (
     ),
     ReasonEntry(
         Reason.IMAGE_PULL_FAILED,
-        conditions=_CLIENTS,
-        under_way=Explanation(
-            "the runner image cannot be pulled", "check the image's name, `clients.imagePullSecrets` and the registry"
-        ),
+        _CLIENTS,
+        "the runner image cannot be pulled",
+        "check the image's name, `clients.imagePullSecrets` and the registry",
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the runner image and imagePullSecrets",
     ),
     ReasonEntry(
         Reason.CONTAINER_FAILED,
-        conditions=_CLIENTS,
-        under_way=Explanation("the container cannot be created or started", "check the pod's events"),
+        _CLIENTS,
+        "the container cannot be created or started",
+        "check the pod's events",
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the pod's events",
     ),
     ReasonEntry(
         Reason.CLIENT_FAILED,
-        conditions=_CLIENTS,
-        under_way=Explanation(
-            "an agent exited; the message has its exit code and termination message",
-            "see [exit codes](#exit-codes); it is replaced up to five times",
-        ),
+        _CLIENTS,
+        "an agent exited; the message has its exit code and termination message",
+        "see [exit codes](#exit-codes); it is replaced up to five times",
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the client's exit code and termination message",
     ),
     ReasonEntry(
         Reason.QUOTA_EXCEEDED,
-        conditions=_REQUESTS,
-        under_way=Explanation(
-            "a ResourceQuota blocks the creation of an object, or of a Job's pod; the message quotes the API server or "
-            "the Job controller",
-            "raise the quota, or lower `clients.count`, `clients.resources` or `volume.size`",
-        ),
+        _REQUESTS,
+        "a ResourceQuota blocks the creation of an object, or of a Job's pod; the message quotes the API server or "
+        "the Job controller",
+        "raise the quota, or lower `clients.count`, `clients.resources` or `volume.size`",
         ended=_REFUSED_TOO_LONG,
         remedy="raise the namespace's ResourceQuota, or lower clients.count, clients.resources or volume.size",
         is_refusal=True,
     ),
     ReasonEntry(
         Reason.API_REFUSED,
-        conditions=(*_REQUESTS, ConditionType.CLEANED_UP),
-        under_way=Explanation(
-            "the API server refuses a request of the operator: an admission policy, a LimitRange, Pod Security, "
-            "missing permissions. The operator retries every 5 s",
-            "change the run, or the policy that refuses it; [who may do what](architecture.md#who-may-do-what) lists "
-            "the operator's permissions. A run does not end because the operator cannot observe it",
-        ),
+        (*_REQUESTS, ConditionType.CLEANED_UP),
+        "the API server refuses a request of the operator: an admission policy, a LimitRange, Pod Security, missing "
+        "permissions. The operator retries every 5 s",
+        "change the run, or the policy that refuses it; [who may do what](architecture.md#who-may-do-what) lists the "
+        "operator's permissions. A run does not end because the operator cannot observe it",
         ended=_REFUSED_TOO_LONG,
         remedy=(
             "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's "
@@ -112,150 +309,98 @@ CLIENT_REASONS = (
         ),
         is_refusal=True,
     ),
-    ReasonEntry(
+    _normal(
         Reason.NAMESPACE_TERMINATING,
-        conditions=_REQUESTS,
-        under_way=Explanation(
-            "the namespace is being deleted and accepts no new objects. The operator creates no more objects for the "
-            "run",
-            "nothing: the run is deleted with its namespace",
-        ),
+        _REQUESTS,
+        "the namespace is being deleted and accepts no new objects. The operator creates no more objects for the run",
+        "nothing: the run is deleted with its namespace",
         ended=_REFUSED_TOO_LONG,
         remedy=(
             "a namespace that is being deleted accepts no new objects; its runs are deleted with it, so nothing has "
             "to be done"
         ),
-        severity=Severity.NORMAL,
         is_refusal=True,
     ),
     ReasonEntry(
         Reason.API_UNAVAILABLE,
-        conditions=(ConditionType.SUCCEEDED, ConditionType.RECONCILING, ConditionType.CLEANED_UP),
-        under_way=Explanation(
-            "the request did not succeed within 20 s of retries", "check the API server and its admission webhooks"
-        ),
+        (*_SUMMARY, ConditionType.CLEANED_UP),
+        "the request did not succeed within 20 s of retries",
+        "check the API server and its admission webhooks",
         ended=_REFUSED_TOO_LONG,
         remedy="check the API server and its admission webhooks",
         is_refusal=True,
     ),
-)
-
-
-_SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
-_USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
-_SEE_SUCCEEDED = "see the reason of `Succeeded`"
-
-WAITING_REASONS = (
-    ReasonEntry(
-        Reason.PLANNING,
-        conditions=_SUMMARY,
-        under_way=Explanation("the plan is being stored"),
-        severity=Severity.NORMAL,
+    _normal(
+        Reason.CLEANING_UP,
+        (ConditionType.RECONCILING,),
+        "succeeded, and volumes are being deleted; or the run is being deleted",
+    ),
+    _normal(
+        Reason.IN_PROGRESS,
+        _CLEANED_UP,
+        "pods are stopping, or these are being deleted, in this order: namespaces of kube-burner, images and objects "
+        "in Ceph, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, pools, the teardown "
+        "record. With a file system of the run's own, PVCs and PersistentVolumes come before the objects in Ceph, "
+        "and Ceph's purge of the deleted volumes after these. The message names the next one",
+        "if it persists, find the cause that blocks the deletion: the Node object of a dead node keeps its pods, a "
+        "broken provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC. A "
+        "purge takes as long as Ceph needs: wait while the number in the message falls",
+        event="CleaningUp",
     ),
     ReasonEntry(
-        Reason.WAITING_FOR_TURN,
-        conditions=(*_SUMMARY, ConditionType.ADMITTED),
-        under_way=Explanation(
-            "other runs on the same target are ahead in the queue; the message has the position, and how many runs of "
-            "each other namespace can start before this one",
-            "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
-            "`PLIMSOLL_HOLD_SECONDS`",
-        ),
-        severity=Severity.NORMAL,
+        Reason.TEARDOWN_FAILING,
+        _CLEANED_UP,
+        "the teardown Job has failed to remove the run's images, objects and flags so far, and is retried; the "
+        f"message has its last error. {_NEXT_WAITS}",
+        "check that Ceph responds, and that no client still has an image of the run open. If that cluster is gone "
+        "for good, delete the Secret that the message names",
+    ),
+    ReasonEntry(Reason.POOL_DELETION_BLOCKED, _CLEANED_UP, *_DELETION_BLOCKED),
+    ReasonEntry(Reason.FILE_SYSTEM_DELETION_BLOCKED, _CLEANED_UP, *_DELETION_BLOCKED),
+    ReasonEntry(Reason.USER_DELETION_BLOCKED, _CLEANED_UP, *_DELETION_BLOCKED),
+    ReasonEntry(
+        Reason.PLACEMENT_GROUPS_INACTIVE,
+        _CLEANED_UP,
+        "the `CephCluster` reports inactive placement groups (`PG_AVAILABILITY`). The teardown Job waits for them; a "
+        "pool or file system that is not being deleted yet is kept, because its deletion would hang Rook's "
+        f"controller for all of them. {_NEXT_WAITS}",
+        "bring the OSDs back: cleanup continues automatically. If the groups belong only to other pools, delete the "
+        "CephBlockPool or CephFilesystem that the message names",
     ),
     ReasonEntry(
-        Reason.SUSPENDED_TOO_LONG,
-        conditions=(ConditionType.ADMITTED, ConditionType.RECONCILING),
-        under_way=Explanation(
-            "the run has been suspended for more than `PLIMSOLL_HOLD_SECONDS` in total since its last measured trial; "
-            "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
-            "resume it: it continues at the end of the queue",
-        ),
-        severity=Severity.NORMAL,
+        Reason.NODE_GONE,
+        _CLEANED_UP,
+        "the last pods exceeded their deletion deadline by five minutes. They count as no longer loading the target, "
+        "so its next run starts; this run waits for its pods",
+        "delete the Node if it will not return, or taint it `node.kubernetes.io/out-of-service`; check the pods' "
+        "finalizers",
+        load_is_gone=True,
     ),
     ReasonEntry(
-        Reason.WAITING_FOR_EARLIER_RUN,
-        conditions=_SUMMARY,
-        under_way=Explanation(
-            "an object of an earlier run with this name, or an object that is being deleted, still exists; the message "
-            "names it. The operator checks every 15 s; meanwhile, other runs overtake a run that is not admitted yet, "
-            "and it ends after `provisionSeconds`",
-            "nothing; if it persists, check that object's finalizers",
-        ),
-        remedy="nothing has to be done; if it persists, check that object's finalizers",
-        is_passed_by=True,
-        is_refusal=True,
+        Reason.CLAIMED_BY_OTHERS,
+        _CLEANED_UP,
+        "PVCs that do not belong to the run are bound to PersistentVolumes of its StorageClass; the message names "
+        "them. Their storage in Ceph is kept until they are deleted; the next run starts",
+        "have those PVCs deleted; the chart's value `admission.runs` prevents users from creating such PVCs",
+        load_is_gone=True,
     ),
-    ReasonEntry(
-        Reason.SPEC_UNREADABLE,
-        conditions=_SUMMARY,
-        under_way=Explanation(
-            "another version of the operator started the run, and this version cannot read its specification. Its "
-            "pods continue and may finish; the operator creates no more objects for it",
-            _USE_NEWER_OPERATOR,
-        ),
-        is_passed_by=True,
+    _normal(
+        Reason.STORAGE_KEPT,
+        _CLEANED_UP,
+        "`cleanup` keeps the PVCs; for a run on Ceph also pool, images, users and teardown record",
+        "delete the run when they are no longer needed",
+        load_is_gone=True,
     ),
-    ReasonEntry(
-        Reason.RESULTS_UNREADABLE,
-        conditions=_SUMMARY,
-        under_way=Explanation(
-            "the conductor finished, but this version cannot read the status of the results that the message names",
-            _USE_NEWER_OPERATOR,
-        ),
+    _normal(
+        Reason.REMOVED,
+        _CLEANED_UP,
+        "only results, plan, state and session Secret remain, and for a run on Ceph the ConfigMap `<run>-ceph` and "
+        "the Secrets with keyrings, whose users Rook has deleted. They are deleted with the run",
+        load_is_gone=True,
     ),
-    ReasonEntry(
-        Reason.ADMITTED,
-        conditions=(ConditionType.ADMITTED,),
-        under_way=Explanation("it is this run's turn"),
-        severity=Severity.NORMAL,
+    _normal(
+        Reason.NOTHING_MADE, _CLEANED_UP, "the run was refused before anything was created for it", load_is_gone=True
     ),
-    ReasonEntry(
-        Reason.MEASURING,
-        conditions=_SUMMARY,
-        under_way=Explanation("all clients have registered; the message shows what is being measured"),
-        severity=Severity.NORMAL,
-    ),
-    ReasonEntry(
-        Reason.SUSPENDED,
-        conditions=(ConditionType.SUCCEEDED, ConditionType.SUSPENDED, ConditionType.CLIENTS_READY),
-        under_way=Explanation("`spec.suspend` is true, and the clients are deleted", "set it to false to resume"),
-        severity=Severity.NORMAL,
-    ),
-    ReasonEntry(
-        Reason.STOPPING,
-        conditions=(ConditionType.RECONCILING,),
-        under_way=Explanation("the pods of a suspended run are stopping"),
-        severity=Severity.NORMAL,
-    ),
-    ReasonEntry(
-        Reason.NOT_SUSPENDED,
-        conditions=(ConditionType.SUSPENDED,),
-        under_way=Explanation("the run is not suspended"),
-        severity=Severity.NORMAL,
-        event="Resumed",
-    ),
-    ReasonEntry(
-        Reason.ENDED,
-        conditions=(ConditionType.SUSPENDED, ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY),
-        under_way=Explanation("the condition was True until the run ended", _SEE_SUCCEEDED),
-        severity=Severity.NORMAL,
-    ),
-    ReasonEntry(
-        Reason.ALL_FINAL,
-        conditions=(ConditionType.MEASURED,),
-        under_way=Explanation("all points have all their trials"),
-        severity=Severity.NORMAL,
-    ),
-    ReasonEntry(
-        Reason.INCOMPLETE,
-        conditions=(ConditionType.MEASURED,),
-        under_way=Explanation("the run ended before all points had all their trials", _SEE_SUCCEEDED),
-    ),
-)
-
-
-ENDING_REASONS = (
     ReasonEntry(Reason.VALID, ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL),
     ReasonEntry(
         Reason.SUSPECT,
@@ -263,214 +408,166 @@ ENDING_REASONS = (
         succeeded=True,
         severity=Severity.NORMAL,
     ),
-    ReasonEntry(
+    _end(
         Reason.INVALID_RESULTS,
-        ended=Explanation(
-            "measured, but points are Invalid", "read the findings of the Invalid points ([trust.md](trust.md#checks))"
-        ),
+        "measured, but points are Invalid",
+        "read the findings of the Invalid points ([trust.md](trust.md#checks))",
     ),
-    ReasonEntry(
+    _end(
         Reason.INVALID_SPEC,
-        ended=Explanation(
-            "the specification is invalid, has too many points or does not fit its deadline",
-            "the message names the field and the remedy; `plimsoll plan` reports the same beforehand",
-        ),
+        "the specification is invalid, has too many points or does not fit its deadline",
+        "the message names the field and the remedy; `plimsoll plan` reports the same beforehand",
     ),
-    ReasonEntry(
+    _end(
         Reason.STORAGE_CLASS_NOT_FOUND,
-        ended=Explanation(
-            "the StorageClass in `storage.storageClass.name` does not exist, or belongs to another run; the message "
-            "lists those that a run can use. Static volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
-            "create it, or name another, in a new run",
-        ),
+        "the StorageClass in `storage.storageClass.name` does not exist, or belongs to another run; the message "
+        "lists those that a run can use. Static volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
+        "create it, or name another, in a new run",
     ),
-    ReasonEntry(
+    _end(
         Reason.POD_SECURITY_TOO_STRICT,
-        ended=Explanation(
-            "the run asks for raw devices (`volume.mode: Block`), whose clients run as root, and its namespace "
-            "enforces the Pod Security profile `restricted`",
-            "leave `volume.mode` out, or on Ceph use `access: LibRBD`, or use a namespace that enforces `baseline`",
-        ),
+        "the run asks for raw devices (`volume.mode: Block`), whose clients run as root, and its namespace enforces "
+        "the Pod Security profile `restricted`",
+        "leave `volume.mode` out, or on Ceph use `access: LibRBD`, or use a namespace that enforces `baseline`",
     ),
-    ReasonEntry(
+    _end(
         Reason.ROOK_CLUSTER_NOT_ALLOWED,
-        ended=Explanation(
-            "runs in this namespace may not use that Rook cluster",
-            "ask an administrator to allow it in `PLIMSOLL_ROOK_CLUSTERS`",
-        ),
+        "runs in this namespace may not use that Rook cluster",
+        "ask an administrator to allow it in `PLIMSOLL_ROOK_CLUSTERS`",
     ),
-    ReasonEntry(
+    _end(
         Reason.OSD_BENCH_NOT_ALLOWED,
-        ended=Explanation(
-            "the administrator has not allowed `osdBench`", "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`"
-        ),
+        "the administrator has not allowed `osdBench`",
+        "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`",
     ),
-    ReasonEntry(
+    _end(
         Reason.POOL_NOT_FEASIBLE,
-        ended=Explanation(
-            "Ceph could not place the pool on the existing OSDs: too few failure domains, none of that device class, "
-            "or more placement groups than Ceph allows per OSD. The pool is not created, because deleting such a pool "
-            "would block Rook's pool controller for all pools",
-            "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs",
-        ),
+        "Ceph could not place the pool on the existing OSDs: too few failure domains, none of that device class, or "
+        "more placement groups than Ceph allows per OSD. The pool is not created, because deleting such a pool would "
+        "block Rook's pool controller for all pools",
+        "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs",
     ),
-    ReasonEntry(
+    _end(
         Reason.POOL_NOT_FOUND,
-        ended=Explanation(
-            "the CephBlockPool in `existingPool` does not exist in that namespace; the message lists those that do",
-            "name one of them",
-        ),
+        "the CephBlockPool in `existingPool` does not exist in that namespace; the message lists those that do",
+        "name one of them",
     ),
-    ReasonEntry(
+    _end(
         Reason.POOL_NOT_ALLOWED,
-        ended=Explanation(
-            'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`', "ask its owner to set it"
-        ),
+        'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+        "ask its owner to set it",
     ),
-    ReasonEntry(
+    _end(
         Reason.FILE_SYSTEM_NOT_FOUND,
-        ended=Explanation(
-            "the CephFilesystem in `existingFileSystem` does not exist in that namespace, or has no pools of these "
-            "names; the message lists those that do",
-            "name one of them",
-        ),
+        "the CephFilesystem in `existingFileSystem` does not exist in that namespace, or has no pools of these "
+        "names; the message lists those that do",
+        "name one of them",
     ),
-    ReasonEntry(
+    _end(
         Reason.FILE_SYSTEM_NOT_ALLOWED,
-        ended=Explanation(
-            'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`', "ask its owner to set it"
-        ),
+        'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+        "ask its owner to set it",
     ),
-    ReasonEntry(
+    _end(
         Reason.CLUSTER_NOT_READY,
-        ended=Explanation(
-            "the Ceph cluster did not pass the gates before a trial within `readySeconds`, or the pool does not match "
-            "the specification; the message has the details",
-            "repair the cluster, wait for its recovery, or relax `gates`",
-        ),
+        "the Ceph cluster did not pass the gates before a trial within `readySeconds`, or the pool does not match "
+        "the specification; the message has the details",
+        "repair the cluster, wait for its recovery, or relax `gates`",
     ),
-    ReasonEntry(
+    _end(
         Reason.CEPH_OPTION_NOT_ALLOWED,
-        ended=Explanation(
-            "`storage.rook.config` names an option that the administrator has not allowed for that Rook cluster",
-            "remove it, or ask the administrator to add it to the chart's `rook.options`",
-        ),
+        "`storage.rook.config` names an option that the administrator has not allowed for that Rook cluster",
+        "remove it, or ask the administrator to add it to the chart's `rook.options`",
     ),
-    ReasonEntry(
+    _end(
         Reason.CEPH_OPTION_REFUSED,
-        ended=Explanation(
-            "Ceph does not know an option of `storage.rook.config`, does not accept its value, or applies it only "
-            "after a restart of the OSDs; the message says which",
-            "correct `storage.rook.config` in a new run",
-        ),
+        "Ceph does not know an option of `storage.rook.config`, does not accept its value, or applies it only after "
+        "a restart of the OSDs; the message says which",
+        "correct `storage.rook.config` in a new run",
     ),
-    ReasonEntry(
+    _end(
         Reason.CEPH_CLIENT_TOO_OLD,
-        ended=Explanation(
-            "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph "
-            "client of the runner image is too old to read it",
-            "use a runner image with Ceph 20.2.4 or later in a new run. While the old one cannot connect either to "
-            "clean up, replace the key by one of type `aes` ([ceph.md](ceph.md#keys))",
-        ),
+        "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph client "
+        "of the runner image is too old to read it",
+        "use a runner image with Ceph 20.2.4 or later in a new run. While the old one cannot connect either to clean "
+        "up, replace the key by one of type `aes` ([ceph.md](ceph.md#keys))",
     ),
-    ReasonEntry(
+    _end(
         Reason.CEPH_TOO_OLD,
-        ended=Explanation(
-            "the Ceph cluster is older than any that Plimsoll measures, or than `erasureCoded.optimizations` needs; "
-            "the message has both versions. Nothing was created in it if its `CephCluster` reports a version; "
-            "otherwise the conductor asked Ceph before it changed anything, and what Rook created for the run is "
-            "removed",
-            "upgrade Ceph, or remove the field that the message names, in a new run",
-        ),
+        "the Ceph cluster is older than any that Plimsoll measures, or than `erasureCoded.optimizations` needs; the "
+        "message has both versions. Nothing was created in it if its `CephCluster` reports a version; otherwise the "
+        "conductor asked Ceph before it changed anything, and what Rook created for the run is removed",
+        "upgrade Ceph, or remove the field that the message names, in a new run",
     ),
-    ReasonEntry(
+    _end(
         Reason.ROOK_TOO_OLD,
-        ended=Explanation(
-            "the resource definitions of that Rook lack a field of the pool, or do not accept its value; the message "
-            "has Rook's version and quotes the API server, which was asked with a dry run. Nothing was created",
-            "upgrade Rook with its resource definitions, or remove that field, in a new run",
-        ),
+        "the resource definitions of that Rook lack a field of the pool, or do not accept its value; the message has "
+        "Rook's version and quotes the API server, which was asked with a dry run. Nothing was created",
+        "upgrade Rook with its resource definitions, or remove that field, in a new run",
     ),
-    ReasonEntry(
+    _end(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
-        ended=Explanation(
-            "`prepare.dropCaches` is true, but the administrator has not enabled the helpers that drop caches, or not "
-            "for runs in this namespace",
-            "ask the administrator to set the chart's `caches.enabled` and to add the namespace to "
-            "`caches.namespaces`, or set it to false and use volumes larger than the memory of the nodes",
-        ),
+        "`prepare.dropCaches` is true, but the administrator has not enabled the helpers that drop caches, or not "
+        "for runs in this namespace",
+        "ask the administrator to set the chart's `caches.enabled` and to add the namespace to `caches.namespaces`, "
+        "or set it to false and use volumes larger than the memory of the nodes",
     ),
-    ReasonEntry(
+    _end(
         Reason.KUBE_BURNER_NOT_ALLOWED,
-        ended=Explanation(
-            "the administrator has not enabled `kubeBurner`, or not for runs in this namespace, or allows fewer "
-            "objects, requests per second or bytes of a PVC than the workload has; the message says which",
-            "ask the administrator to set the chart's `kubeBurner.enabled`, to add the namespace to "
-            "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects`, `kubeBurner.maxQps` or "
-            "`kubeBurner.maxVolumeSize`; or lower the numbers",
-        ),
+        "the administrator has not enabled `kubeBurner`, or not for runs in this namespace, or allows fewer objects, "
+        "requests per second or bytes of a PVC than the workload has; the message says which",
+        "ask the administrator to set the chart's `kubeBurner.enabled`, to add the namespace to "
+        "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects`, `kubeBurner.maxQps` or "
+        "`kubeBurner.maxVolumeSize`; or lower the numbers",
     ),
-    ReasonEntry(
+    _end(
         Reason.VOLUMES_RETAINED,
-        ended=Explanation(
-            "`kubeBurner` would leave the volume of each PVC behind, because the StorageClass has the reclaim policy "
-            "`Retain`",
-            "name a StorageClass with `reclaimPolicy: Delete`",
-        ),
+        "`kubeBurner` would leave the volume of each PVC behind, because the StorageClass has the reclaim policy "
+        "`Retain`",
+        "name a StorageClass with `reclaimPolicy: Delete`",
     ),
-    ReasonEntry(
+    _end(
         Reason.RESULTS_EXIST,
-        ended=Explanation(
-            "the namespace has results that an earlier run with this name left, or that were not deleted with it "
-            "within `provisionSeconds`",
-            "delete them and the run, or rename the run",
-        ),
+        "the namespace has results that an earlier run with this name left, or that were not deleted with it within "
+        "`provisionSeconds`",
+        "delete them and the run, or rename the run",
     ),
     ReasonEntry(
         Reason.NAME_TAKEN,
         ended=Explanation(
-            "an object that does not belong to this run occupies a name that the run needs; the message names it. The "
-            "operator neither uses nor changes it",
+            "an object that does not belong to this run occupies a name that the run needs; the message names it. "
+            "The operator neither uses nor changes it",
             "delete it and the run, or rename the run",
         ),
         remedy="delete that object and the run, or rename the run",
         is_refusal=True,
     ),
-    ReasonEntry(Reason.PLAN_MISSING, ended=Explanation("the plan's ConfigMap was deleted", "create the run again")),
-    ReasonEntry(
+    _end(Reason.PLAN_MISSING, "the plan's ConfigMap was deleted", "create the run again"),
+    _end(
         Reason.PLAN_DAMAGED,
-        ended=Explanation(
-            "the plan cannot be read (another version), or is not the one that the operator created: not immutable, of "
-            "another run, or with a digest other than `status.planSha256`",
-            "create the run again; if nothing was upgraded, find out who changed the plan",
-        ),
+        "the plan cannot be read (another version), or is not the one that the operator created: not immutable, of "
+        "another run, or with a digest other than `status.planSha256`",
+        "create the run again; if nothing was upgraded, find out who changed the plan",
     ),
-    ReasonEntry(
-        Reason.CLIENTS_FAILED,
-        ended=Explanation("one client was lost six times", "the message has its exit code and termination message"),
+    _end(
+        Reason.CLIENTS_FAILED, "one client was lost six times", "the message has its exit code and termination message"
     ),
-    ReasonEntry(
+    _end(
         Reason.CONDUCTOR_NOT_READY,
-        ended=Explanation(
-            "no conductor was active for `readySeconds`: at the start, after one died or lost its node, or after the "
-            "run was resumed",
-            "the message has the state of its pod or Job: image, free nodes, quota, a lost node",
-        ),
+        "no conductor was active for `readySeconds`: at the start, after one died or lost its node, or after the run "
+        "was resumed",
+        "the message has the state of its pod or Job: image, free nodes, quota, a lost node",
     ),
-    ReasonEntry(
+    _end(
         Reason.CONDUCTOR_FAILED,
-        ended=Explanation(
-            "the conductor's Job failed: too many restarts, or its deadline",
-            "the message has its termination message; check its log",
-        ),
+        "the conductor's Job failed: too many restarts, or its deadline",
+        "the message has its termination message; check its log",
     ),
-    ReasonEntry(
+    _end(
         Reason.RESULTS_INCOMPLETE,
-        ended=Explanation(
-            "a result, or the ConfigMap `<run>-state`, was deleted after the run's first conductor had started: trials "
-            "may be missing; or the conductor finished, but results are not final",
-            "create the run again, and leave both alone until it ends; to measure something again, create another run",
-        ),
+        "a result, or the ConfigMap `<run>-state`, was deleted after the run's first conductor had started: trials "
+        "may be missing; or the conductor finished, but results are not final",
+        "create the run again, and leave both alone until it ends; to measure something again, create another run",
     ),
     ReasonEntry(
         Reason.CLIENTS_NOT_READY,
@@ -482,21 +579,18 @@ ENDING_REASONS = (
         ),
         remedy="check the events of these Jobs and pods",
     ),
-    ReasonEntry(
+    _end(
         Reason.PREPARATION_FAILED,
-        ended=Explanation(
-            "a client could not discard, write or verify its volume; the message quotes fio",
-            "check the volume: full, read-only, compressing, gone",
-        ),
+        "a client could not discard, write or verify its volume; the message quotes fio",
+        "check the volume: full, read-only, compressing, gone",
     ),
-    ReasonEntry(
+    _end(
         Reason.DEADLINE_EXCEEDED,
-        ended=Explanation(
-            "not measured within `totalSeconds`", "raise it, or plan fewer trials; recorded trials stay in the results"
-        ),
+        "not measured within `totalSeconds`",
+        "raise it, or plan fewer trials; recorded trials stay in the results",
     ),
 )
-
+"""All reasons, in the order of the documentation."""
 
 ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     AbortReason.CLIENT_LOST: AttemptExplanation(

@@ -1,8 +1,9 @@
 """The reasons of a suite's conditions: their meanings and remedies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from functools import partial
 
 from plimsoll.api.reasons.reason import Explanation, Severity
 
@@ -27,144 +28,118 @@ class SuiteReason(StrEnum):
     NOT_EVALUATED = "NotEvaluated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SuiteReasonEntry:
     """A reason of a suite's conditions."""
 
     reason: SuiteReason
     conditions: tuple[str, ...]  # names of the conditions with this reason
-    explanation: Explanation  # a row of the documentation
+    meaning: str  # a row of the documentation, in Markdown: what happened, and what to do about it
+    advice: str = "nothing"
+    _: KW_ONLY
     remedy: str = ""  # what to do, as the last clause of a message; empty if nothing has to be done
     severity: Severity = Severity.NORMAL  # of the event about a condition that gets this reason
+
+    @property
+    def explanation(self) -> Explanation:
+        """The row of the documentation."""
+        return Explanation(self.meaning, self.advice)
 
 
 _STALLED = ("Stalled", "Ready")
 _UNDER_WAY = ("Reconciling", "Ready")
 _REGRESSED = ("Regressed",)
 
+_warning = partial(SuiteReasonEntry, severity=Severity.WARNING)
+
 SUITE_REASONS = (
-    SuiteReasonEntry(
-        reason=SuiteReason.STATUS_LOST,
-        conditions=_STALLED,
-        explanation=Explanation(
-            "the suite owns runs of rounds that its status does not have: the status was lost, or set back to an older "
-            "one. Nothing is measured or deleted; a run that is active continues",
-            "restore the status from a backup, or delete the runs of the rounds that the message names; if none of "
-            "its former runs are left, the suite starts with a new baseline",
-        ),
-        severity=Severity.WARNING,
+    _warning(
+        SuiteReason.STATUS_LOST,
+        _STALLED,
+        "the suite owns runs of rounds that its status does not have: the status was lost, or set back to an older "
+        "one. Nothing is measured or deleted; a run that is active continues",
+        "restore the status from a backup, or delete the runs of the rounds that the message names; if none of its "
+        "former runs are left, the suite starts with a new baseline",
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.INVALID_SPEC,
-        conditions=_STALLED,
-        explanation=Explanation(
-            "a variant is not a valid run, has no plan, or cannot answer a comparison or hypothesis, a round would "
-            "have too many trials, or the schedule is invalid. No run is created; one that is active continues",
-            "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
-        ),
-        severity=Severity.WARNING,
+    _warning(
+        SuiteReason.INVALID_SPEC,
+        _STALLED,
+        "a variant is not a valid run, has no plan, or cannot answer a comparison or hypothesis, a round would have "
+        "too many trials, or the schedule is invalid. No run is created; one that is active continues",
+        "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.VARIANT_REFUSED,
-        conditions=_STALLED,
-        explanation=Explanation(
-            "before a round of a changed suite, the API server refused the run of a variant in a dry run; the message "
-            "quotes it. The operator tries again every 5 minutes",
-            "change the variant, or the policy that refuses it",
-        ),
+    _warning(
+        SuiteReason.VARIANT_REFUSED,
+        _STALLED,
+        "before a round of a changed suite, the API server refused the run of a variant in a dry run; the message "
+        "quotes it. The operator tries again every 5 minutes",
+        "change the variant, or the policy that refuses it",
         remedy="change the variant, or the admission policy or quota that refuses it",
-        severity=Severity.WARNING,
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.NAME_TAKEN,
-        conditions=_STALLED,
-        explanation=Explanation(
-            "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or its specification "
-            "differs from the suite's. The operator tries again every minute",
-            "delete that run, or change what the suite measures, which starts another round. If an admission policy "
-            "changes the runs, exempt runs with the label `plimsoll.dev/suite`, or set the same fields in `spec.run`",
-        ),
+    _warning(
+        SuiteReason.NAME_TAKEN,
+        _STALLED,
+        "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or its specification "
+        "differs from the suite's. The operator tries again every minute",
+        "delete that run, or change what the suite measures, which starts another round. If an admission policy "
+        "changes the runs, exempt runs with the label `plimsoll.dev/suite`, or set the same fields in `spec.run`",
         remedy="delete that run, or rename the suite",
-        severity=Severity.WARNING,
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.RUN_REFUSED,
-        conditions=_STALLED,
-        explanation=Explanation(
-            "the API server refuses to create the next run; the message quotes it. The operator tries again every "
-            "minute",
-            "raise the quota, or change the admission policy that refuses it",
-        ),
+    _warning(
+        SuiteReason.RUN_REFUSED,
+        _STALLED,
+        "the API server refuses to create the next run; the message quotes it. The operator tries again every minute",
+        "raise the quota, or change the admission policy that refuses it",
         remedy="raise the quota, or change the admission policy that refuses it",
-        severity=Severity.WARNING,
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.CHECKING_VARIANTS,
-        conditions=_UNDER_WAY,
-        explanation=Explanation("the API server checks the run of each variant before a round"),
+        SuiteReason.CHECKING_VARIANTS, _UNDER_WAY, "the API server checks the run of each variant before a round"
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.WAITING_FOR_RUN,
-        conditions=("Reconciling", *_STALLED),
-        explanation=Explanation(
-            "the next run cannot start, because another run of the suite is unfinished: a run of an abandoned round "
-            "that is being deleted, or one that another user created with the suite as owner. After 10 minutes the "
-            "suite is Stalled",
-            "check the condition CleanedUp of the run that the message names; delete the run if it never ends",
-        ),
+    _warning(
+        SuiteReason.WAITING_FOR_RUN,
+        ("Reconciling", *_STALLED),
+        "the next run cannot start, because another run of the suite is unfinished: a run of an abandoned round that "
+        "is being deleted, or one that another user created with the suite as owner. After 10 minutes the suite is "
+        "Stalled",
+        "check the condition CleanedUp of the run that the message names; delete the run if it never ends",
         remedy="check its condition CleanedUp, and delete it if it never ends",
-        severity=Severity.WARNING,
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.MEASURING,
-        conditions=_UNDER_WAY,
-        explanation=Explanation(
-            "a round is being measured or evaluated. During a round after a change, the suite is Reconciling; during "
-            "all other rounds it remains Ready"
-        ),
+        SuiteReason.MEASURING,
+        _UNDER_WAY,
+        "a round is being measured or evaluated. During a round after a change, the suite is Reconciling; during all "
+        "other rounds it remains Ready",
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.SUSPENDED,
-        conditions=("Ready",),
-        explanation=Explanation("`suspend: true`: no run is created; one that is active continues", "set it to false"),
+        SuiteReason.SUSPENDED,
+        ("Ready",),
+        "`suspend: true`: no run is created; one that is active continues",
+        "set it to false",
     ),
-    SuiteReasonEntry(reason=SuiteReason.IDLE, conditions=("Ready",), explanation=Explanation("no round is due")),
-    SuiteReasonEntry(
-        reason=SuiteReason.REGRESSED,
-        conditions=(*_REGRESSED, *_STALLED),
-        explanation=Explanation(
-            "a round was worse than its baseline, and no later round showed that the regression is gone; an "
-            "Inconclusive or Failed round changes nothing. With `gate: true` the suite is Stalled",
-            "read `status.comparisons`; fix the cause and request a round, or accept the round, or a later one, with "
-            "the annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
-        ),
+    SuiteReasonEntry(SuiteReason.IDLE, ("Ready",), "no round is due"),
+    _warning(
+        SuiteReason.REGRESSED,
+        (*_REGRESSED, *_STALLED),
+        "a round was worse than its baseline, and no later round showed that the regression is gone; an Inconclusive "
+        "or Failed round changes nothing. With `gate: true` the suite is Stalled",
+        "read `status.comparisons`; fix the cause and request a round, or accept the round, or a later one, with the "
+        "annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
         remedy="fix the cause and request a round, or accept one with annotation plimsoll.dev/accept-round",
-        severity=Severity.WARNING,
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.NO_REGRESSION,
-        conditions=_REGRESSED,
-        explanation=Explanation("the last round that was evaluated is not worse than its baseline"),
+        SuiteReason.NO_REGRESSION, _REGRESSED, "the last round that was evaluated is not worse than its baseline"
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.ACCEPTED,
-        conditions=_REGRESSED,
-        explanation=Explanation("the last round that was evaluated regressed, and a user accepted it"),
+        SuiteReason.ACCEPTED, _REGRESSED, "the last round that was evaluated regressed, and a user accepted it"
     ),
     SuiteReasonEntry(
-        reason=SuiteReason.INCONCLUSIVE,
-        conditions=_REGRESSED,
-        explanation=Explanation(
-            "the last round that was evaluated does not show whether there is a regression",
-            "read `status.comparisons`; repeat the round, or raise `repeat`",
-        ),
+        SuiteReason.INCONCLUSIVE,
+        _REGRESSED,
+        "the last round that was evaluated does not show whether there is a regression",
+        "read `status.comparisons`; repeat the round, or raise `repeat`",
         remedy="read status.comparisons; request a round, or raise spec.repeat",
     ),
-    SuiteReasonEntry(
-        reason=SuiteReason.NOT_EVALUATED,
-        conditions=_REGRESSED,
-        explanation=Explanation("no round has been evaluated yet"),
-    ),
+    SuiteReasonEntry(SuiteReason.NOT_EVALUATED, _REGRESSED, "no round has been evaluated yet"),
 )
 """All reasons, in the order of the documentation."""
 
