@@ -107,7 +107,11 @@ def remedy_of(details: ErrorDetails) -> str:
         return _wrong_kind(expected, value)
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return f"must be {words} {_limit(context[key], value)}"
+        limit = context[key]
+        # Also as a quantity if the user wrote one, or if the number is too long to read.
+        is_long = isinstance(value, str) or limit >= 2**20
+        quantity = format_quantity(limit) if isinstance(limit, int) and is_long else str(limit)
+        return f"must be {words} {limit}" + ("" if quantity == str(limit) else f" ({quantity})")
     if kind in _LENGTHS:
         words, key, singular, plural = _LENGTHS[kind]
         return f"must have {words} {context[key]} {singular if context[key] == 1 else plural}"
@@ -133,13 +137,6 @@ def _wrong_kind(expected: str, value: object) -> str:
     if expected == "text":
         return "must be text; put it in quotes"
     return f"must be {expected}"
-
-
-def _limit(limit: float, value: object) -> str:
-    """Return a limit, also as a quantity if the user wrote one, or if the number is too long to read."""
-    is_long = isinstance(value, str) or limit >= 2**20
-    quantity = format_quantity(limit) if isinstance(limit, int) and is_long else str(limit)
-    return quantity if quantity == str(limit) else f"{limit} ({quantity})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,41 +186,29 @@ def problems_of(
     closest known one.
     """
     errors = error.errors(include_url=False)
-    causes = [details for details in errors if not _follows_from_others(details, errors)]
-    return tuple(problem for details in causes for problem in _problems_from(details, prefix, model))
-
-
-def _follows_from_others(details: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:
-    """Whether the error follows from others, which are reported themselves.
-
-    A list is too short because its invalid entries do not count, or a default depends on invalid fields.
-    """
-    location = details["loc"]
-    if details["type"] == "default_factory_not_called":
-        return True
-    return details["type"] == "too_short" and any(
-        len(other["loc"]) > len(location) and other["loc"][: len(location)] == location for other in errors
-    )
-
-
-def _problems_from(
-    details: ErrorDetails, prefix: Sequence[int | str], model: type[BaseModel] | None
-) -> tuple[Problem, ...]:
-    path = field_path([*prefix, *details["loc"]])
-    cause = details.get("ctx", {}).get("error")
-    if isinstance(cause, SpecError):
-        problems = []
-        for problem in cause.problems:
-            separator = "." if path and problem.field and not problem.field.startswith("[") else ""
-            problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
-        return tuple(problems)
-    if details["type"] == "extra_forbidden" and model is not None:
-        closest = did_you_mean(str(details["loc"][-1]), _sibling_fields(model, details), 1)
-        return (Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN),)
-    # The value does not explain these, and the path names an unknown field.
-    is_needless = details["type"] in {"missing", "extra_forbidden", "json_invalid"}
-    value = "" if is_needless else shown(details["input"])
-    return (Problem(field=path, value=value, remedy=remedy_of(details)),)
+    problems = []
+    for details in errors:
+        kind, location = details["type"], details["loc"]
+        # These follow from other errors: a default depends on invalid fields, or invalid entries do not count.
+        if kind == "default_factory_not_called":
+            continue
+        if kind == "too_short" and any(other["loc"][: len(location)] == location != other["loc"] for other in errors):
+            continue
+        path = field_path([*prefix, *location])
+        cause = details.get("ctx", {}).get("error")
+        if isinstance(cause, SpecError):
+            for problem in cause.problems:
+                separator = "." if path and problem.field and not problem.field.startswith("[") else ""
+                problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
+        elif kind == "extra_forbidden" and model is not None:
+            closest = did_you_mean(str(location[-1]), _sibling_fields(model, details), 1)
+            problems.append(Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN))
+        else:
+            # The value does not explain these, and the path names an unknown field.
+            is_needless = kind in {"missing", "extra_forbidden", "json_invalid"}
+            value = "" if is_needless else shown(details["input"])
+            problems.append(Problem(field=path, value=value, remedy=remedy_of(details)))
+    return tuple(problems)
 
 
 def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:

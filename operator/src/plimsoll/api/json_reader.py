@@ -36,11 +36,12 @@ def printable_text(text: str) -> str:
     ones. Line feeds and tabs remain. The length does not change.
     """
     lines = text.split("\n")
-    return "\n".join(line if line.isprintable() else "".join(map(_printable_letter, line)) for line in lines)
-
-
-def _printable_letter(letter: str) -> str:
-    return letter if letter.isprintable() or letter == "\t" or category(letter) == "Zs" else "?"
+    for number, line in enumerate(lines):
+        if not line.isprintable():
+            lines[number] = "".join(
+                letter if letter.isprintable() or letter == "\t" or category(letter) == "Zs" else "?" for letter in line
+            )
+    return "\n".join(lines)
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

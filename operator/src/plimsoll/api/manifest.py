@@ -96,7 +96,10 @@ def read_manifest(text: str) -> JsonValue:
     if len(text.encode(errors="replace")) > MAX_TEXT_BYTES:
         raise _error(f"is larger than {MAX_TEXT_BYTES // 2**10} KiB; is it the right file?")
     try:
-        return _read(text)
+        nodes = [node for node in yaml.compose_all(text, _Loader) if node.tag != f"{_TAGS}null"]
+        if len(nodes) > 1:
+            raise _error("is a second document; write each document to its own file", nodes[1].start_mark)
+        document: JsonValue = _Loader("").construct_document(nodes[0]) if nodes else None
     except yaml.MarkedYAMLError as error:
         raise _error(f"is not YAML: {error.problem or error.context}", error.problem_mark) from error
     except yaml.YAMLError as error:
@@ -104,24 +107,7 @@ def read_manifest(text: str) -> JsonValue:
         raise _error(f"is not YAML: {reason}") from error
     except RecursionError:
         raise _error("is nested too deeply; is it the right file?") from None
-
-
-def _read(text: str) -> JsonValue:
-    loader = _Loader(text)
-    try:
-        nodes = []
-        while loader.check_node():
-            node = loader.get_node()
-            if node is not None and node.tag != f"{_TAGS}null":
-                nodes.append(node)
-        if len(nodes) > 1:
-            raise _error("is a second document; write each document to its own file", nodes[1].start_mark)
-        if not nodes:
-            return None
-        document: JsonValue = loader.construct_document(nodes[0])
-        return document
-    finally:
-        loader.dispose()
+    return document
 
 
 def _error(remedy: str, mark: _Mark | None = None) -> SpecError:

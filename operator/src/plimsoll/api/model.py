@@ -165,21 +165,19 @@ Json = dict[str, JsonValue]
 
 
 def without_field(document: Mapping[str, JsonValue], path: str) -> Json | None:
-    """Return a copy of a document without the field at that path, or None if it has no such field."""
+    """Return a copy of a document without the field at that path, or None if it has no such field.
+
+    Entries of a list of named mappings are found by their names.
+    """
     if path in document:
         return {key: value for key, value in document.items() if key != path}
     for key, value in document.items():
-        if path.startswith(f"{key}.") and (rest := _without(value, path.removeprefix(f"{key}."))) is not None:
-            return {**document, key: rest}
-    return None
-
-
-def _without(value: JsonValue, path: str) -> JsonValue:
-    """Return a mapping or a list of named mappings without the field at that path; None if it has no such field."""
-    if isinstance(value, dict):
-        return without_field(value, path)
-    if isinstance(value, list):
-        by_name = {str(entry["name"]): entry for entry in value if isinstance(entry, dict) and "name" in entry}
-        if len(by_name) == len(value) and (left := without_field(by_name, path)) is not None:
-            return list(left.values())
+        if not path.startswith(f"{key}."):
+            continue
+        fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
+        if isinstance(value, list):
+            named = {str(entry["name"]): entry for entry in value if isinstance(entry, dict) and "name" in entry}
+            fields = named if len(named) == len(value) else {}
+        if (rest := without_field(fields, path.removeprefix(f"{key}."))) is not None:
+            return {**document, key: list(rest.values()) if isinstance(value, list) else rest}
     return None

@@ -1,7 +1,7 @@
 """`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
@@ -324,7 +324,18 @@ class SuiteSpec(Model):
             *repeated_names([comparison.name for comparison in self.comparisons], "comparisons"),
             *repeated_names([hypothesis.name for hypothesis in self.hypotheses], "hypotheses"),
         ]
-        for location, name in _references(self.comparisons, self.hypotheses):
+        references: list[tuple[Location, str]] = [
+            (("comparisons", index, side, "variant"), name)
+            for index, comparison in enumerate(self.comparisons)
+            for side, name in zip(("baseline", "candidate"), comparison.variants or (), strict=False)
+        ]
+        references += [
+            (("hypotheses", index, side, "variant"), selector.variant)
+            for index, hypothesis in enumerate(self.hypotheses)
+            for side, selector in hypothesis.selectors
+            if selector.variant is not None
+        ]
+        for location, name in references:
             if name not in variants:
                 suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
                 remedy = f"is not a variant of the suite; {suggestion}"
@@ -342,19 +353,6 @@ class SuiteSpec(Model):
         if problems:
             raise SpecError(problems)
         return self
-
-
-def _references(
-    comparisons: Sequence[SuiteComparison], hypotheses: Sequence[Hypothesis]
-) -> Iterator[tuple[Location, str]]:
-    """Yield the names of variants in comparisons and hypotheses, each with its field."""
-    for index, comparison in enumerate(comparisons):
-        for side, variant in zip(("baseline", "candidate"), comparison.variants or (), strict=False):
-            yield ("comparisons", index, side, "variant"), variant
-    for index, hypothesis in enumerate(hypotheses):
-        for side, selector in hypothesis.selectors:
-            if selector.variant is not None:
-                yield ("hypotheses", index, side, "variant"), selector.variant
 
 
 class BenchmarkSuite(WithoutStatus):

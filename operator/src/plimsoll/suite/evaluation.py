@@ -17,16 +17,10 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
 )
 from plimsoll.measure.attempts import repeated_too_often, runs_on_first_attempts
-from plimsoll.measure.compare.comparison import (
-    change_text,
-    compare,
-    mean_text,
-    place_of,
-    quantity_text,
-)
+from plimsoll.measure.compare.comparison import change_text, compare, mean_text, place_of, quantity_text
 from plimsoll.measure.compare.noise import as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison
-from plimsoll.measure.compare.values import Matching, Pair, RegressionRule, RepeatsError, check_distinct, match_points
+from plimsoll.measure.compare.values import Matching, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.summary import MINIMUM_TRIALS
@@ -36,7 +30,7 @@ from plimsoll.suite.changes import Against
 from plimsoll.suite.children import unexplained
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, measured_round
-from plimsoll.suite.merging import FieldChange, changes_between
+from plimsoll.suite.merging import changes_between
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_hypotheses
 
@@ -214,12 +208,21 @@ def evaluate(
 
 def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) -> Judgement:
     """Return the part of an evaluation that the status of a suite records."""
+    fingerprints = [
+        result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
+    ]
+    contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
+    environment = {}  # several versions if they differ between the results
+    for name, keys in _ENVIRONMENT.items():
+        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
+        if versions:
+            environment[name] = ", ".join(sorted(versions))
     return Judgement(
         request=request,
         verdict=evaluation.verdict,
         is_acceptable=evaluation.is_acceptable,
         message=evaluation.message,
-        environment=_environment(results),
+        environment=environment,
         counts=evaluation.counts,
         comparisons=worst_comparisons([*evaluation.outcomes, *map(_outcome_of_variants, evaluation.comparisons)]),
         hypotheses=worst_hypotheses(
@@ -333,28 +336,23 @@ def _compared(
     # The trials that stand for whole runs do not show that a run repeated too many of its own.
     for run in (*ours, *theirs):
         doubts += repeated_too_often(run[0].spec.run if run else "", run)
+    changes, differences = changes_between(spec, baseline, candidate), []
+    for pair in matching.pairs:
+        of_pair = [difference for difference, _ in likeness_of([pair]).differences]
+        for difference in unexplained(changes, pair.baseline.spec.workload, of_pair):
+            if difference not in differences:
+                differences.append(difference)
     return VariantComparison(
         name=asked.name,
         baseline=baseline,
         candidate=candidate,
         comparison=comparison,
         likeness=likeness,
-        unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
+        unexplained=differences,
         doubts=doubts,
         missing=2 * spec.repeat - len(ours) - len(theirs),
         of_runs=of_runs,
     )
-
-
-def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[Difference]:
-    """Return the differences in identity that do not follow from these changes, each once."""
-    differences: list[Difference] = []
-    for pair in pairs:
-        of_pair = [difference for difference, _ in likeness_of([pair]).differences]
-        for difference in unexplained(changes, pair.baseline.spec.workload, of_pair):
-            if difference not in differences:
-                differences.append(difference)
-    return differences
 
 
 def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
@@ -382,7 +380,15 @@ def _outcome(
     texts = [*reasons]
     estimate, low, high = None, None, None
     if changes:
-        place, change = min(changes, key=lambda placed: _severity(placed[1]))
+
+        def severity(placed: tuple[str, Change]) -> tuple[int, float]:
+            _, change = placed
+            order = math.inf
+            if change.ratio:
+                order = math.log(change.ratio) if change.metric.is_rate else -math.log(change.ratio)
+            return WORST_FIRST.index(change.conclusion), order
+
+        place, change = min(changes, key=severity)
         words = f"{place} {change_text(change.ratio)} ({change_text(change.low)} to {change_text(change.high)})"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
@@ -402,28 +408,6 @@ def _outcome(
     )
 
 
-def _severity(change: Change) -> tuple[int, float]:
-    """Return the order of changes: by conclusion, and then those that became worse by more first."""
-    order = math.inf
-    if change.ratio:
-        order = math.log(change.ratio) if change.metric.is_rate else -math.log(change.ratio)
-    return WORST_FIRST.index(change.conclusion), order
-
-
 def _finite(value: float | None) -> float | None:
     """Return a number that JSON can represent; None if it cannot."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _environment(results: RoundResults) -> Mapping[str, str]:
-    """Return the versions that the round was measured with; several if they differ between its results."""
-    fingerprints = [
-        result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
-    ]
-    contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
-    environment = {}
-    for name, keys in _ENVIRONMENT.items():
-        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
-        if versions:
-            environment[name] = ", ".join(sorted(versions))
-    return environment

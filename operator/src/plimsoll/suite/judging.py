@@ -113,17 +113,17 @@ def judge(
         rule,
         has_own_scatter=measured.first_values is not None,
     )
-    return replace(counted, variants=[*map(_worse, counted.variants, of_first.variants)])
-
-
-def _worse(counted: VariantJudgement, first: VariantJudgement) -> VariantJudgement:
-    if WORST_FIRST.index(first.conclusion) >= WORST_FIRST.index(counted.conclusion):
-        return counted
-    reason = (
-        f"the storage spoiled first attempts, and with them the conclusion is {first.conclusion}; the attempts that "
-        f"count alone show {counted.conclusion}"
-    )
-    return replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
+    judgements = []
+    for now, first in zip(counted.variants, of_first.variants, strict=True):
+        worse = now
+        if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
+            reason = (
+                f"the storage spoiled first attempts, and with them the conclusion is {first.conclusion}; the attempts "
+                f"that count alone show {now.conclusion}"
+            )
+            worse = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
+        judgements.append(worse)
+    return replace(counted, variants=judgements)
 
 
 def _judge(

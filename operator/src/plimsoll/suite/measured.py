@@ -133,7 +133,13 @@ def measured_round(
             doubts[variant].append(str(error))
             continue
         measured, incomplete = _values_in_all(variant, used)
-        gaps[variant] += _valueless(incomplete, points)
+        reasons: dict[str, list[str]] = {}
+        for point in sorted({quantity.point for quantity in incomplete if quantity.metric is Metric.LINE}):
+            for reason in dict.fromkeys(filter(None, map(valueless, points[point]))):
+                reasons.setdefault(reason, []).append(point)
+        if others := sorted({quantity.point for quantity in incomplete if quantity.metric is not Metric.LINE}):
+            reasons["a gating metric has no value, or is 0, in a run"] = others
+        gaps[variant] += [f"{reason}: {first_few(names)}" for reason, names in reasons.items()]
         values |= measured
         first = runs_on_first_attempts(used)
         first_values |= measured if first is None else _values_in_all(variant, first)[0]
@@ -169,19 +175,6 @@ def _unusable_points(points: Mapping[str, Sequence[BenchmarkResult]], runs: int)
         "Invalid, not finished or missing in a run": invalid,
         "the OSDs dropped their caches before some trials, but not before others": uneven,
     }
-
-
-def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[BenchmarkResult]]) -> Iterator[str]:
-    """Yield why quantities have no value in a run, each reason with its points; `results` are grouped by point."""
-    places: dict[str, list[str]] = {}
-    for point in sorted({quantity.point for quantity in quantities if quantity.metric is Metric.LINE}):
-        for reason in dict.fromkeys(filter(None, map(valueless, results[point]))):
-            places.setdefault(reason, []).append(point)
-    for reason, points in places.items():
-        yield f"{reason}: {first_few(points)}"
-    others = sorted({quantity.point for quantity in quantities if quantity.metric is not Metric.LINE})
-    if others:
-        yield f"a gating metric has no value, or is 0, in a run: {first_few(others)}"
 
 
 def _values_in_all(

@@ -49,7 +49,11 @@ def merged_spec(
             if key not in replaced:
                 merged[key] = deepcopy(before)
         elif isinstance(change, dict):
-            merged[key] = merged_spec(before if isinstance(before, dict) else {}, change, _model_of(model, key))
+            fields = model.model_fields.values() if model is not None else ()
+            kinds = (kind for field in fields if field.alias == key for kind in models_in(field.annotation))
+            # None of a field without a model, as a mapping of labels.
+            inner = next((kind for kind in kinds if issubclass(kind, Model)), None)
+            merged[key] = merged_spec(before if isinstance(before, dict) else {}, change, inner)
         elif model is RunSpec and key == BY_NAME and is_named_list(change):
             # Entries with the same name are merged in place; new ones follow.
             entries = before if is_named_list(before) else []
@@ -74,13 +78,6 @@ def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
     if model is Workload:
         return key not in GENERIC_WORKLOAD_FIELDS and isinstance(value, dict)
     return model is not None and value is not None and key in {model.model_fields[name].alias for name in model.one_of}
-
-
-def _model_of(model: type[Model] | None, key: str) -> type[Model] | None:
-    """Return the model of a field; None if it has none, as a mapping of labels."""
-    fields = model.model_fields.values() if model is not None else ()
-    types = (kind for field in fields if field.alias == key for kind in models_in(field.annotation))
-    return next((kind for kind in types if issubclass(kind, Model)), None)
 
 
 _INDEX = re.compile(r"\[([0-9]{1,9})\]")

@@ -241,11 +241,21 @@ def progress_of(seen: Observed) -> Progress:
     """Return the state after everything that has happened. A second application changes nothing.
 
     An invalid suite keeps its state: it is unknown which turns the active round has. So does one whose status was lost.
+    A suspended suite whose digest has changed keeps its round: the active run continues until the suite is resumed.
     """
     suite, state = seen.suite.specification.suite, seen.suite.state
     if suite is None or lost_runs(seen, state):
         return Progress(state=state)
-    state, ending = _advance_round(seen, suite, state)
+    ending: tuple[Emit, ...] = ()
+    if (active := state.active) is not None:
+        if measures_digest(seen, state):
+            members = members_of(seen, suite, active)
+            active = advance(seen, active, members)
+            state = replace(state, active=active)
+            if active.is_measured:
+                state, ending = end_round(seen, state, active, members)
+        elif not suite.spec.suspend:
+            state, ending = supersede_round(seen, state, active)
     state, acceptance = accept_round(seen, forget_abandoned(seen, state))
     state = drop_rounds(seen, state, suite.spec.keep)
     # With the trigger, the state has the version of the last round: another one is a cause for a round.
@@ -274,19 +284,3 @@ def is_checked(seen: Observed, state: State) -> bool:
 def measures_digest(seen: Observed, state: State) -> bool:
     """Whether the active round, if any, measures what the suite asks for now."""
     return seen.suite.specification.digest == state.digest
-
-
-def _advance_round(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, tuple[Emit, ...]]:
-    """Return the state with the progress of the active round, or its end.
-
-    A suspended suite whose digest has changed keeps its round: the active run continues until the suite is resumed.
-    """
-    active = state.active
-    if active is None or (suite.spec.suspend and not measures_digest(seen, state)):
-        return state, ()
-    if not measures_digest(seen, state):
-        return supersede_round(seen, state, active)
-    members = members_of(seen, suite, active)
-    active = advance(seen, active, members)
-    state = replace(state, active=active)
-    return end_round(seen, state, active, members) if active.is_measured else (state, ())

@@ -57,7 +57,11 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
     is_active = suite is not None and not suite.spec.suspend
-    change = _measured_change(progress) if is_active else None
+    change, active = None, progress.state.active
+    if is_active and active is not None and active.cause is Cause.CHANGE:
+        change = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
+    elif is_active and progress.waiting is Cause.CHANGE:
+        change = _CHECKING
     waiting = _waiting_for_run(seen, progress) if is_active else None
     stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
     if stalled is None and change is None and suite is not None and suite.spec.gate and regressed.holds:
@@ -130,14 +134,6 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     if not is_check and not (is_same and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}):
         return None
     return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
-
-
-def _measured_change(progress: Progress) -> Fact | None:
-    """Return the progress of measuring a change; None if no change is being measured."""
-    active = progress.state.active
-    if active is not None and active.cause is Cause.CHANGE:
-        return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    return _CHECKING if progress.waiting is Cause.CHANGE else None
 
 
 def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
@@ -223,9 +219,20 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
     """Return the whole status. A field that is None will be removed."""
     baseline = Baseline(first=state.first or None, since=state.since or None)
     ready, active = facts[SuiteConditionType.READY], state.active
+    # A condition about which there is no fact does not hold, and is absent.
+    conditions = tuple(condition for kind, condition in seen.suite.conditions.items() if kind in facts)
+    for kind, fact in facts.items():
+        new = SuiteCondition(
+            type=kind,
+            status=_STATUS_OF[fact.holds],
+            observed_generation=seen.suite.generation,
+            reason=fact.reason,
+            message=fact.message[:_MAX_MESSAGE],
+        )
+        conditions = set_condition(conditions, new, seen.now)
     status = BenchmarkSuiteStatus(
         observed_generation=seen.suite.generation,
-        conditions=_conditions(seen, facts),
+        conditions=conditions,
         digest=state.digest or None,
         requested_round=state.requested or None,
         requested_minute=state.requested_minute or None,
@@ -288,21 +295,6 @@ def read_conditions(status: Mapping[str, Any]) -> dict[SuiteConditionType, Suite
     """Return the conditions of a status by type."""
     conditions = map(SuiteCondition.model_validate, status.get("conditions", ()))
     return {condition.type: condition for condition in conditions}
-
-
-def _conditions(seen: Observed, facts: Mapping[SuiteConditionType, Fact]) -> tuple[SuiteCondition, ...]:
-    """Return the conditions. Those about which there is no fact do not hold, and are absent."""
-    conditions = tuple(condition for kind, condition in seen.suite.conditions.items() if kind in facts)
-    for kind, fact in facts.items():
-        new = SuiteCondition(
-            type=kind,
-            status=_STATUS_OF[fact.holds],
-            observed_generation=seen.suite.generation,
-            reason=fact.reason,
-            message=fact.message[:_MAX_MESSAGE],
-        )
-        conditions = set_condition(conditions, new, seen.now)
-    return conditions
 
 
 def _text(time: datetime | None) -> str | None:

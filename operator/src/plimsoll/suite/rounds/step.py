@@ -1,6 +1,5 @@
 """One look at a suite: from observation to decision. Level-triggered: the status is its only memory."""
 
-from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from plimsoll.api.names import SuiteConditionType
@@ -29,7 +28,7 @@ from plimsoll.suite.rounds.progress import (
     next_minute,
     progress_of,
 )
-from plimsoll.suite.rounds.status import Fact, facts_of, is_written, refusal_of, refused_check, status_of
+from plimsoll.suite.rounds.status import facts_of, is_written, refusal_of, refused_check, status_of
 from plimsoll.suite.rounds.turns import (
     abandoned_run,
     lost_runs,
@@ -62,34 +61,25 @@ def step(seen: Observed) -> Decision:
     facts = facts_of(seen, progress, request)
     pause = _pause_seconds(seen, request) if request is not None else 0
     requests = () if request is None or pause else (request,)
-    actions = [
-        *_writes(seen, progress, facts, is_fence=any(isinstance(action, CreateRun) for action in requests)),
-        *requests,
-    ]
+    status = status_of(seen, progress.state, facts)
+    is_known = is_written(status, seen.suite.status)
+    actions: list[Action] = []
+    if not is_known or any(isinstance(action, CreateRun) for action in requests):
+        actions.append(PatchStatus(status=status, resource_version=seen.suite.resource_version))
+    if not is_known:
+        actions += progress.events
+        stalled = facts.get(SuiteConditionType.STALLED)
+        before = seen.suite.conditions.get(SuiteConditionType.STALLED)
+        # A regression has the event of its round.
+        if stalled and stalled.reason is not SuiteReason.REGRESSED and not (before and before.reason == stalled.reason):
+            severity = SUITE_TABLE[stalled.reason].severity
+            actions.append(Emit(severity=severity, reason=stalled.reason, message=stalled.message))
+    actions += requests
     suite, next_time = seen.suite.specification.suite, progress.state.next_time
     seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
     if suite is not None and not suite.spec.suspend and next_time is not None and next_time > seen.now:
         seconds.append((next_time - seen.now).total_seconds())
     return Decision(actions=tuple(actions), again_after=min(seconds))
-
-
-def _writes(
-    seen: Observed, progress: Progress, facts: Mapping[SuiteConditionType, Fact], *, is_fence: bool
-) -> Iterator[Action]:
-    """Yield the status if it has changed or has to be written in any case, and the events about a change."""
-    status = status_of(seen, progress.state, facts)
-    is_known = is_written(status, seen.suite.status)
-    if is_fence or not is_known:
-        yield PatchStatus(status=status, resource_version=seen.suite.resource_version)
-    if is_known:
-        return
-    yield from progress.events
-    stalled = facts.get(SuiteConditionType.STALLED)
-    before = seen.suite.conditions.get(SuiteConditionType.STALLED)
-    # A regression has the event of its round.
-    if stalled is None or stalled.reason is SuiteReason.REGRESSED or (before and before.reason == stalled.reason):
-        return
-    yield Emit(severity=SUITE_TABLE[stalled.reason].severity, reason=stalled.reason, message=stalled.message)
 
 
 def _request_of(seen: Observed, progress: Progress) -> Request | None:
