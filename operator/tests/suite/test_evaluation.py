@@ -9,8 +9,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
 from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
-from plimsoll.suite.rounds.actions import Judge, RoundRuns
-from plimsoll.suite.rounds.observed import Judgement
+from plimsoll.suite.rounds.observed import Judge, Judgement, RoundRuns
 from support.full_documents import RESULT
 from support.results import line, measured, result, searched, steady, trial, trials_of
 from support.specs import suite_document

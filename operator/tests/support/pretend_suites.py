@@ -24,26 +24,24 @@ from plimsoll.api.suite_status import (
     round_name,
 )
 from plimsoll.suite.children import measured_digest, turn_in_name
-from plimsoll.suite.rounds.actions import (
+from plimsoll.suite.rounds.observed import (
+    Absent,
     Action,
+    Checked,
     CreateRun,
     Decision,
+    Deleted,
     DeleteRun,
     DryRun,
     Emit,
+    Found,
     GetRun,
     Judge,
-    PatchStatus,
-)
-from plimsoll.suite.rounds.observed import (
-    Absent,
-    Checked,
-    Deleted,
-    Found,
     Judgement,
     Memory,
     Observed,
     OwnedRun,
+    PatchStatus,
     RunRefusal,
     Specification,
     State,

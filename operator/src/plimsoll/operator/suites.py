@@ -35,29 +35,27 @@ from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.rounds.actions import (
+from plimsoll.suite.rounds.observed import (
     LONGEST_WAIT_SECONDS,
+    Absent,
+    Checked,
     CreateRun,
     Decision,
+    Deleted,
     DeleteRun,
     DryRun,
     Emit,
+    Found,
     GetRun,
     Judge,
-    PatchStatus,
-    Request,
-    RoundRuns,
-)
-from plimsoll.suite.rounds.observed import (
-    Absent,
-    Checked,
-    Deleted,
-    Found,
     Judgement,
     Memory,
     Observed,
     Outcome,
     OwnedRun,
+    PatchStatus,
+    Request,
+    RoundRuns,
     RunRefusal,
     Specification,
     Suite,

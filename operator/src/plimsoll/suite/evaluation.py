@@ -31,8 +31,7 @@ from plimsoll.suite.children import unexplained
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from plimsoll.suite.merging import changes_between
-from plimsoll.suite.rounds.actions import Judge
-from plimsoll.suite.rounds.observed import Judgement, worst_comparisons, worst_hypotheses
+from plimsoll.suite.rounds.observed import Judge, Judgement, worst_comparisons, worst_hypotheses
 
 _VERDICTS = {
     Conclusion.REGRESSION: RoundVerdict.REGRESSED,

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.kube.port import TransientError
 from plimsoll.operator import watches as handlers
-from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS
+from plimsoll.suite.rounds.observed import LONGEST_WAIT_SECONDS
 from support.fake_kube import FakeKube, failing
 from support.played_suites import RESULT, RUN, SUITE, Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE, PretendCluster

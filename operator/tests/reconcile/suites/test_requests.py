@@ -18,8 +18,20 @@ from plimsoll.kube.port import (
 )
 from plimsoll.operator.suites import check_runs, create_run, delete_run, get_run
 from plimsoll.suite.children import measured_digest, turns_of
-from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
-from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, RunRefusal, State, Suite, read_specification
+from plimsoll.suite.rounds.observed import (
+    Absent,
+    Checked,
+    CreateRun,
+    Deleted,
+    DeleteRun,
+    DryRun,
+    Found,
+    GetRun,
+    RunRefusal,
+    State,
+    Suite,
+    read_specification,
+)
 from plimsoll.suite.rounds.turns import run_object
 from support.fake_kube import Document, FakeKube, failing
 from support.specs import suite_document

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict, round_name
-from plimsoll.suite.rounds.actions import Decision
+from plimsoll.suite.rounds.observed import Decision
 from plimsoll.suite.rounds.step import step
 from support.pretend_suites import HASH, NAME, KilledError, PretendRun, WatchedSuites
 from support.specs import VARIANTS

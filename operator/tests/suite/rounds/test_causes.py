@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS, DryRun
+from plimsoll.suite.rounds.observed import LONGEST_WAIT_SECONDS, DryRun
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 DAILY = {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.suite_status import RoundVerdict, round_name
-from plimsoll.suite.rounds.actions import Judge
+from plimsoll.suite.rounds.observed import Judge
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 NO_REGRESSION, REGRESSED, INCONCLUSIVE = (

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.suite_status import MAX_DROPPED, RoundVerdict, minute_of_round, round_name
-from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
+from plimsoll.suite.rounds.observed import CreateRun, DeleteRun
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"

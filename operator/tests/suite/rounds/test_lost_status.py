@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from plimsoll.api.suite_status import round_name
-from plimsoll.suite.rounds.actions import PatchStatus
+from plimsoll.suite.rounds.observed import PatchStatus
 from support.pretend_suites import HASH, NAME, START_MINUTE, PretendRun, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"

@@ -3,8 +3,16 @@
 import pytest
 
 from plimsoll.api.suite_status import RoundVerdict, round_name
-from plimsoll.suite.rounds.actions import CreateRun, Decision, DeleteRun, GetRun, Judge, PatchStatus
-from plimsoll.suite.rounds.observed import Memory, Unanswered
+from plimsoll.suite.rounds.observed import (
+    CreateRun,
+    Decision,
+    DeleteRun,
+    GetRun,
+    Judge,
+    Memory,
+    PatchStatus,
+    Unanswered,
+)
 from plimsoll.suite.rounds.step import step
 from support.pretend_suites import KilledError, PretendSuites
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
+from plimsoll.suite.rounds.observed import CreateRun, DeleteRun, PatchStatus
 from support.pretend_suites import HASH, NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
 from support.specs import large_run
 

@@ -20,8 +20,7 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
     minute_of_round,
 )
-from plimsoll.suite.rounds.actions import Emit
-from plimsoll.suite.rounds.observed import JUDGED, Observed, State
+from plimsoll.suite.rounds.observed import JUDGED, Emit, Observed, State
 
 REQUEST_ROUND = f"{GROUP}/request-round"
 """Annotation: each new text requests a round."""

@@ -18,13 +18,15 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
 )
 from plimsoll.suite.children import child_name, turns_by_name
-from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accept_round, cause_due, text_of, version_of
 from plimsoll.suite.rounds.observed import (
     LARGEST_CORRECTION,
+    Emit,
+    Judge,
     Judgement,
     Observed,
     OwnedRun,
+    RoundRuns,
     State,
     first_time_after,
     last_time_until,

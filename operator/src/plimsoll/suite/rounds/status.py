@@ -17,9 +17,18 @@ from plimsoll.api.suite_status import (
     SuiteDisplay,
     round_name,
 )
-from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
-from plimsoll.suite.rounds.observed import Checked, Observed, OwnedRun, RunRefusal, State
+from plimsoll.suite.rounds.observed import (
+    Checked,
+    CreateRun,
+    DryRun,
+    GetRun,
+    Observed,
+    OwnedRun,
+    Request,
+    RunRefusal,
+    State,
+)
 from plimsoll.suite.rounds.progress import Progress
 from plimsoll.suite.rounds.turns import lost_runs, strange_runs
 

@@ -6,7 +6,7 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import ActiveRound
-from plimsoll.suite.rounds.actions import (
+from plimsoll.suite.rounds.observed import (
     LONGEST_WAIT_SECONDS,
     Action,
     CreateRun,
@@ -15,10 +15,11 @@ from plimsoll.suite.rounds.actions import (
     DryRun,
     Emit,
     GetRun,
+    Observed,
     PatchStatus,
     Request,
+    State,
 )
-from plimsoll.suite.rounds.observed import Observed, State
 from plimsoll.suite.rounds.progress import (
     Progress,
     is_checked,

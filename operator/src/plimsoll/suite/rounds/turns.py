@@ -16,9 +16,8 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of
 from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.rounds.actions import Object
 from plimsoll.suite.rounds.baseline import decisive_round, settle_baseline
-from plimsoll.suite.rounds.observed import JUDGED, Observed, OwnedRun, State, Suite
+from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
 
 LABEL_SUITE = f"{GROUP}/suite"
 LABEL_VARIANT = f"{GROUP}/variant"
