@@ -2,24 +2,17 @@
 
 import math
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import JsonValue
 
-from plimsoll.api import names
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, OfferedLoad, Probe, ProbeOutcome, Vary
-from plimsoll.api.names import (
-    AbortReason,
-    ConditionStatus,
-    ConditionType,
-    LatencyKind,
-    Operation,
-    Outcome,
-    SuiteConditionType,
-    Verdict,
-)
+from plimsoll.api.line import LineSearch, Objective
+from plimsoll.api.model import Model
+from plimsoll.api.names import ConditionType, LatencyKind, Operation, SuiteConditionType, Verdict
 from plimsoll.api.operation import (
     Latency,
     OperationResult,
@@ -31,7 +24,6 @@ from plimsoll.api.operation import (
     SteadinessState,
 )
 from plimsoll.api.result import (
-    Abort,
     BenchmarkResult,
     ClientPlace,
     ClientSummary,
@@ -39,7 +31,6 @@ from plimsoll.api.result import (
     Fingerprint,
     InFlight,
     Matrix,
-    MatrixMember,
     PlaceDigests,
     ResultMeta,
     ResultSpec,
@@ -50,64 +41,45 @@ from plimsoll.api.result import (
     Trial,
     Window,
 )
-from plimsoll.api.status import (
-    MAX_HEADLINES,
-    BenchmarkRunStatus,
-    Condition,
-    Display,
-    Headline,
-    HeadlineLatency,
-    HeadlineLine,
-    Hold,
-    Points,
-    ResultDisplay,
-    SuiteCondition,
-)
-from plimsoll.api.suite_status import (
-    ActiveRound,
-    Baseline,
-    BenchmarkSuiteStatus,
-    Cause,
-    ComparisonOutcome,
-    Conclusion,
-    EndedRound,
-    HypothesisResult,
-    HypothesisVerdict,
-    RoundChildren,
-    RoundVerdict,
-    SuiteDisplay,
-)
-from plimsoll.api.surroundings import (
-    ClusterSummary,
-    DroppedCaches,
-    Hosts,
-    HostSummary,
-    NodeCaches,
-    OsdCaches,
-    OsdResult,
-    Osds,
-    Spread,
-)
+from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus, Condition, Display, Headline, ResultDisplay
+from plimsoll.api.surroundings import ClusterSummary, DroppedCaches, HostSummary, NodeCaches, OsdCaches, OsdResult, Osds
 from plimsoll.measure.histogram import Histogram
 from plimsoll.tools.fio.parameters import FioParameters
 
+M = TypeVar("M", bound=Model)
 NOW = "2026-01-31T12:00:00Z"
-_RATES = Rates(iops=2**53, bytes_per_second=2**62)
-_STATISTIC = Statistic(
-    trials=5, mean=1e9 / 3, standard_deviation=0.1, coefficient_of_variation=1e-12, low=-1.5, high=1.7e308
-)
-_LATENCY = Latency(
-    kind=LatencyKind.FULL,
-    count=2**53,
-    mean_nanoseconds=1e6 / 3,
-    standard_deviation_nanoseconds=1.0,
-    min_nanoseconds=0,
-    max_nanoseconds=2**62,
-    percentiles={"50": 10, "99.9": 20},
-    histogram="fio-plat-6-29:" + "A" * 100,
-)
-_SPREAD = Spread(min=0.25, median=1e9 / 3, max=1e12)
-_SPREADS: dict[str, Any] = dict.fromkeys([name for name in Hosts.model_fields if name != "clients"], _SPREAD)
+
+
+def filled(model: type[M], **values: Any) -> M:
+    """Return a model in which every field has a value: these, and in all other fields a large one of their types."""
+    others = {
+        name: _value(field.annotation, field.metadata)
+        for name, field in model.model_fields.items()
+        if name not in values
+    }
+    return model(**others, **values)
+
+
+def _value(annotation: Any, constraints: Sequence[Any] = ()) -> Any:
+    kind, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    while kind in {Annotated, Union, UnionType}:
+        annotation, *constraints = arguments if kind is Annotated else (arguments[0], *constraints)
+        kind, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    if kind is Literal:
+        return arguments[0]
+    if kind is tuple:
+        return (_value(arguments[0]),)
+    if issubclass(kind, Mapping):
+        return {"a": _value(arguments[1])}
+    if issubclass(kind, Model):
+        return filled(kind)
+    if issubclass(kind, Enum):
+        return next(iter(kind))
+    formats = {getattr(constraint, "format", None) for constraint in constraints}
+    text = NOW if "date-time" in formats else "w"
+    return {bool: True, int: 7 if "int32" in formats else 2**62, float: 1e9 / 3, str: text}[kind]
+
+
 STEADINESS = Steadiness(
     state=SteadinessState.NOT_STEADY,
     start_seconds=1234.123456,
@@ -151,91 +123,37 @@ def _slowest_clients(node: str) -> tuple[ClientSummary, ...]:
     )
 
 
-_FINDING = Finding(
-    reason="LowOverlap",
-    verdict=Verdict.SUSPECT,
-    message="m" * 1000,
-    clients=tuple(range(32)),
-    cause=names.Cause.STORAGE,
+_LATENCY = filled(
+    Latency, min_nanoseconds=0, percentiles={"50": 10, "99.9": 20}, histogram="fio-plat-6-29:" + "A" * 100
 )
-_TRIAL = Trial(
-    pass_number=1,
-    attempt=2,
-    epoch="d9428888-122b-11e1-b85c-61cd3cbb3210",
+_STATISTIC = filled(Statistic, coefficient_of_variation=1e-12, low=-1.5, high=1.7e308)
+_FINDING = filled(Finding, reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
+_SERIES = Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60)
+_TRIAL = filled(
+    Trial,
     clients=tuple(range(0, 1000, 2)),
-    new_data_set=True,
-    probe=Probe(offered=12_000, achieved=11_990.5, depth_full_percent=0.02, outcome=ProbeOutcome.MET),
-    outcome=Outcome.MEASURED,
     started_at="2026-01-01T00:00:00.000Z",
     finished_at="2026-01-01T00:01:00.000Z",
-    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m", after_start=True, cause=names.Cause.HARNESS),
     verdict=Verdict.SUSPECT,
     findings=(_FINDING,),
-    window=Window(
-        start_nanoseconds=1,
-        end_nanoseconds=-1,
-        last_end_nanoseconds=2,
-        seconds=1e-9,
-        whole_seconds=1e-9,
-        spread_seconds=0.0,
-        overlap=0.97,
-    ),
-    stalls=Stalls(seconds=0.0, worst_client_seconds=2.0, worst_client=999),
+    window=filled(Window, end_nanoseconds=-1, seconds=1e-9, spread_seconds=0.0),
+    stalls=filled(Stalls, seconds=0.0),
     steadiness=STEADINESS,
     operations=tuple(
-        OperationResult(
-            operation=operation,
-            ios=1,
-            bytes=4096,
-            rates=_RATES,
-            whole_run=_RATES,
-            sum_of_rates=_RATES,
-            bias=-0.01,
-            latency=_LATENCY,
-            processor_percent=2.5,
-            series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
-            p50_steadiness=STEADINESS,
-            p99_steadiness=STEADINESS,
-        )
+        filled(OperationResult, operation=operation, bias=-0.01, latency=_LATENCY, series=_SERIES)
         for operation in Operation
     ),
-    hosts=Hosts(clients=500, **_SPREADS),
-    caches=DroppedCaches(
-        node_count=500,
-        nodes=tuple(
-            NodeCaches(node="n" * 253, dropped_at="2026-01-31T12:00:00Z", before_bytes=2**62, after_bytes=0)
-            for _ in range(64)
-        ),
-        osds=OsdCaches(count=2000, osds=tuple(range(64)), reason="r" * 512),
+    caches=filled(
+        DroppedCaches,
+        nodes=(filled(NodeCaches, node="n" * 253, after_bytes=0),) * 64,
+        osds=filled(OsdCaches, osds=tuple(range(64)), reason="r" * 512),
     ),
     slowest=_slowest_clients("n" * 253),
-    places=(ClientPlace(client=1000, node="n" * 253, volume="v" * 256),),
+    places=(filled(ClientPlace, node="n" * 253, volume="v" * 256),),
     place_digests=PlaceDigests(clients=tuple(range(0, 1000, 2)), digests="q" * 5336),
-    load=OfferedLoad(offered=1e9 / 3, achieved=1e9 / 3, depth_full_percent=99.5),
-    osds=Osds(
-        count=2000,
-        iops=_SPREAD,
-        bytes_per_second=_SPREAD,
-        mean_iops=1e9 / 3,
-        mean_bytes_per_second=2**62,
-        slowest=tuple(OsdResult(osd=number, iops=1e9 / 3, bytes_per_second=2**62) for number in range(32)),
-    ),
-    cluster=ClusterSummary(
-        samples=20,
-        failed=1,
-        worst_health="HEALTH_WARN",
-        problems=("p" * 300,) * 8,
-        used_ratio=0.25,
-        read_bytes_per_second=2**62,
-        written_bytes_per_second=0,
-        operations_per_second=1e9 / 3,
-        foreign_operations_per_second=0.125,
-        foreign_bytes_per_second=2**62,
-        data_set_bytes=2**62,
-        osd_memory_bytes=2**62,
-    ),
-    tool=ToolUse(versions=("fio 3.39",) * 8, argv=("a" * 512,) * 40, argv_client=3, raw_sha256="0" * 64),
-    warnings=("w",) * 20,
+    osds=filled(Osds, slowest=(filled(OsdResult),) * 32),
+    cluster=filled(ClusterSummary, problems=("p" * 300,) * 8, written_bytes_per_second=0),
+    tool=filled(ToolUse, versions=("fio 3.39",) * 8, argv=("a" * 512,) * 40, raw_sha256="0" * 64),
 )
 
 RESULT = BenchmarkResult(
@@ -254,16 +172,15 @@ RESULT = BenchmarkResult(
         repetitions=5,
         line=LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=5000),)),
     ),
-    status=ResultStatus(
+    status=filled(
+        ResultStatus,
         trials=(_TRIAL,),
-        in_flight=InFlight(pass_number=1, attempt=0, started_at=NOW, t0_nanoseconds=1_769_860_800_000_000_000),
-        line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
-        first_line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
+        in_flight=filled(InFlight, started_at=NOW),
         summary=Summary(
             trials=1,
             operations=(
-                OperationSummary(
-                    operation=Operation.READ,
+                filled(
+                    OperationSummary,
                     iops=_STATISTIC,
                     bytes_per_second=_STATISTIC,
                     mean_latency=_STATISTIC,
@@ -271,20 +188,8 @@ RESULT = BenchmarkResult(
                     latency=_LATENCY,
                 ),
             ),
-            matrix=Matrix(
-                trials=5,
-                members=(MatrixMember(number=0, node="n" * 253), MatrixMember(number=1, node="b")),
-                clients=(0,),
-                peers=(1,),
-                bytes_per_second=(2**62,),
-                least_bytes_per_second=(0,),
-                iops=(1e9 / 3,),
-                least_iops=(0.5,),
-                retransmits=(3,),
-                outliers=(0,),
-            ),
+            matrix=filled(Matrix, outliers=(0,)),
         ),
-        verdict=Verdict.VALID,
         findings=(_FINDING,),
         environment=Environment.model_validate(
             {"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}}
@@ -295,7 +200,6 @@ RESULT = BenchmarkResult(
             identity_sha256="0123456789abcdef" * 4,
             context_sha256="f" * 64,
         ),
-        final=True,
     ),
 )
 
@@ -309,47 +213,15 @@ _RESULT_DISPLAY = ResultDisplay(
     reason="LowOverlap +2",
 )
 
-RUN_STATUS = BenchmarkRunStatus(
+RUN_STATUS = filled(
+    BenchmarkRunStatus,
     observed_generation=1,
     conditions=tuple(
-        Condition(
-            type=kind,
-            status=ConditionStatus.UNKNOWN,
-            observed_generation=1,
-            last_transition_time=NOW,
-            reason="Measuring",
-            message="m" * 32768,
-        )
+        filled(Condition, type=kind, observed_generation=1, reason="Measuring", message="m" * 32768)
         for kind in ConditionType
     ),
-    start_time=NOW,
-    conductor_start_time=NOW,
-    namespace_served_time=NOW,
-    completion_time=NOW,
-    estimated_completion_time=NOW,
-    plan_sha256="0123456789abcdef" * 4,
-    hold=Hold(seconds=59, since=NOW, measured_trials=7),
-    points=Points(total=512, completed=7, invalid=1),
     headline=tuple(
-        Headline(
-            workload="w" * 32,
-            point=f"{'w' * 32}-{number:03d}",
-            label="randwrite 4Ki qd16",
-            operation=Operation.WRITE,
-            iops=2**53,
-            bytes_per_second=2**62,
-            latency_nanoseconds=HeadlineLatency(p50=10**6, p99=10**7),
-            line=HeadlineLine(
-                text="carries 12,400 ± 600 IOPS at p99 <= 5 ms",
-                vary=Vary.RATE,
-                ending=Ending.PRECISE,
-                estimate=12_412.3,
-                low=11_824.7,
-                high=13_001.9,
-            ),
-            verdict=Verdict.SUSPECT,
-        )
-        for number in range(MAX_HEADLINES)
+        filled(Headline, point=f"{'w' * 32}-{number:03d}", operation=Operation.WRITE) for number in range(MAX_HEADLINES)
     ),
     environment={"ceph": "19.2.3", "fio": "3.39", "nodes": "a, b"},
     display=Display(
@@ -480,79 +352,75 @@ FULL_SUITE: Mapping[str, Any] = {
     },
 }
 
-_SUITE_STATUS = BenchmarkSuiteStatus(
-    observed_generation=1,
-    conditions=tuple(
-        SuiteCondition(
-            type=kind,
-            status=ConditionStatus.UNKNOWN,
-            observed_generation=1,
-            last_transition_time=_TIME,
-            reason="Measuring",
-            message="round 29540340: run 3 of 10",
-        )
+FULL_SUITE_STATUS: dict[str, Any] = {
+    "observedGeneration": 1,
+    "conditions": [
+        {
+            "type": kind.value,
+            "status": "Unknown",
+            "observedGeneration": 1,
+            "lastTransitionTime": _TIME,
+            "reason": "Measuring",
+            "message": "round 29540340: run 3 of 10",
+        }
         for kind in SuiteConditionType
-    ),
-    digest="0123456789abcdef" * 4,
-    requested_round="before the upgrade",
-    requested_minute=29540340,
-    accepted_round="29540340",
-    next_schedule_time=_TIME,
-    last_schedule_time=_TIME,
-    ceph_version="18.2.7",
-    round=ActiveRound(
-        minute=29540340,
-        seed=29540340,
-        cause=Cause.SCHEDULED,
-        start_time=_TIME,
-        children=RoundChildren(done=2, total=10),
-        current="layouts-a-4d2f5-29540340-1",
-        current_uid="01234567-89ab-cdef-0123-456789abcdef",
-    ),
-    abandoned_run="layouts-b-4d2f5-29530260-0",
-    rounds=(
-        EndedRound(
-            minute=29530260,
-            cause=Cause.CHANGE,
-            start_time=_TIME,
-            completion_time=_TIME,
-            verdict=RoundVerdict.NO_REGRESSION,
-            complete=True,
-            accepted=True,
-            pinned=True,
-            former=True,
-            digest="0123456789abcdef" * 4,
-            environment={"ceph": "18.2.7", "kernel": "6.1.0", "kubernetes": "1.34.1"},
-            comparisons={"NoRegression": 2, "Inconclusive": 1},
-        ),
-    ),
-    baseline=Baseline(first=29530260, since=29530270),
-    dropped=(29520180, 29510100),
-    comparisons=(
-        ComparisonOutcome(
-            name="costs",
-            variant="b",
-            verdict=Conclusion.REGRESSION,
-            message="b has 12 % less IOPS than a",
-            estimate=-0.12,
-            low=-0.15,
-            high=-0.09,
-            drift=False,
-        ),
-    ),
-    comparisons_left_out=384,
-    hypotheses_left_out=1,
-    hypotheses=(
-        HypothesisResult(
-            name="deep",
-            variant="a",
-            verdict=HypothesisVerdict.HELD,
-            message="w reaches 400 % (380 to 420) of the IOPS of w: Held.",
-            estimate=4.0,
-            low=3.8,
-            high=4.2,
-        ),
-    ),
-    display=SuiteDisplay(status="Measuring", progress="2/10", verdict="NoRegression", message="run 3 of 10"),
-)
-FULL_SUITE_STATUS: dict[str, Any] = _SUITE_STATUS.model_dump(mode="json", exclude_none=True)
+    ],
+    "digest": "0123456789abcdef" * 4,
+    "requestedRound": "before the upgrade",
+    "requestedMinute": 29540340,
+    "acceptedRound": "29540340",
+    "nextScheduleTime": _TIME,
+    "lastScheduleTime": _TIME,
+    "cephVersion": "18.2.7",
+    "round": {
+        "minute": 29540340,
+        "seed": 29540340,
+        "cause": "Scheduled",
+        "startTime": _TIME,
+        "children": {"done": 2, "total": 10},
+        "current": "layouts-a-4d2f5-29540340-1",
+        "currentUid": "01234567-89ab-cdef-0123-456789abcdef",
+    },
+    "abandonedRun": "layouts-b-4d2f5-29530260-0",
+    "rounds": [
+        {
+            "minute": 29530260,
+            "cause": "Change",
+            "startTime": _TIME,
+            "completionTime": _TIME,
+            "verdict": "NoRegression",
+            **dict.fromkeys(("complete", "accepted", "pinned", "former"), True),
+            "digest": "0123456789abcdef" * 4,
+            "environment": {"ceph": "18.2.7", "kernel": "6.1.0", "kubernetes": "1.34.1"},
+            "comparisons": {"NoRegression": 2, "Inconclusive": 1},
+        }
+    ],
+    "baseline": {"first": 29530260, "since": 29530270},
+    "dropped": [29520180, 29510100],
+    "comparisons": [
+        {
+            "name": "costs",
+            "variant": "b",
+            "verdict": "Regression",
+            "message": "b has 12 % less IOPS than a",
+            "estimate": -0.12,
+            "low": -0.15,
+            "high": -0.09,
+            "drift": False,
+        }
+    ],
+    "comparisonsLeftOut": 384,
+    "hypotheses": [
+        {
+            "name": "deep",
+            "variant": "a",
+            "verdict": "Held",
+            "message": "w reaches 400 % (380 to 420) of the IOPS of w: Held.",
+            "estimate": 4.0,
+            "low": 3.8,
+            "high": 4.2,
+        }
+    ],
+    "hypothesesLeftOut": 1,
+    "display": {"status": "Measuring", "progress": "2/10", "verdict": "NoRegression", "message": "run 3 of 10"},
+}
