@@ -23,7 +23,6 @@ from plimsoll.suite.changes import (
     rounds_with,
 )
 from plimsoll.suite.measured import (
-    Changes,
     Condition,
     MeasuredRound,
     Quantity,
@@ -136,9 +135,9 @@ def _judge(
     has_own_scatter: bool = False,
 ) -> RoundJudgement:
     measures_the_same = not accepted or accepted[-1].digest == measured.digest
-    changes = changes_since(accepted, measured) if measures_the_same else Changes(obstacles=[_OTHER_DIGEST])
-    if changes.obstacles:
-        reasons = {variant: [*changes.obstacles, *measured.doubts.get(variant, ())] for variant in variants}
+    named, obstacles = changes_since(accepted, measured) if measures_the_same else ([], [_OTHER_DIGEST])
+    if obstacles:
+        reasons = {variant: [*obstacles, *measured.doubts.get(variant, ())] for variant in variants}
         judgements = [
             VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=reasons[variant])
             for variant in variants
@@ -163,8 +162,8 @@ def _judge(
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),
-        comparable=not changes.obstacles or not measures_the_same,
-        changes=() if changes.obstacles else changes.named,
+        comparable=not obstacles or not measures_the_same,
+        changes=() if obstacles else named,
         variants=judgements,
     )
 

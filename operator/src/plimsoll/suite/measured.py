@@ -232,17 +232,12 @@ _NAMED = ("ceph.", "kubernetes", "kernel", "plimsoll", "rook.", "volume", "cpu",
 _NODES = "nodes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """What changed from earlier rounds to a later one."""
+def changes_since(
+    earlier: Sequence[MeasuredRound], judged: MeasuredRound
+) -> tuple[Sequence[Difference], Sequence[str]]:
+    """Return what changed since earlier rounds of the same digest, in their order, and what makes them incomparable.
 
-    named: Sequence[Difference] = ()  # reported but accepted, such as a new version of Ceph
-    obstacles: Sequence[str] = ()  # sentences that say what makes the rounds incomparable
-
-
-def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Changes:
-    """Return what changed since earlier rounds of the same digest, in their order.
-
+    Changes such as a new version of Ceph are reported but accepted; the others are obstacles, in sentences.
     Each point is compared with the last of these rounds that has numbers of it.
     """
     before = latest_conditions(earlier)
@@ -266,7 +261,7 @@ def changes_since(earlier: Sequence[MeasuredRound], judged: MeasuredRound) -> Ch
         if difference.key == _NODES
     ]
     named = [difference for difference in changed if difference.part == "context" and difference.key != _NODES]
-    return Changes(named=named, obstacles=obstacles)
+    return named, obstacles
 
 
 def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str], Condition]:

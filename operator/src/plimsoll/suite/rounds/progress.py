@@ -43,29 +43,21 @@ _BECAUSE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """The schedule now."""
+def timing_of(seen: Observed, state: State) -> tuple[State, datetime | None, tuple[Emit, ...]]:
+    """Return the state with the next schedule time, the schedule time that is due, if any, and events about a missed one.
 
-    state: State  # with the next schedule time
-    due: datetime | None = None  # the schedule time that a round has to answer; None if none is
-    events: tuple[Emit, ...] = ()  # about a missed one
-
-
-def timing_of(seen: Observed, state: State) -> Timing:
-    """Return the schedule time that is due: of several, the last one, unless it is too old.
-
+    Of several times that are due, the last one counts, unless it is too old.
     It was due when its time came, so a schedule that is added or changed never makes a former time due.
     """
     suite = seen.suite.specification.suite
     if suite is None or suite.spec.schedule is None:
-        return Timing(state=replace(state, next_time=None))
+        return replace(state, next_time=None), None, ()
     planned = replace(state, next_time=_next_time(suite.spec.schedule, state, seen.now))
     if state.next_time is None or state.next_time > seen.now:
-        return Timing(state=planned)
+        return planned, None, ()
     last = last_time_until(suite.spec.schedule, seen.now)
     if last < state.next_time:
-        return Timing(state=planned)
+        return planned, None, ()
     deadline = suite.spec.schedule.starting_deadline_seconds
     if deadline is not None and seen.now - last > timedelta(seconds=deadline):
         message = (
@@ -73,8 +65,8 @@ def timing_of(seen: Observed, state: State) -> Timing:
             "or the operator was not running; raise spec.schedule.startingDeadlineSeconds to start late"
         )
         missed = Emit(severity=Severity.WARNING, reason="ScheduleMissed", message=message)
-        return Timing(state=planned, events=() if suite.spec.suspend else (missed,))
-    return Timing(state=state, due=last)
+        return planned, None, () if suite.spec.suspend else (missed,)
+    return state, last, ()
 
 
 def _next_time(schedule: Schedule, state: State, now: datetime) -> datetime:
@@ -263,12 +255,12 @@ def progress_of(seen: Observed) -> Progress:
     # With the trigger, the state has the version of the last round: another one is a cause for a round.
     if not (state.ceph_version and suite.spec.triggers.ceph_version):
         state = replace(state, ceph_version=version_of(seen) or state.ceph_version)
-    timing = timing_of(seen, state)
-    events, state = (*ending, *acceptance, *timing.events), timing.state
-    cause = None if state.active else cause_due(seen, suite, state, timing.due)
+    state, due, missed = timing_of(seen, state)
+    events = (*ending, *acceptance, *missed)
+    cause = None if state.active else cause_due(seen, suite, state, due)
     if cause is None or suite.spec.suspend or is_loaded(seen, state) or not is_checked(seen, state):
         return Progress(state=state, events=events, waiting=cause)
-    state, start = open_round(seen, suite, state, cause, timing.due)
+    state, start = open_round(seen, suite, state, cause, due)
     return Progress(state=state, events=(*events, start))
 
 
