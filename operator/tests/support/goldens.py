@@ -77,12 +77,7 @@ CRUSH_RULES = """
 
 
 VERSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "dd": ("9.1", "9.10"),
-        "iperf3": ("3.12", "3.22"),
-        "ping": ("20221126", "20250605"),
-        "netcat": ("1.10",),
-    }
+    {"dd": ("9.1", "9.10"), "iperf3": ("3.12", "3.22"), "ping": ("20221126", "20250605"), "netcat": ("1.10",)}
 )
 """Those of each program whose output was recorded; the tests of its parser hold for all of them."""
 

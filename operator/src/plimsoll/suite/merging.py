@@ -101,23 +101,20 @@ class Sources:
         A field that is missing belongs to the document that has more of its parents.
         """
         _, *location = _location(merged_field, {"spec": dict(self.merged)})
-        shared, changed = (_find(document, tuple(location), self.merged) for document in (self.run, self.changes))
-        if changed.is_complete or changed.depth > shared.depth:
-            return field_path(("spec", "variants", self.variant, "set", *changed.location))
-        return field_path(("spec", "run", *shared.location))
+        shared, shared_depth, _ = _find(self.run, tuple(location), self.merged)
+        changed, depth, is_complete = _find(self.changes, tuple(location), self.merged)
+        if is_complete or depth > shared_depth:
+            return field_path(("spec", "variants", self.variant, "set", *changed))
+        return field_path(("spec", "run", *shared))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """A location in one of the documents."""
+def _find(
+    document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]
+) -> tuple[Location, int, bool]:
+    """Return a location of the merged specification with the document's own index of a workload.
 
-    location: Location
-    depth: int  # number of its parts that the document has
-    is_complete: bool  # whether the document has all of it, or all of a list that it is in
-
-
-def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]) -> _Place:
-    """Return where a location of the merged specification is in a document, with its own index of a workload."""
+    With the number of its parts that the document has, and whether it has all of it, or all of a list that it is in.
+    """
     here, entries, workloads = location, merged.get(BY_NAME), document.get(BY_NAME)
     match location:
         case (field, int(index), *rest) if field == BY_NAME and is_named_list(entries) and is_named_list(workloads):
@@ -128,9 +125,9 @@ def _find(document: Mapping[str, JsonValue], location: Location, merged: Mapping
     for depth, part in enumerate(here):
         is_replaced = isinstance(value, list) and here[:depth] != (BY_NAME,)
         if is_replaced or not _has(value, part):
-            return _Place(location=here, depth=depth, is_complete=is_replaced)
+            return here, depth, is_replaced
         value = value[part]  # type: ignore[index] # it has the part
-    return _Place(location=here, depth=len(here), is_complete=bool(here))
+    return here, len(here), bool(here)
 
 
 def _has(value: JsonValue, part: int | str) -> bool:

@@ -130,8 +130,7 @@ class Explanation:
 class AttemptExplanation(Explanation):
     """The row of a reason why an attempt has no numbers."""
 
-    _: KW_ONLY
-    cause: Cause
+    cause: Cause = Cause.HARNESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -596,7 +596,6 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     AbortReason.CLIENT_LOST: AttemptExplanation(
         "a client of the trial died, was replaced, or sent nothing for 20 s",
         "check its pod and node: memory, eviction, network",
-        cause=Cause.HARNESS,
     ),
     AbortReason.CLIENT_NOT_STAGED: AttemptExplanation(
         "a client could not write the data that the trial reads, or not within the timeout",
@@ -607,18 +606,14 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
         "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
         "and what failed. The cause is storage if the time was used up, or the OSDs failed",
         "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
-        cause=Cause.HARNESS,
     ),
     AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
         "a client did not report in time that it is armed, or could not build the command; no client did any I/O. The "
         "cause is storage if it looks at files before: with `bonnie`, and with `readBack: NextClient`",
         "check the load and the network of its node; the message names an impossible parameter",
-        cause=Cause.HARNESS,
     ),
     AbortReason.LATE_CLIENT: AttemptExplanation(
-        "a client did not start at T0",
-        "check for other load on its node; give the clients more CPU",
-        cause=Cause.HARNESS,
+        "a client did not start at T0", "check for other load on its node; give the clients more CPU"
     ),
     AbortReason.TOOL_OVERRAN: AttemptExplanation(
         "no result 45 s after the planned end", "check whether the storage hangs", cause=Cause.STORAGE
@@ -626,17 +621,11 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     AbortReason.RESULT_REFUSED: AttemptExplanation(
         "the conductor rejected a client's document: larger than 16 MiB, or of another version",
         "the message names the cause; report a bug",
-        cause=Cause.HARNESS,
     ),
     AbortReason.CONDUCTOR_RESTARTED: AttemptExplanation(
         "the conductor died during the attempt; after T0, the attempt counts as replaced, as if it was suspended",
         "check the log of the conductor's earlier pod: memory, eviction",
-        cause=Cause.HARNESS,
     ),
-    AbortReason.INTERRUPTED: AttemptExplanation(
-        "the run was suspended, or the conductor was asked to stop", cause=Cause.HARNESS
-    ),
-    AbortReason.DEADLINE_EXCEEDED: AttemptExplanation(
-        "`totalSeconds` elapsed", "raise it, or plan fewer trials", cause=Cause.HARNESS
-    ),
+    AbortReason.INTERRUPTED: AttemptExplanation("the run was suspended, or the conductor was asked to stop"),
+    AbortReason.DEADLINE_EXCEEDED: AttemptExplanation("`totalSeconds` elapsed", "raise it, or plan fewer trials"),
 }

@@ -44,7 +44,7 @@ _BECAUSE = {
 
 
 def timing_of(seen: Observed, state: State) -> tuple[State, datetime | None, tuple[Emit, ...]]:
-    """Return the state with the next schedule time, the schedule time that is due, if any, and events about a missed one.
+    """Return the state with its next schedule time, the time that is due if one is, and events about a missed one.
 
     Of several times that are due, the last one counts, unless it is too old.
     It was due when its time came, so a schedule that is added or changed never makes a former time due.
