@@ -101,17 +101,6 @@ def _pool(state: State, name: str, message: str) -> State:
     raise ProgramError(1 if "{}" in message else 2, message.replace("{}", name))
 
 
-def _obey(state: State, arguments: list[str]) -> None:
-    """Change the state by a command that prints nothing; dropping caches changes nothing in it."""
-    if arguments[0] != "osd":
-        return
-    *_, name, flag, value = arguments
-    for pool in state["pools"]:
-        if pool["pool_name"] == name:
-            flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
-            pool["flags_names"] = ",".join(sorted(flags))
-
-
 def _file_system(state: State, arguments: list[str]) -> str:
     """Answer `fs get` or `fs volume info`; each time, one of the deleted subvolumes has been purged meanwhile."""
     *question, name = arguments
@@ -187,7 +176,11 @@ def _ceph(state: State, arguments: list[str]) -> str:
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
         case ["osd", "pool", "set", *_] | ["tell", _, "cache", "drop"]:
-            _obey(state, arguments)
+            *_, name, flag, value = arguments
+            for pool in state["pools"]:
+                if pool["pool_name"] == name:  # dropping caches changes nothing
+                    flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
+                    pool["flags_names"] = ",".join(sorted(flags))
             return ""
         case ["fs", "get", _] | ["fs", "volume", "info", _]:
             return _file_system(state, arguments)

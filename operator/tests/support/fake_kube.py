@@ -368,12 +368,10 @@ class FakeKube:
             if not any(owner["uid"] == metadata["uid"] and owner.get("blockOwnerDeletion") for owner in owners):
                 metadata["finalizers"].remove(FOREGROUND)
         inhabited = key.kind == NAMESPACE and any(one.namespace == key.name for one in self._objects)
-        if not metadata.get("finalizers") and not inhabited:
-            self._remove(key)
-
-    def _remove(self, key: Key) -> None:
-        """Take an object away, collect those that only it owned, and let those go that waited for it."""
-        obj = self._objects.pop(key)
+        if metadata.get("finalizers") or inhabited:
+            return
+        # Those that only it owned are collected, and those let go that waited for it.
+        del self._objects[key]
         for dependant in self._dependants(obj["metadata"]["uid"]):
             uids = {other["metadata"]["uid"] for other in self._objects.values()}
             if dependant in self._objects and not any(o["uid"] in uids for o in _owners(self._objects[dependant])):

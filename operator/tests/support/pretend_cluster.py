@@ -295,18 +295,12 @@ class PretendCluster:
             for source in volume.get("projected", {}).get("sources", []):
                 for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
                     if field_name in source:
-                        wanted = {item["key"] for item in source[field_name]["items"]}
-                        if not self._keys(kind, pod["metadata"]["namespace"], source[field_name]["name"]) >= wanted:
+                        place = (pod["metadata"]["namespace"], source[field_name]["name"])
+                        there = (obj for obj in self.kube.objects(kind) if place_of(obj) == place)
+                        keys = {key for obj in there for key in obj.get("data", {})}
+                        if not keys >= {item["key"] for item in source[field_name]["items"]}:
                             return False
         return True
-
-    def _keys(self, kind: str, namespace: str, name: str) -> set[str]:
-        """Return the keys of a ConfigMap or Secret; none if it does not exist."""
-
-        def is_it(obj: Document) -> bool:
-            return bool(obj["metadata"]["namespace"] == namespace and obj["metadata"]["name"] == name)
-
-        return {key for obj in self.kube.objects(kind, is_it) for key in obj.get("data", {})}
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
         reason = "Completed" if code == 0 else "Error"
@@ -325,6 +319,10 @@ class PretendCluster:
 
 def label(obj: Document, name: str) -> str:
     return str(obj["metadata"].get("labels", {}).get(name, ""))
+
+
+def place_of(obj: Document) -> tuple[str, str]:
+    return obj["metadata"]["namespace"], obj["metadata"]["name"]
 
 
 def client_of(obj: Document) -> int | None:

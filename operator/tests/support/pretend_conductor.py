@@ -133,9 +133,12 @@ class _Desk:
     def step(self, since: datetime) -> None:
         ledger, state = self._ledger(), self.state
         if state.epoch != self.epoch:
-            orphan = self._noted()
-            if orphan is not None and not ledger.has(orphan):
-                self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
+            for point, result in self._results.items():
+                if note := result.get("status", {}).get("inFlight"):
+                    orphan = TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
+                    if not ledger.has(orphan):
+                        self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
+                    break
             self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
         elif state.phase is RunPhase.COMPLETE:
             self._leave(EXIT_COMPLETE)
@@ -176,7 +179,9 @@ class _Desk:
             self._all._since[self.epoch] = self._cluster.now
             pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
             self._all.loads.append(Load(run=self.uid, epoch=self.epoch, key=key, pods=pods))
-            self._note(key)
+            note = InFlight(pass_number=key.pass_number, attempt=key.attempt, started_at=self._cluster.now.isoformat())
+            update = {"inFlight": note.model_dump(mode="json", exclude_none=True)}
+            self._cluster.edit(self._results[key.point], lambda new: new.setdefault("status", {}).update(update))
             self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
 
     def _gathered(self) -> str:
@@ -259,17 +264,6 @@ class _Desk:
             probe=probe,
             **fields,
         )
-
-    def _note(self, key: TrialKey) -> None:
-        note = InFlight(pass_number=key.pass_number, attempt=key.attempt, started_at=self._cluster.now.isoformat())
-        update = {"inFlight": note.model_dump(mode="json", exclude_none=True)}
-        self._cluster.edit(self._results[key.point], lambda new: new.setdefault("status", {}).update(update))
-
-    def _noted(self) -> TrialKey | None:
-        for point, result in self._results.items():
-            if note := result.get("status", {}).get("inFlight"):
-                return TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
-        return None
 
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded

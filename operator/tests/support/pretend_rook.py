@@ -191,8 +191,10 @@ class PretendRook:
                 if secret is not None:
                     self.cluster.delete(secret)
                 self.cluster.let_go(user, "cephclient.ceph.rook.io")
-            elif self._play(user, "CephClient ready"):
-                self._make_key(user)
+            elif self._play(user, "CephClient ready") and not self.cluster.find("Secret", user["spec"]["secretName"]):
+                key = b64encode(KEY.encode()).decode()
+                data = {user["metadata"]["name"]: key, "userID": "", "userKey": key}
+                self.cluster.kube.put(_object("v1", "Secret", user["spec"]["secretName"], data=data))
 
     def _play(self, obj: Document, story: str) -> bool:
         """Bring an object to where its story is by now; tell whether that is the story's end."""
@@ -227,13 +229,6 @@ class PretendRook:
             assert not name.endswith("-data") or not self.images[name.removesuffix("-data")], "data is lost"
             self.notes.pop(name, None)
             self.cluster.let_go(pool, "cephblockpool.ceph.rook.io")
-
-    def _make_key(self, user: Document) -> None:
-        name = user["spec"]["secretName"]
-        if self.cluster.find("Secret", name) is None:
-            key = b64encode(KEY.encode()).decode()
-            data = {user["metadata"]["name"]: key, "userID": "", "userKey": key}
-            self.cluster.kube.put(_object("v1", "Secret", name, data=data))
 
     def _complain(self, obj: Document, words: str) -> None:
         where = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"

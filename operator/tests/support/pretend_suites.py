@@ -40,8 +40,10 @@ from plimsoll.suite.rounds.observed import (
     Judgement,
     Memory,
     Observed,
+    Outcome,
     OwnedRun,
     PatchStatus,
+    Request,
     RunRefusal,
     Specification,
     State,
@@ -264,16 +266,39 @@ class PretendSuites:
                     self.version += 1
             case Emit():
                 self.events.append(action)
+            case _:
+                self.memory = self.memory.after(self._answer(action))
+
+    def _answer(self, request: Request) -> Outcome:
+        match request:
             case CreateRun():
-                self.memory = self.memory.after(self._create(action))
-            case DeleteRun():
-                self.memory = self.memory.after(self._delete(action))
+                return self._create(request)
             case GetRun():
-                self.memory = self.memory.after(self._get(action))
-            case DryRun():
-                self.memory = self.memory.after(self._check(action))
+                return self._get(request)
+            case DeleteRun(name=name, uid=uid):
+                run = self.runs.get(name)
+                if run is not None and run.uid == uid:
+                    run.deleting = True
+                    if not self.stuck:
+                        self.vanish()
+                return Deleted(uid=uid)
+            case DryRun(digest=digest, runs=runs):
+                self.dry_runs += 1
+                variant = next((name for name in runs if name in self.refuses), "")
+                message = self.refuses.get(variant, "")
+                return Checked(digest=digest, time=self.now, variant=variant, message=message)
             case Judge():
-                self.memory = self.memory.after(self._judge(action))
+                self.judged.append(request)
+                verdict = self.verdicts.pop(0) if self.verdicts else self.verdict
+                return Judgement(
+                    request=request,
+                    verdict=verdict,
+                    is_acceptable=verdict is not RoundVerdict.REGRESSED,
+                    message=f"it is {verdict}",
+                    comparisons=self.comparisons,
+                    hypotheses=self.hypotheses,
+                    counts=Counter(one.verdict.value for one in self.comparisons),
+                )
 
     def _get(self, action: GetRun) -> Found | Absent | RunRefusal:
         run = self.runs.get(action.name)
@@ -309,34 +334,6 @@ class PretendSuites:
 
     def _refusal(self, name: str, message: str, *, is_taken: bool = False) -> RunRefusal:
         return RunRefusal(name=name, time=self.now, message=message, is_taken=is_taken)
-
-    def _delete(self, action: DeleteRun) -> Deleted:
-        run = self.runs.get(action.name)
-        if run is not None and run.uid == action.uid:
-            run.deleting = True
-            if not self.stuck:
-                self.vanish()
-        return Deleted(uid=action.uid)
-
-    def _check(self, action: DryRun) -> Checked:
-        self.dry_runs += 1
-        variant = next((name for name in action.runs if name in self.refuses), "")
-        message = self.refuses.get(variant, "")
-        return Checked(digest=action.digest, time=self.now, variant=variant, message=message)
-
-    def _judge(self, action: Judge) -> Judgement:
-        self.judged.append(action)
-        verdict = self.verdicts.pop(0) if self.verdicts else self.verdict
-        is_acceptable = verdict is not RoundVerdict.REGRESSED
-        return Judgement(
-            request=action,
-            verdict=verdict,
-            is_acceptable=is_acceptable,
-            message=f"it is {verdict}",
-            comparisons=self.comparisons,
-            hypotheses=self.hypotheses,
-            counts=Counter(one.verdict.value for one in self.comparisons),
-        )
 
 
 _JUDGED = {"NoRegression", "Regressed", "Inconclusive"}

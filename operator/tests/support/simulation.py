@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from plimsoll.api.line import LineSearch, Objective
 from plimsoll.api.names import RunPhase
@@ -122,22 +123,16 @@ class Simulation:
         if crash_before:
             self.crash()
             return True
-        self._make_durable(effect)
+        if isinstance(effect, BeginAttempt):
+            self.stored_state = self.state
+        elif isinstance(effect, RecordAttempt):
+            self.stored[effect.point] = effect.status.trials
         if crash_after:
             self.crash()
             return True
         self._acknowledge(effect)
         self.session.advance(self.moment)
         return True
-
-    def _make_durable(self, effect: Effect) -> None:
-        match effect:
-            case BeginAttempt():
-                self.stored_state = self.state
-            case RecordAttempt(point=point, status=status):
-                self.stored[point] = status.trials
-            case JudgeAttempt() | ReadToken():
-                pass
 
     def _acknowledge(self, effect: Effect) -> None:
         match effect:
@@ -262,15 +257,7 @@ class Simulation:
 
     def report(self, client: int, state: AgentState, message: str) -> None:
         known = self.session.roster.get([client])[0]
-        report = messages.Report(
-            epoch=self.session.epoch,
-            client=client,
-            instance=known.instance,
-            sequence=known.sequence,
-            state=state,
-            message=message,
-        )
-        self.session.report(report, self.moment)
+        self._send(self.session.epoch, client, known.instance, known.sequence, state=state, message=message)
 
     def kill(self, agent: SimulatedAgent) -> None:
         self.agents[agent.client] = SimulatedAgent(client=agent.client, attempt=agent.attempt + 1)
@@ -279,18 +266,13 @@ class Simulation:
         return f"node-{client % 2}"
 
     def _report(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:
-        report = messages.Report(
-            epoch=agent.epoch,
-            client=agent.client,
-            instance=agent.instance,
-            sequence=agent.after,
-            state=state,
-            message=message,
-            done_bytes=done,
-            clock=Clock(offset=0.0, error=0.001),
-        )
-        self.session.report(report, self.moment)
+        fields = {"state": state, "message": message, "done_bytes": done, "clock": Clock(offset=0.0, error=0.001)}
+        self._send(agent.epoch, agent.client, agent.instance, agent.after, **fields)
         self.session.advance(self.moment)
+
+    def _send(self, epoch: str, client: int, instance: str, sequence: int, **fields: Any) -> None:
+        report = messages.Report(epoch=epoch, client=client, instance=instance, sequence=sequence, **fields)
+        self.session.report(report, self.moment)
 
     # -- both
 
