@@ -133,12 +133,9 @@ class _Desk:
     def step(self, since: datetime) -> None:
         ledger, state = self._ledger(), self.state
         if state.epoch != self.epoch:
-            for point, result in self._results.items():
-                if note := result.get("status", {}).get("inFlight"):
-                    orphan = TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
-                    if not ledger.has(orphan):
-                        self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
-                    break
+            orphan = self._noted()
+            if orphan is not None and not ledger.has(orphan):
+                self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
             self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
         elif state.phase is RunPhase.COMPLETE:
             self._leave(EXIT_COMPLETE)
@@ -264,6 +261,12 @@ class _Desk:
             probe=probe,
             **fields,
         )
+
+    def _noted(self) -> TrialKey | None:
+        for point, result in self._results.items():
+            if note := result.get("status", {}).get("inFlight"):
+                return TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
+        return None
 
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded
