@@ -7,6 +7,7 @@ from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
+import yaml
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment
@@ -295,132 +296,104 @@ def worst_fields() -> dict[str, Any]:
     }
 
 
-_TIME = "2026-03-01T03:00:00Z"
-_SELECTOR = {
-    "workload": "w",
-    "where": {"blockSize": "4Ki", "ioDepth": 1, "directIo": True, "clients": 2},
-    "quantity": "iops",
-}
-_OTHER = {"workload": "w", "where": {"ioDepth": 16, "clients": 2}, "quantity": "iops"}
+FULL_SUITE: Mapping[str, Any] = yaml.safe_load("""
+apiVersion: plimsoll.dev/v1alpha1
+kind: BenchmarkSuite
+metadata: {name: layouts, namespace: default}
+spec:
+  schedule: {cron: 0 3 * * 0, timeZone: Europe/Berlin, startingDeadlineSeconds: 3600}
+  triggers: {cephVersion: true}
+  repeat: 5
+  keep: 20
+  run:
+    storage: {storageClass: {name: fast}, volume: {size: 1Gi}}
+    clients: {count: 2, nodeSelector: {disk: ssd}}
+    workloads: [{name: w, fio: {blockSize: [4Ki], ioDepth: [1, 4, 16]}, clients: [1, 2]}]
+  variants:
+  - {name: a, unset: [], set: {}}
+  - {name: b, unset: [clients.nodeSelector.disk], set: {repetitions: 3}}
+  comparisons:
+  - {name: costs, baseline: {variant: a}, candidate: {variant: b}, allow: {ratePercent: 6, latencyPercent: 12}}
+  - {name: upgrade, baseline: {rounds: Accepted}, allow: {ratePercent: 5, latencyPercent: 10}}
+  hypotheses:
+  - name: deep
+    left: {workload: w, where: {ioDepth: 16, clients: 2}, quantity: iops, variant: a, operation: read}
+    of:
+      workload: w
+      where: {blockSize: 4Ki, ioDepth: 1, directIo: true, clients: 2}
+      quantity: iops
+      variant: b
+      operation: read
+    atLeastPercent: 100
+    atMostPercent: 900
+  - name: scales
+    left: {workload: w, where: {clients: 2}, quantity: bytesPerSecond}
+    over: ioDepth
+    range: {first: 1, last: 1Ki}
+    exponentAtLeast: "0.1"
+    exponentAtMost: "1.1"
+  gate: true
+  suspend: false
+""")
 
-FULL_SUITE: Mapping[str, Any] = {
-    "apiVersion": "plimsoll.dev/v1alpha1",
-    "kind": "BenchmarkSuite",
-    "metadata": {"name": "layouts", "namespace": "default"},
-    "spec": {
-        "schedule": {"cron": "0 3 * * 0", "timeZone": "Europe/Berlin", "startingDeadlineSeconds": 3600},
-        "triggers": {"cephVersion": True},
-        "repeat": 5,
-        "keep": 20,
-        "run": {
-            "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
-            "clients": {"count": 2, "nodeSelector": {"disk": "ssd"}},
-            "workloads": [{"name": "w", "fio": {"blockSize": ["4Ki"], "ioDepth": [1, 4, 16]}, "clients": [1, 2]}],
-        },
-        "variants": [
-            {"name": "a", "unset": [], "set": {}},
-            {"name": "b", "unset": ["clients.nodeSelector.disk"], "set": {"repetitions": 3}},
-        ],
-        "comparisons": [
-            {
-                "name": "costs",
-                "baseline": {"variant": "a"},
-                "candidate": {"variant": "b"},
-                "allow": {"ratePercent": 6, "latencyPercent": 12},
-            },
-            {"name": "upgrade", "baseline": {"rounds": "Accepted"}, "allow": {"ratePercent": 5, "latencyPercent": 10}},
-        ],
-        "hypotheses": [
-            {
-                "name": "deep",
-                "left": _OTHER | {"variant": "a", "operation": "read"},
-                "of": _SELECTOR | {"variant": "b", "operation": "read"},
-                "atLeastPercent": 100,
-                "atMostPercent": 900,
-            },
-            {
-                "name": "scales",
-                "left": {"workload": "w", "where": {"clients": 2}, "quantity": "bytesPerSecond"},
-                "over": "ioDepth",
-                "range": {"first": 1, "last": "1Ki"},
-                "exponentAtLeast": "0.1",
-                "exponentAtMost": "1.1",
-            },
-        ],
-        "gate": True,
-        "suspend": False,
-    },
-}
-
-FULL_SUITE_STATUS: dict[str, Any] = {
+_CONDITION: dict[str, Any] = {
+    "status": "Unknown",
     "observedGeneration": 1,
-    "conditions": [
-        {
-            "type": kind.value,
-            "status": "Unknown",
-            "observedGeneration": 1,
-            "lastTransitionTime": _TIME,
-            "reason": "Measuring",
-            "message": "round 29540340: run 3 of 10",
-        }
-        for kind in SuiteConditionType
-    ],
-    "digest": "0123456789abcdef" * 4,
-    "requestedRound": "before the upgrade",
-    "requestedMinute": 29540340,
-    "acceptedRound": "29540340",
-    "nextScheduleTime": _TIME,
-    "lastScheduleTime": _TIME,
-    "cephVersion": "18.2.7",
-    "round": {
-        "minute": 29540340,
-        "seed": 29540340,
-        "cause": "Scheduled",
-        "startTime": _TIME,
-        "children": {"done": 2, "total": 10},
-        "current": "layouts-a-4d2f5-29540340-1",
-        "currentUid": "01234567-89ab-cdef-0123-456789abcdef",
-    },
-    "abandonedRun": "layouts-b-4d2f5-29530260-0",
-    "rounds": [
-        {
-            "minute": 29530260,
-            "cause": "Change",
-            "startTime": _TIME,
-            "completionTime": _TIME,
-            "verdict": "NoRegression",
-            **dict.fromkeys(("complete", "accepted", "pinned", "former"), True),
-            "digest": "0123456789abcdef" * 4,
-            "environment": {"ceph": "18.2.7", "kernel": "6.1.0", "kubernetes": "1.34.1"},
-            "comparisons": {"NoRegression": 2, "Inconclusive": 1},
-        }
-    ],
-    "baseline": {"first": 29530260, "since": 29530270},
-    "dropped": [29520180, 29510100],
-    "comparisons": [
-        {
-            "name": "costs",
-            "variant": "b",
-            "verdict": "Regression",
-            "message": "b has 12 % less IOPS than a",
-            "estimate": -0.12,
-            "low": -0.15,
-            "high": -0.09,
-            "drift": False,
-        }
-    ],
-    "comparisonsLeftOut": 384,
-    "hypotheses": [
-        {
-            "name": "deep",
-            "variant": "a",
-            "verdict": "Held",
-            "message": "w reaches 400 % (380 to 420) of the IOPS of w: Held.",
-            "estimate": 4.0,
-            "low": 3.8,
-            "high": 4.2,
-        }
-    ],
-    "hypothesesLeftOut": 1,
-    "display": {"status": "Measuring", "progress": "2/10", "verdict": "NoRegression", "message": "run 3 of 10"},
+    "lastTransitionTime": "2026-03-01T03:00:00Z",
+    "reason": "Measuring",
+    "message": "round 29540340: run 3 of 10",
 }
+FULL_SUITE_STATUS: dict[str, Any] = yaml.safe_load("""
+observedGeneration: 1
+digest: &digest 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+requestedRound: before the upgrade
+requestedMinute: 29540340
+acceptedRound: "29540340"
+nextScheduleTime: &time "2026-03-01T03:00:00Z"
+lastScheduleTime: *time
+cephVersion: 18.2.7
+round:
+  minute: 29540340
+  seed: 29540340
+  cause: Scheduled
+  startTime: *time
+  children: {done: 2, total: 10}
+  current: layouts-a-4d2f5-29540340-1
+  currentUid: 01234567-89ab-cdef-0123-456789abcdef
+abandonedRun: layouts-b-4d2f5-29530260-0
+rounds:
+- minute: 29530260
+  cause: Change
+  startTime: *time
+  completionTime: *time
+  verdict: NoRegression
+  complete: true
+  accepted: true
+  pinned: true
+  former: true
+  digest: *digest
+  environment: {ceph: 18.2.7, kernel: 6.1.0, kubernetes: 1.34.1}
+  comparisons: {NoRegression: 2, Inconclusive: 1}
+baseline: {first: 29530260, since: 29530270}
+dropped: [29520180, 29510100]
+comparisons:
+- name: costs
+  variant: b
+  verdict: Regression
+  message: b has 12 % less IOPS than a
+  estimate: -0.12
+  low: -0.15
+  high: -0.09
+  drift: false
+comparisonsLeftOut: 384
+hypotheses:
+- name: deep
+  variant: a
+  verdict: Held
+  message: "w reaches 400 % (380 to 420) of the IOPS of w: Held."
+  estimate: 4.0
+  low: 3.8
+  high: 4.2
+hypothesesLeftOut: 1
+display: {status: Measuring, progress: 2/10, verdict: NoRegression, message: run 3 of 10}
+""") | {"conditions": [{"type": kind.value, **_CONDITION} for kind in SuiteConditionType]}

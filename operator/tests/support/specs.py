@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 from hypothesis import strategies as st
 
 from plimsoll.api.errors import SpecError
@@ -123,64 +124,50 @@ UID = "d9428888-122b-11e1-b85c-61cd3cbb3210"
 SETTINGS = Settings(runner_image="runner:1")
 MONITORS = ("192.0.2.1:6789", "192.0.2.2:6789")
 
-_CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
 _FIO = {"name": "w", "fio": {}, "runtimeSeconds": 4, "rampSeconds": 1}
 
-STORAGE: Mapping[str, Mapping[str, Any]] = {
-    "rook-claims": {
-        "rook": {"cluster": _CLUSTER, "pool": {"replicated": {"size": 1}, "placementGroups": 8}},
-        "volume": {"size": "1Gi"},
-    },
-    "rook-images": {
-        "rook": {
-            "cluster": _CLUSTER,
-            "pool": {
-                "erasureCoded": {"dataChunks": 2, "codingChunks": 1},
-                "failureDomain": "host",
-                "deviceClass": "ssd",
-                "crushRoot": "fast",
-                "compressionMode": "aggressive",
-                "placementGroups": 16,
-            },
-        },
-        "volume": {"size": "1Gi", "access": "LibRBD", "rbdCache": True},
-    },
-    "rook-existing": {
-        "rook": {"cluster": _CLUSTER, "existingPool": {"name": "shared", "dataPool": "shared-data"}},
-        "volume": {"size": "1Gi", "mode": "Block"},
-    },
-    "rook-files": {
-        "rook": {
-            "cluster": _CLUSTER,
-            "fileSystem": {
-                "metadataPool": {"replicated": {"size": 3}, "placementGroups": 16},
-                "dataPools": [
-                    {"replicated": {"size": 3}, "placementGroups": 16},
-                    {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}, "placementGroups": 32},
-                ],
-                "metadataServers": 2,
-            },
-            "config": [
-                {"who": "osd", "name": "osd_mclock_profile", "value": "high_client_ops"},
-                {"who": "osd/class:ssd", "name": "osd_memory_target", "value": "4Gi"},
-            ],
-        },
-        "volume": {"size": "1Gi", "sharing": "Shared"},
-    },
-    "rook-existing-files": {
-        "rook": {"cluster": _CLUSTER, "existingFileSystem": {"name": "shared", "dataPool": "shared-fast"}},
-        "volume": {"size": "1Gi"},
-    },
-    "ceph": {
-        "ceph": {
-            "monitors": ["192.0.2.2:6789", "192.0.2.1:16789"],
-            "user": "bench",
-            "keyringSecret": {"name": "our-key", "key": "ceph.client.bench.keyring"},
-            "pool": {"name": "bench"},
-        },
-        "volume": {"size": "1Gi", "access": "LibRBD"},
-    },
-}
+STORAGE: Mapping[str, Mapping[str, Any]] = yaml.safe_load("""
+rook-claims:
+  rook: {cluster: &cluster {namespace: rook-ceph, name: rook-ceph}, pool: {replicated: {size: 1}, placementGroups: 8}}
+  volume: {size: 1Gi}
+rook-images:
+  rook:
+    cluster: *cluster
+    pool:
+      erasureCoded: {dataChunks: 2, codingChunks: 1}
+      failureDomain: host
+      deviceClass: ssd
+      crushRoot: fast
+      compressionMode: aggressive
+      placementGroups: 16
+  volume: {size: 1Gi, access: LibRBD, rbdCache: true}
+rook-existing:
+  rook: {cluster: *cluster, existingPool: {name: shared, dataPool: shared-data}}
+  volume: {size: 1Gi, mode: Block}
+rook-files:
+  rook:
+    cluster: *cluster
+    fileSystem:
+      metadataPool: {replicated: {size: 3}, placementGroups: 16}
+      dataPools:
+      - {replicated: {size: 3}, placementGroups: 16}
+      - {erasureCoded: {dataChunks: 2, codingChunks: 1}, placementGroups: 32}
+      metadataServers: 2
+    config:
+    - {who: osd, name: osd_mclock_profile, value: high_client_ops}
+    - {who: "osd/class:ssd", name: osd_memory_target, value: 4Gi}
+  volume: {size: 1Gi, sharing: Shared}
+rook-existing-files:
+  rook: {cluster: *cluster, existingFileSystem: {name: shared, dataPool: shared-fast}}
+  volume: {size: 1Gi}
+ceph:
+  ceph:
+    monitors: ["192.0.2.2:6789", "192.0.2.1:16789"]
+    user: bench
+    keyringSecret: {name: our-key, key: ceph.client.bench.keyring}
+    pool: {name: bench}
+  volume: {size: 1Gi, access: LibRBD}
+""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
