@@ -81,47 +81,12 @@ def _value(annotation: Any, constraints: Sequence[Any] = ()) -> Any:
     return {bool: True, int: 7 if "int32" in formats else 2**62, float: 1e9 / 3, str: text}[kind]
 
 
-STEADINESS = Steadiness(
-    state=SteadinessState.NOT_STEADY,
-    start_seconds=1234.123456,
-    end_seconds=12345.123456,
-    inside=12345678.123456,
-    outside=12345678.123456,
-    change=-0.123456,
-    deviation=0.012345,
-)
-HOST = HostSummary(
-    cpu=1.2345678901234567,
-    cpu_limit=2.0,
-    throttled_seconds=12.345678901234567,
-    node_cpu_busy=0.12345678901234567,
-    memory_bytes=10**11,
-    received_bytes_per_second=10**10,
-    sent_bytes_per_second=10**10,
-    device_read_bytes_per_second=10**10,
-    device_written_bytes_per_second=10**10,
-    device_busy=0.12345678901234567,
-    device_queue=123.45678901234567,
-    device_read_request_bytes=2**24,
-    device_write_request_bytes=2**24,
-)
+STEADINESS = filled(Steadiness, state=SteadinessState.NOT_STEADY)
+HOST = filled(HostSummary)
 
 
 def _slowest_clients(node: str) -> tuple[ClientSummary, ...]:
-    return tuple(
-        ClientSummary(
-            client=number,
-            node=node,
-            start_offset_seconds=0.123456789,
-            runtime_seconds=300.123456789,
-            iops=10**6,
-            clock_offset_seconds=-0.000123456789,
-            clock_error_seconds=0.000123456789,
-            stall_seconds=12.345678901234567,
-            host=HOST,
-        )
-        for number in range(8)
-    )
+    return tuple(filled(ClientSummary, client=number, node=node) for number in range(8))
 
 
 _LATENCY = filled(
