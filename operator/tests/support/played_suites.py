@@ -1,6 +1,6 @@
 """A suite on an API server: its operator, which may die at any request, and runs whose ends and results are played."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,14 +39,21 @@ class Mortal:
     asked: set[str] = field(default_factory=set)
     made: list[str] = field(default_factory=list)
 
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        """Return a request that changes nothing."""
+    async def get(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"get {kind.kind}")
+        return await self.kube.get(kind, *arguments, **options)
 
-        def ask(kind: Kind, *arguments: Any, **options: Any) -> Any:
-            self.asked.add(f"{'get' if verb == 'get' else 'list'} {kind.kind}")
-            return getattr(self.kube, verb)(kind, *arguments, **options)
+    async def list(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"list {kind.kind}")
+        return await self.kube.list(kind, *arguments, **options)
 
-        return ask
+    async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"list {kind.kind}")
+        return await self.kube.versions(kind, *arguments, **options)
+
+    def pages(self, kind: Kind, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
+        self.asked.add(f"list {kind.kind}")
+        return self.kube.pages(kind, *arguments, **options)
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         self.asked.add(f"create {obj['kind']}")

@@ -123,16 +123,22 @@ class Simulation:
         if crash_before:
             self.crash()
             return True
-        if isinstance(effect, BeginAttempt):
-            self.stored_state = self.state
-        elif isinstance(effect, RecordAttempt):
-            self.stored[effect.point] = effect.status.trials
+        self._make_durable(effect)
         if crash_after:
             self.crash()
             return True
         self._acknowledge(effect)
         self.session.advance(self.moment)
         return True
+
+    def _make_durable(self, effect: Effect) -> None:
+        match effect:
+            case BeginAttempt():
+                self.stored_state = self.state
+            case RecordAttempt(point=point, status=status):
+                self.stored[point] = status.trials
+            case JudgeAttempt() | ReadToken():
+                pass
 
     def _acknowledge(self, effect: Effect) -> None:
         match effect:
