@@ -186,8 +186,6 @@ class ResultFact:
     """A result."""
 
     name: str
-    uid: str
-    version: str  # its resourceVersion
     run_uid: str  # of the run that its specification names; users may change its labels
     point: str
     departing: bool  # whether it is deleted with a run, or is being deleted
@@ -364,8 +362,6 @@ def result_fact(run_uid: str, obj: Object) -> ResultFact:
             measured = digest(ResultStatus.model_validate(status))
     return ResultFact(
         name=metadata["name"],
-        uid=metadata["uid"],
-        version=metadata["resourceVersion"],
         run_uid=str(spec.get("runUid", "")),
         point=str(spec.get("point", "")),
         departing=is_departing(obj),

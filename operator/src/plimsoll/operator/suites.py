@@ -115,8 +115,15 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             if not isinstance(decision.request, GetRun | Judge):
                 memory.rounds.clear()
             with self.instruments.step("say"):
-                if seen is not None:
-                    await self._publish(seen.suite, decision, body)
+                patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
+                if seen is not None and patch is not None:
+                    # It is written even if it is the same: that fails if another operator has written one since.
+                    suite, version = seen.suite, seen.suite.resource_version
+                    await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
+                    for action in decision.actions:
+                        if isinstance(action, Emit):
+                            event = Event(kind=action.severity, reason=action.reason, message=action.message)
+                            self.post(body, event)
             with self.instruments.step("act"):
                 if seen is not None and decision.request is not None:
                     outcome = await self._outcome(decision.request, seen.suite, memory)
@@ -139,16 +146,6 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             return None
         memory.outcomes, memory.has_outcome = seen.memory, False
         return seen
-
-    async def _publish(self, suite: Suite, decision: Decision, body: Body) -> None:
-        patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
-        if patch is None:
-            return
-        # It is written even if it is the same: that fails if another operator has written one since.
-        await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=suite.resource_version)
-        for action in decision.actions:
-            if isinstance(action, Emit):
-                self.post(body, Event(kind=action.severity, reason=action.reason, message=action.message))
 
     async def _outcome(self, action: Request, suite: Suite, memory: SuiteMemory) -> Outcome:
         match action:

@@ -52,8 +52,18 @@ def command(*, assignment: TextIO, node: str) -> None:
     if unknown := sorted(set(assigned.tools) - set(TOOLS)):
         raise click.UsageError(f"the assignment contains unknown tools: {', '.join(unknown)}")
     log = None if assigned.termination_log is None else Path(assigned.termination_log)
+
+    async def serve(worker: Worker) -> int:
+        connection = Connection(assigned.conductor, Path(assigned.secret))
+        identity = AgentIdentity(client=assigned.client, attempt=assigned.attempt, node=node)
+        silence = assigned.silence_seconds
+        try:
+            return await Agent(identity=identity, connection=connection, work=worker, silence_seconds=silence).run()
+        finally:
+            await connection.close()
+
     try:
-        code = run_until_stopped(_serve(assigned, node, _worker(assigned, node)))
+        code = run_until_stopped(serve(_worker(assigned, node)))
     except Exception as error:
         write_termination_message(log, f"{type(error).__name__}: {error}")
         raise
@@ -106,13 +116,3 @@ def _volume(assigned: AssignedVolume, client: int) -> Volume:
             return DeviceVolume(path=Path(assigned.path), offset=assigned.offset, size=assigned.size)
         case RbdImage(pool=pool, image=image, user=user, size=size, cache=cache):
             return ImageVolume(pool=pool, image=image, user=user, size=size, cache=cache)
-
-
-async def _serve(assigned: Assignment, node: str, worker: Worker) -> int:
-    connection = Connection(assigned.conductor, Path(assigned.secret))
-    identity = AgentIdentity(client=assigned.client, attempt=assigned.attempt, node=node)
-    silence = assigned.silence_seconds
-    try:
-        return await Agent(identity=identity, connection=connection, work=worker, silence_seconds=silence).run()
-    finally:
-        await connection.close()

@@ -1,11 +1,12 @@
 """What a run's pods need to reach Ceph: configuration, keyring, and their mounts."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from plimsoll.api.storage import KeyringReference
 from plimsoll.ceph.document import CONF_FILE, CONF_PATH, KEYRING_FILE, MOUNT, OSD_BENCH_MOUNT, ceph_conf
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import READABLE, Json, empty_secret, manifest, metadata
+from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secret, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, image_name, rados_namespace
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
@@ -39,11 +40,6 @@ def clients_use_ceph(plan: Plan) -> bool:
     return plan.ceph is not None and (plan.has_images or any(kind.is_of_ceph for kind in _targets(plan)))
 
 
-def uses_ceph(plan: Plan, client: int) -> bool:
-    """Whether a client connects to Ceph itself. Servers get no key."""
-    return clients_use_ceph(plan) and not plan.is_server(client)
-
-
 def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     """Return the pod's volume with `ceph.conf` and keyring, readable by the pod's group."""
     name, key = naming.keyring_secret(run.uid, component), KEYRING_FILE
@@ -55,22 +51,19 @@ def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     return [{"name": "ceph", "projected": {"defaultMode": READABLE, "sources": sources}}]
 
 
-def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
-    """Return the Ceph volumes of a client's pod, with the administrator's keyring for the client that needs it."""
-    for_ceph = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and uses_ceph(plan, client) else []
+def client_access(run: Run, plan: Plan, client: int) -> Access:
+    """Return a client's access to Ceph, which servers have not, and the administrator's keyring if it needs that."""
+    access = Access()
+    if plan.ceph is not None and clients_use_ceph(plan) and not plan.is_server(client):
+        access = Access(tuple(volumes(run, plan.ceph, naming.CLIENT)), (VOLUME_MOUNT,), ENVIRONMENT)
     administrators = _keyring_of(plan, client)
     if administrators is None:
-        return for_ceph
+        return access
     items = [{"key": administrators.key, "path": KEYRING_FILE}]
     secret = {"secretName": administrators.name, "defaultMode": READABLE, "items": items}
-    return [*for_ceph, {"name": "osd-bench", "secret": secret}]
-
-
-def client_mounts(plan: Plan, client: int) -> list[Json]:
-    """Return the mounts of those volumes."""
-    for_ceph = [VOLUME_MOUNT] if uses_ceph(plan, client) else []
-    for_osds = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
-    return [*for_ceph, for_osds] if _keyring_of(plan, client) is not None else for_ceph
+    mount = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
+    volume = {"name": "osd-bench", "secret": secret}
+    return replace(access, volumes=(*access.volumes, volume), mounts=(*access.mounts, mount))
 
 
 def image(plan: Plan, client: int) -> RbdImage | None:

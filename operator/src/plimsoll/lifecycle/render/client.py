@@ -116,7 +116,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         {"name": "assignment", "downwardAPI": {"items": [{"path": ASSIGNMENT_FILE, "fieldRef": field}]}},
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         common.TMP_VOLUME,
-        *ceph.client_volumes(run, plan, client),
+        *ceph.client_access(run, plan, client).volumes,
         *network.burner_access(run, plan, client).volumes,
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
@@ -147,9 +147,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
     client = assigned.client
-    variables = dict(ceph.ENVIRONMENT) if ceph.uses_ceph(plan, client) else {}
-    burner = network.burner_access(run, plan, client)
-    variables |= burner.environment
+    to_ceph, burner = ceph.client_access(run, plan, client), network.burner_access(run, plan, client)
     resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests = resources.get("requests", {})
     if "cpu" not in {*requests, *resources.get("limits", {})}:
@@ -160,7 +158,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"],
-        "env": common.environment(variables, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": common.environment({**to_ceph.environment, **burner.environment}, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": resources,
         "securityContext": common.container_security(is_root=has_device(plan, client)),
         "volumeMounts": [
@@ -168,7 +166,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
             {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True},
             {"name": "scratch", "mountPath": common.SCRATCH_MOUNT},
             common.TMP_MOUNT,
-            *ceph.client_mounts(plan, client),
+            *to_ceph.mounts,
             *burner.mounts,
         ],
     }

@@ -1,6 +1,7 @@
 """Common parts of a run's manifests, its documents, and the placement of its clients."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
@@ -40,6 +41,15 @@ _API_VERSIONS = {
 }
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a pod needs to use Ceph or a helper; empty if it uses none."""
+
+    volumes: tuple[Json, ...] = ()
+    mounts: tuple[Json, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_labels(run: Run) -> dict[str, str]:

@@ -4,14 +4,13 @@ Agents may reach their conductor, and Ceph, helpers and each other as needed; th
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.document import is_ip_address, monitor_keys, port_of_its_own
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
-from plimsoll.lifecycle.render.common import READABLE, Json, manifest, metadata
+from plimsoll.lifecycle.render.common import READABLE, Access, Json, manifest, metadata
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url
@@ -115,19 +114,10 @@ def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]
     return policy(metadata(run, name, component=component), peer(run, component), ingress=ingress, egress=egress)
 
 
-@dataclass(frozen=True, slots=True)
-class HelperAccess:
-    """What a pod needs to use a helper; empty if it uses none."""
-
-    volumes: tuple[Json, ...] = ()
-    mounts: tuple[Json, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
+def burner_access(run: Run, plan: Plan, client: int) -> Access:
     """Return the access to the helper with kube-burner, and the options of `plimsoll burn`."""
     if plan.control_plane is None or client != ACTOR_CLIENT:
-        return HelperAccess()
+        return Access()
     helper = plan.control_plane.helper
     environment = {
         "PLIMSOLL_BURN_HELPER": burner_url(helper.name, helper.namespace),
@@ -139,19 +129,19 @@ def burner_access(run: Run, plan: Plan, client: int) -> HelperAccess:
     return _access("burner-token", BURNER_AUDIENCE, _BURNER_MOUNT, environment)
 
 
-def caches_access(plan: Plan) -> HelperAccess:
+def caches_access(plan: Plan) -> Access:
     """Return the conductor's access to the helpers that drop caches."""
     if plan.cache_helper is None:
-        return HelperAccess()
+        return Access()
     environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}
     return _access("caches-token", CACHES_AUDIENCE, _CACHES_MOUNT, environment)
 
 
-def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> HelperAccess:
+def _access(name: str, audience: str, mount: str, environment: Mapping[str, str]) -> Access:
     source = {"audience": audience, "expirationSeconds": _TOKEN_SECONDS, "path": _FILE}
     projected = {"defaultMode": READABLE, "sources": [{"serviceAccountToken": source}]}
     mounts = ({"name": name, "mountPath": mount, "readOnly": True},)
-    return HelperAccess(({"name": name, "projected": projected},), mounts, environment)
+    return Access(({"name": name, "projected": projected},), mounts, environment)
 
 
 def _egress(helper: NamespacedName, component: str) -> Json:
