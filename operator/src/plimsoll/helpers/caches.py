@@ -16,9 +16,7 @@ from plimsoll.helpers.authority import DROPPING, Turns
 from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body, refuse
 from plimsoll.protocol.helpers import DROP_PATH, MAX_DROP_REQUEST_BYTES, CacheDrop, DropRequest
 
-_ANSWER_SECONDS = 30.0
-"""An OSD writes dirty metadata before it drops its caches."""
-
+_ANSWER_SECONDS = 30.0  # an OSD writes dirty metadata before it drops its caches
 _STALLED_SECONDS = 240.0
 """Writing all dirty data takes as long as the slowest file system of the node; the agent waits for 300 s."""
 

@@ -24,8 +24,7 @@ _log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Model)
 
-Username = Callable[[str], Awaitable[str | None]]
-"""Returns the user that a token belongs to, or None."""
+Username = Callable[[str], Awaitable[str | None]]  # returns the user that a token belongs to, or None
 
 
 class RefusedError(Exception):

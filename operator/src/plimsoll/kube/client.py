@@ -52,21 +52,11 @@ ACCEPT_METADATA_LIST = {
     "Accept-Encoding": "identity",
 }
 
-FIELD_MANAGER = "plimsoll"
-"""The owner of fields that Plimsoll sets."""
-
-PAGE_SIZE = 100
-"""Objects in one answer. Decoding it blocks the event loop for some milliseconds."""
-
-METADATA_PAGE_SIZE = 500
-"""The same for metadata, which is smaller and decoded faster."""
-
-MAX_ANSWER_BYTES = 8 << 20
-"""Of one answer, and of one change that a watch reports. A stored object has at most 3 MiB."""
-
-MAX_ANSWERS = 8
-"""Answers in memory at once. They are decoded one after the other."""
-
+FIELD_MANAGER = "plimsoll"  # the owner of fields that Plimsoll sets
+PAGE_SIZE = 100  # objects in one answer. Decoding it blocks the event loop for some milliseconds.
+METADATA_PAGE_SIZE = 500  # the same for metadata, which is smaller and decoded faster
+MAX_ANSWER_BYTES = 8 << 20  # of one answer, and of one change that a watch reports. A stored object has at most 3 MiB.
+MAX_ANSWERS = 8  # answers in memory at once, which are decoded one after the other
 Observer = Callable[[str, float, str | None], None]
 """Called after every request with its verb, its seconds, and how it failed: the HTTP status, an empty text without an
 answer, or None if it succeeded."""

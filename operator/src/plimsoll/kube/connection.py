@@ -18,9 +18,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 
 from plimsoll.kube.port import CredentialsError, InvalidError, Kind, UnknownKindError
 
-_RESOLUTION_SECONDS = 1.0
-"""Resolution of the `Date` header."""
-
+_RESOLUTION_SECONDS = 1.0  # resolution of the `Date` header
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
 _NO_NAMES = {"", ".", ".."}

@@ -22,8 +22,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-Object = Mapping[str, Any]
-"""A Kubernetes object as JSON."""
+Object = Mapping[str, Any]  # a Kubernetes object as JSON
 
 
 Shape = type[msgspec.Struct]

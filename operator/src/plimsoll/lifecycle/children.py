@@ -24,9 +24,7 @@ _WAITS = frozenset({"ExternalProvisioning"})
 
 _SHOWN_PERCENTILES = ("50", "99")
 
-_MAX_WARNING = 2000
-"""Characters of a warning that are kept: users can create events."""
-
+_MAX_WARNING = 2000  # characters of a warning that are kept: users can create events
 Warnings = Mapping[str, tuple[bool, str, str]]
 """UID of an object -> the newest event about it: whether it is a warning, when it was last seen, and its text."""
 

@@ -23,9 +23,7 @@ ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
 
 CONDUCTOR = "conductor"
 CLIENT = "client"
-SERVER = "server"
-"""Role of a client that only serves others; its component is CLIENT too."""
-
+SERVER = "server"  # role of a client that only serves others; its component is CLIENT too
 STORAGE = "storage"
 TEARDOWN = "teardown"
 

@@ -31,9 +31,7 @@ from plimsoll.protocol.helpers import excess_of
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
-_RESTRICTED = "restricted"
-"""The Pod Security Standard that forbids root."""
-
+_RESTRICTED = "restricted"  # the Pod Security Standard that forbids root
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 

@@ -22,8 +22,7 @@ from plimsoll.protocol.assignment import CERTIFICATE_FILE
 
 ANY_NAMESPACE = "*"
 _MAX_PARAMETERS = 32
-MAX_DESCRIPTION_CHARACTERS = 256
-"""Maximum length of a text in a plan's environment."""
+MAX_DESCRIPTION_CHARACTERS = 256  # maximum length of a text in a plan's environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

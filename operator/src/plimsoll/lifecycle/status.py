@@ -37,9 +37,7 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import estimate, most_trials, renewal_seconds, trial_seconds
 from plimsoll.tools.registry import TOOLS
 
-_TOLERATED_SECONDS = 10.0
-"""How wrong an estimate may be before it is replaced."""
-
+_TOLERATED_SECONDS = 10.0  # how wrong an estimate may be before it is replaced
 _TOLERATED_SHARE = 0.1
 """The same as a share of the remaining time: otherwise every look during a prefill would write a status."""
 
@@ -48,9 +46,7 @@ _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
 _MAX_TEXT = 256
 _MAX_SHORT = 64
-_MAX_VALUE = 1024
-"""Maximum length of a value of the environment in the API."""
-
+_MAX_VALUE = 1024  # maximum length of a value of the environment in the API
 _FIELDS = {"name": "storageClass", "parameters": "storageClassParameters"}
 """Field of a StorageClass -> its name in the flat environment of the status."""
 

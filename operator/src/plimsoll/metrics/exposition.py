@@ -37,9 +37,7 @@ def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
 
 StepName = Literal["observe", "decide", "say", "act", "remove"]
 
-UNEXPECTED = "Unexpected"
-"""The reason of a failure that the API did not cause."""
-
+UNEXPECTED = "Unexpected"  # the reason of a failure that the API did not cause
 STEP_ERRORS = (
     "Api",
     "Conflict",

@@ -27,16 +27,12 @@ from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
 
-UNREADABLE = "Unreadable"
-"""The status of a run or a suite that this version cannot read."""
-
+UNREADABLE = "Unreadable"  # the status of a run or a suite that this version cannot read
 MAX_RESULTS = 2000
 """The most results to expose, the newest ones of each namespace: 18 series with one operation, 9 more for each further
 one, 2 more for pairs of clients; 14 of a search for the line."""
 
-MAX_RUNS = 2000
-"""The most runs to expose, of each namespace unfinished ones first: about 16 series each."""
-
+MAX_RUNS = 2000  # the most runs to expose, of each namespace unfinished ones first: about 16 series each
 MAX_SUITES = 200
 """The most suites to expose, the oldest of each namespace first, so that new ones hide no regression of these: about 25
 series each, and 6 for each comparison and hypothesis."""

@@ -56,12 +56,8 @@ from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 
-RESULTS_PAGE_SIZE = 8
-"""Results in memory at once, each at most 256 KiB as JSON and five times that as objects."""
-
-FEW = 8
-"""Up to this many changed objects are read one by one; if more have changed, all objects are listed."""
-
+RESULTS_PAGE_SIZE = 8  # results in memory at once, each at most 256 KiB as JSON and five times that as objects
+FEW = 8  # up to this many changed objects are read one by one; if more have changed, all objects are listed
 REREAD_SECONDS = 30.0
 """After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
 
@@ -70,12 +66,8 @@ _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _EVENT = Kind(api_version="v1", kind="Event")
 
 _EVENTS_PAGE_SIZE = 500
-_EVENT_PAGES = 20
-"""So many events are searched for warnings: any user of the namespace can create more of them."""
-
-_PAGE_SIZE = 100
-"""Jobs, pods or PVCs in memory at once, of some 8 KiB each."""
-
+_EVENT_PAGES = 20  # so many events are searched for warnings: any user of the namespace can create more of them
+_PAGE_SIZE = 100  # Jobs, pods or PVCs in memory at once, of some 8 KiB each
 _WORTHWHILE = 100
 """Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
 

@@ -52,12 +52,8 @@ class Records(defaultdict[str, R]):
             del self[uid]
 
 
-Body = Mapping[str, Any]
-"""An object as a watch shows it, possibly older than what the operator wrote."""
-
-Post = Callable[[Body, Event], None]
-"""Creates a Kubernetes event about an object."""
-
+Body = Mapping[str, Any]  # an object as a watch shows it, possibly older than what the operator wrote
+Post = Callable[[Body, Event], None]  # creates a Kubernetes event about an object
 Logger = logging.Logger | logging.LoggerAdapter[Any]
 
 

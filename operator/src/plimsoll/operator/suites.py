@@ -67,9 +67,7 @@ from plimsoll.suite.rounds.turns import LABEL_SUITE
 
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 
-_PAGE_SIZE = 50
-"""Runs in memory at once, of some 20 KiB each."""
-
+_PAGE_SIZE = 50  # runs in memory at once, of some 20 KiB each
 _REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
 
 _log = logging.getLogger(__name__)

@@ -30,8 +30,7 @@ from plimsoll.protocol.assignment import (
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import OsdsTarget, PoolTarget
 
-DATA_FILE = "plimsoll.data"
-"""The one file in a volume that is a file system."""
+DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})

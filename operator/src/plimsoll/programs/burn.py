@@ -22,9 +22,7 @@ from plimsoll.protocol.messages import SERVER_NAME
 from plimsoll.tools.kube_burner.job import KubeBurnerParameters
 
 _OK = 200
-_TRANSIENT = frozenset({429, 503})
-"""It is another run's turn, or the API server does not answer just now."""
-
+_TRANSIENT = frozenset({429, 503})  # it is another run's turn, or the API server does not answer just now
 _PATIENCE_SECONDS = 1800.0
 _CANNOT_RUN = 126
 

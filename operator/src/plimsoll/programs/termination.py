@@ -7,9 +7,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-MAX_BYTES = 4096
-"""Source: Kubernetes, the maximum length of a termination message."""
-
+MAX_BYTES = 4096  # Source: Kubernetes, the maximum length of a termination message
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

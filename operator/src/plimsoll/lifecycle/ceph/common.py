@@ -34,11 +34,8 @@ from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 
 JOB = "Job"
 
-_MAX_CHARACTERS = 500
-"""Maximum length of a Job's own words in a message."""
-
-_LONG_SECONDS = 120.0
-"""A teardown Job takes a few seconds, and half a minute longer if a client of an image died."""
+_MAX_CHARACTERS = 500  # maximum length of a Job's own words in a message
+_LONG_SECONDS = 120.0  # a teardown Job takes a few seconds, and half a minute longer if a client of an image died
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

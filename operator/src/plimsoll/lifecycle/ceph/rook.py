@@ -47,16 +47,10 @@ from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, StorageSpec, UnansweredError, View
 from plimsoll.plan.document import Plan, ceph_target
 
-_LONG_SECONDS = 180.0
-"""Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute."""
-
+_LONG_SECONDS = 180.0  # Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute
 VOLUME = "PersistentVolume"
-CLUSTER_SCOPED_EVENTS = "default"
-"""Namespace of the events about objects without a namespace. Source: Kubernetes."""
-
-MONITORS = "rook-ceph-mon-endpoints"
-"""ConfigMap in Rook's namespace. Source: Rook 1.18."""
-
+CLUSTER_SCOPED_EVENTS = "default"  # namespace of the events about objects without a namespace. Source: Kubernetes.
+MONITORS = "rook-ceph-mon-endpoints"  # ConfigMap in Rook's namespace. Source: Rook 1.18.
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
 

@@ -26,20 +26,11 @@ from plimsoll.lifecycle.children import Child, Object, child_of, time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.plan.document import CephTarget
 
-READY = "Ready"
-"""Phase of an object that Rook has applied."""
-
-FIRST_KEY = "1"
-"""What Rook counts for a key that was never rotated."""
-
-_INACTIVE = "PG_AVAILABILITY"
-"""Ceph's health check for inactive placement groups."""
-
-POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)
-"""The kinds of objects that pools belong to."""
-
-MAX_WARNING_CHARACTERS = 500
-"""Maximum length of a warning in a message."""
+READY = "Ready"  # phase of an object that Rook has applied
+FIRST_KEY = "1"  # what Rook counts for a key that was never rotated
+_INACTIVE = "PG_AVAILABILITY"  # Ceph's health check for inactive placement groups
+POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)  # the kinds of objects that pools belong to
+MAX_WARNING_CHARACTERS = 500  # maximum length of a warning in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

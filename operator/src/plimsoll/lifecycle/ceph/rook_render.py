@@ -24,9 +24,7 @@ KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(32))
 """The only Secrets in Rook's namespace that the operator may read: that namespace holds the administrator's key."""
 
 _MAX_METADATA_SIZE = 3
-_DEFAULT_NAME = "data"
-"""Prefix of a file system's data pools without a name."""
-
+_DEFAULT_NAME = "data"  # prefix of a file system's data pools without a name
 _CSI_SECRETS = {
     "rbd": {"provisioner": "rook-csi-rbd-provisioner", "node-stage": "rook-csi-rbd-node"},
     "cephfs": {

@@ -19,29 +19,17 @@ REPLICAS_PER_OSD = 100
 """Replicas of placement groups per OSD that Ceph's documentation recommends, used if a run sets no number."""
 
 _MAX_PLACEMENT_GROUPS_LOG2 = 15
-MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
-"""The most that a run can request."""
-
-DEFAULT_ROOT = "default"
-"""The root that Rook uses if neither the pool nor the CephCluster names one."""
-
+MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2  # the most that a run can request
+DEFAULT_ROOT = "default"  # the root that Rook uses if neither the pool nor the CephCluster names one
 _LOCATION = "topology-location-"
-_ROOT = "root"
-"""The type of bucket that contains all others, over which nothing can be spread."""
-
+_ROOT = "root"  # the type of bucket that contains all others, over which nothing can be spread
 _ROOT_OF_POOLS = "the CRUSH root of pools that name none (the CephCluster's spec.storage.config.crushRoot, or default)"
 
 SETTING = "mon_max_pg_per_osd"
-_DEFAULT_PER_OSD = 250
-"""Ceph's default (global.yaml.in). Only settings made through Rook are known."""
-
+_DEFAULT_PER_OSD = 250  # Ceph's default (global.yaml.in). Only settings made through Rook are known.
 _SECTIONS = ("mon", "global")
-_SMALL_POOL_GROUPS = 16
-"""What Ceph's autoscaler gives a metadata pool at least."""
-
-_LEAST_OSDS = 3
-"""Ceph counts at least this many OSDs."""
-
+_SMALL_POOL_GROUPS = 16  # what Ceph's autoscaler gives a metadata pool at least
+_LEAST_OSDS = 3  # Ceph counts at least this many OSDs
 _FIELD = "spec.storage.rook"
 _MAX_NAMES = 10
 _MAX_REFUSAL_CHARACTERS = 300

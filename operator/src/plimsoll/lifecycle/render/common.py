@@ -18,15 +18,12 @@ SCRATCH_MOUNT = "/var/lib/plimsoll"
 NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """Annotation that keeps the autoscaler from draining a pod's node, which would abort the trial."""
 
-READABLE = 0o440
-"""Mode of files that the pod's group may read."""
-
+READABLE = 0o440  # mode of files that the pod's group may read
 SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
 TMP_VOLUME = {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}
 
-_USER = 65532
-"""Of the images too."""
+_USER = 65532  # of the images too
 _HOST = "kubernetes.io/hostname"
 OSD_LABELS = {"app": "rook-ceph-osd"}
 """Labels of the Deployments and pods of OSDs. Source: Rook, pkg/operator/ceph/cluster/osd."""

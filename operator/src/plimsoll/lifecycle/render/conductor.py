@@ -15,9 +15,7 @@ _INTERRUPTED_EXIT_CODE = 3
 _JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"
 """The UID of a pod's Job: the same for all pods of the Job, and another one after a suspension."""
 
-_OPERATIONS = 3
-"""Maximum number of a client's operations in one trial."""
-
+_OPERATIONS = 3  # maximum number of a client's operations in one trial
 _BYTES_PER_ROW = 200
 """Memory in the conductor for one second of one operation of one client until the trial is judged, with a margin."""
 

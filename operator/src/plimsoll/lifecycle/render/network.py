@@ -18,12 +18,8 @@ from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
-BURNER = "kube-burner"
-"""Label `app.kubernetes.io/component` of the helper, which the chart creates."""
-
-CACHES = "caches"
-"""The same label of the helpers that drop caches."""
-
+BURNER = "kube-burner"  # label `app.kubernetes.io/component` of the helper, which the chart creates
+CACHES = "caches"  # the same label of the helpers that drop caches
 _FILE = "token"
 _TOKEN_SECONDS = 3600
 _BURNER_MOUNT = "/etc/plimsoll/burner"

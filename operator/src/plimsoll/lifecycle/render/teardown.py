@@ -19,8 +19,7 @@ from plimsoll.plan.document import CephTarget, Plan, RunIdentity
 
 RECORD_FILE = "record.json"
 
-_RESTARTS = 60
-"""With pauses of up to six minutes, enough for a cluster that is down for hours."""
+_RESTARTS = 60  # with pauses of up to six minutes, enough for a cluster that is down for hours
 
 
 class TeardownRecord(Model):

@@ -15,8 +15,7 @@ from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
 from plimsoll.protocol.helpers import namespace_base
 from plimsoll.tools.registry import TOOLS
 
-_MAX_CHARACTERS = 200
-"""Maximum length of why a namespace is not deleted."""
+_MAX_CHARACTERS = 200  # maximum length of why a namespace is not deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,9 +45,7 @@ class Rehearsal:
     obj: Object
 
 
-Answers: TypeAlias = Sequence[Sequence[Object]]
-"""The objects found, query by query."""
-
+Answers: TypeAlias = Sequence[Sequence[Object]]  # the objects found, query by query
 Look: TypeAlias = Generator[Sequence[Query | Rehearsal], Answers, Found]
 """A look yields batches of queries. The queries of one batch are sent concurrently."""
 
@@ -64,8 +62,7 @@ class UnansweredError(Exception):
         super().__init__(reason)
 
 
-StorageSpec = Mapping[str, Any]
-"""`spec.storage` as stored, of which this version may understand only a part."""
+StorageSpec = Mapping[str, Any]  # `spec.storage` as stored, of which this version may understand only a part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
