@@ -22,10 +22,10 @@ def point(
     verdict: Verdict = Verdict.VALID,
     **more: object,
 ) -> BenchmarkResult:
-    made = result(
-        trials_of(steady(rate)), point=f"w-{number:03d}", parameters={"ioDepth": depth, "blockSize": size, **more}
-    )
-    return made.model_copy(update={"status": made.status.model_copy(update={"verdict": verdict})})
+    parameters = {"ioDepth": depth, "blockSize": size, **more}
+    made = result(trials_of(steady(rate)), point=f"w-{number:03d}", parameters=parameters)
+    spec = made.spec.model_copy(update={"label": f"randread {size} qd{depth}"})
+    return made.model_copy(update={"spec": spec, "status": made.status.model_copy(update={"verdict": verdict})})
 
 
 def curves(*points: BenchmarkResult) -> list[Chart]:

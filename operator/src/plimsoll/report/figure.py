@@ -273,6 +273,11 @@ class PlottedSweep:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
         return _label(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else None)
 
+    def series(self, point: PlottedPoint, axis: str) -> str:
+        """Return what all points have in common that differ from this one on an axis only: empty if that is all."""
+        others = [other for other in self.axes if other != axis]
+        return self.label(point, others) if others or self.has_several_runs else ""
+
 
 def does_data_set_once(result: BenchmarkResult) -> bool:
     """Whether each client works through its data set once; false for tools and parameters of other versions."""

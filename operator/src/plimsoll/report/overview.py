@@ -192,13 +192,12 @@ def _saturations(sweep: PlottedSweep) -> Iterator[str]:
     axis = sweep.axis_among(DEPTH_AXES)
     if axis is None:
         return
-    others = [other for other in sweep.axes if other != axis]
     series: dict[str, list[PlottedPoint]] = {}
     for point in sweep.measured:
         # A limited rate does not grow with depth.
         limited = point.result.spec.parameters.get("rateIops") is not None
         if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
-            series.setdefault(sweep.label(point, others) if others or sweep.has_several_runs else "", []).append(point)
+            series.setdefault(sweep.series(point, axis), []).append(point)
     for label, points in series.items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         for before, after in itertools.pairwise(points):

@@ -122,16 +122,14 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
 
 def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
     """Yield the lines: points that differ in this axis only, at least two."""
-    others = [other for other in sweep.axes if other != axis]
     by_label: dict[str, list[PlottedPoint]] = {}
     for point in sweep.measured:
         if axis_number(point.result, axis):
-            by_label.setdefault(sweep.label(point, others), []).append(point)
+            by_label.setdefault(sweep.series(point, axis), []).append(point)
     for label, points in by_label.items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         if len(points) > 1:
-            # Without other axes the label is empty, so the series has the name of its workload.
-            yield (label if others or sweep.has_several_runs else sweep.workload), points
+            yield label or sweep.workload, points
 
 
 def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, quantity: _Quantity) -> Iterator[Json]:
