@@ -396,8 +396,7 @@ async def identity(kube: Kube, namespace: str, directory: Path) -> ssl.SSLContex
     data = (stored or {}).get("data") or {}
     missing = [name for name in (CERTIFICATE_FILE, KEY_FILE) if name not in data]
     if missing:
-        message = f"Secret {namespace}/{BURNER_CERTIFICATE} has no {', '.join(missing)}; delete it"
-        raise ValueError(message)
+        raise ValueError(f"Secret {namespace}/{BURNER_CERTIFICATE} has no {', '.join(missing)}; delete it")
     secret = {name: b64decode(data[name]) for name in (CERTIFICATE_FILE, KEY_FILE)}
     write_secret(directory, secret)
     certificate = {CERTIFICATE_FILE: secret[CERTIFICATE_FILE].decode()}

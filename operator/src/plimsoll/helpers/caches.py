@@ -44,8 +44,7 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
         for number in numbers:
             await commands.drop_cache(number, limit_seconds=_ANSWER_SECONDS)
     except (CommandError, ValueError) as error:
-        message = f"the OSDs did not drop their caches: {error}"
-        raise OsdsError(message) from error
+        raise OsdsError(f"the OSDs did not drop their caches: {error}") from error
     finally:
         await commands.close()
     return OsdCaches(count=len(numbers), osds=numbers[:MAX_LISTED])
@@ -56,8 +55,7 @@ def osds_up(dump: Mapping[str, Any]) -> tuple[int, ...]:
     try:
         numbers = tuple(sorted(int(osd["osd"]) for osd in dump["osds"] if osd["up"]))
     except (LookupError, TypeError) as error:
-        message = f"`ceph osd dump` has an unknown format: {error!r}"
-        raise ValueError(message) from error
+        raise ValueError(f"`ceph osd dump` has an unknown format: {error!r}") from error
     if not numbers:
         raise ValueError("no OSD is up")
     return numbers

@@ -110,8 +110,7 @@ def rejection(run: Run, settings: Settings) -> RunEnding | None:
         return RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
     burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
     if burning is not None and (problem := settings.burning_problem(run.namespace)):
-        message = f"{burning}: {problem}, or remove these workloads"
-        return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+        return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, f"{burning}: {problem}, or remove these workloads")
     return provider_of(run).rejection(run, settings)
 
 
@@ -249,5 +248,4 @@ def _control_plane(
         place = f"namespace {burning.service.namespace}"
         message = f"the helper that runs kube-burner has not started yet; check its pod in {place}"
         return Fact.false(Reason.KUBE_BURNER_NOT_READY, message)
-    certificate = platform.burner_certificate
-    return ControlPlane(helper=burning.service, certificate=certificate, storage_class=name)
+    return ControlPlane(helper=burning.service, certificate=platform.burner_certificate, storage_class=name)

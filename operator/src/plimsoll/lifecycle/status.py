@@ -119,8 +119,7 @@ def progress_message(seen: Observed) -> str:
 
 def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
     """Return the last status of a run with conditions from some facts."""
-    conditions = _dumped(_conditions(run, facts, now))
-    return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
+    return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(_conditions(run, facts, now))}
 
 
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:

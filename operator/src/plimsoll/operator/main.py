@@ -184,12 +184,10 @@ def settings_of(environment: dict[str, str]) -> Settings:
     """
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
     if not image:
-        message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
-        raise kopf.PermanentError(message)
+        raise kopf.PermanentError("PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents")
     hold = environment.get("PLIMSOLL_HOLD_SECONDS", "").strip() or "3600"
     if not hold.isdecimal() or int(hold) < _MIN_SECONDS:
-        message = f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more"
-        raise kopf.PermanentError(message)
+        raise kopf.PermanentError(f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more")
     return Settings(
         runner_image=image,
         teardown_namespace=environment.get("PLIMSOLL_TEARDOWN_NAMESPACE") or "plimsoll-teardown",
@@ -215,13 +213,11 @@ def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], examp
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(f"[{part!r}]" for part in problem["loc"])
-        message = f"{name}{place}: {problem['msg']}; write {example}"
-        raise kopf.PermanentError(message) from error
+        raise kopf.PermanentError(f"{name}{place}: {problem['msg']}; write {example}") from error
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:
     text = environment.get(name, "").strip().lower()
     if text not in {"", "false", "true"}:
-        message = f"{name} is {environment[name]!r}: write true or false"
-        raise kopf.PermanentError(message)
+        raise kopf.PermanentError(f"{name} is {environment[name]!r}: write true or false")
     return text == "true"

@@ -220,8 +220,7 @@ class Users(RookResource):
         if self.view.in_use or secrets is None:
             return ()
         version = self.there.cluster.ceph_version if self.there.cluster else ""
-        users = rook_render.users(self.view.run, self.target, secrets, version=version)
-        return _absent(users, self.there.users)
+        return _absent(rook_render.users(self.view.run, self.target, secrets, version=version), self.there.users)
 
     def ready(self) -> Fact:
         """Return whether pools and users are ready."""
@@ -385,8 +384,7 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
     message = f"Rook is deleting {names}{warning}"
     if inactive:
-        message = f"{message}, and waits because {inactive}; {_BRING_BACK}"
-        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{message}, and waits because {inactive}; {_BRING_BACK}")
     since = min((fact.deleted for fact in left if fact.deleted is not None), default=now)
     if (now - since).total_seconds() > _LONG_SECONDS:
         message = f"{message} since {format_time(since)}; {_CHECK_ROOK}: a pool that it cannot delete blocks others"
