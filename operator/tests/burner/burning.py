@@ -19,7 +19,7 @@ from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
 from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOrder
 from plimsoll.protocol.messages import SERVER_NAME
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters
+from plimsoll.tools.kube_burner import KubeBurnerParameters
 from support.fake_kube import NAMESPACE, FakeKube
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kube-burner-2.7.3"

@@ -14,7 +14,7 @@ from plimsoll.kube.port import TransientError
 from plimsoll.programs.burn import _ordered
 from plimsoll.protocol.helpers import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
 from plimsoll.tools.base import Output
-from plimsoll.tools.kube_burner.tool import Log
+from plimsoll.tools.kube_burner import Log
 
 EARLIER = "plimsoll-burn-x"
 SECOND = 10**9

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chart.rendering import Document, render
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters, Place, files_of
+from plimsoll.tools.kube_burner import KubeBurnerParameters, Place, files_of
 from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]

@@ -17,8 +17,7 @@ from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.cast import ACTOR
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters
-from plimsoll.tools.kube_burner.tool import KUBE_BURNER
+from plimsoll.tools.kube_burner import KUBE_BURNER, KubeBurnerParameters
 from plimsoll.tools.target import ApiTarget
 
 from .conftest import FILE

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.tools.kube_burner.job import MAX_SECONDS, KubeBurnerParameters, Place, files_of
+from plimsoll.tools.kube_burner import MAX_SECONDS, KubeBurnerParameters, Place, files_of
 
 PLACE = Place(
     namespace="plimsoll-burn-a", storage_class="fast", pod_image="runner:1", labels={"plimsoll.dev/run-uid": "u"}

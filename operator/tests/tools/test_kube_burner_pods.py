@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.tools.base import Output
-from plimsoll.tools.kube_burner.tool import PODS_FILE, pods_text, started_pods
+from plimsoll.tools.kube_burner import PODS_FILE, pods_text, started_pods
 from plimsoll.tools.reading import nanoseconds_of
 
 from .test_kube_burner import CLAIMS, PODS, SECOND, edited, golden, parse, with_files

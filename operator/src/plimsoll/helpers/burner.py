@@ -43,8 +43,18 @@ from plimsoll.protocol.helpers import (
     namespace_base,
 )
 from plimsoll.tools.base import Command, Output
-from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
-from plimsoll.tools.kube_burner.tool import PODS_FILE, PROBLEMS_FILE, STARTED, is_going, is_ready, pods_text
+from plimsoll.tools.kube_burner import (
+    COLLECTED,
+    CONFIG_FILE,
+    PODS_FILE,
+    PROBLEMS_FILE,
+    STARTED,
+    Place,
+    files_of,
+    is_going,
+    is_ready,
+    pods_text,
+)
 
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")

@@ -19,7 +19,7 @@ from plimsoll.protocol.helpers import (
     HelperRefusal,
 )
 from plimsoll.protocol.messages import SERVER_NAME
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters
+from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 _OK = 200
 _TRANSIENT = frozenset({429, 503})  # it is another run's turn, or the API server does not answer just now

@@ -14,7 +14,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.surroundings import NodeCaches, OsdCaches
-from plimsoll.tools.kube_burner.job import KubeBurnerParameters
+from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 BURNER_AUDIENCE = "plimsoll-kube-burner"
 """The audience of the client's token: neither the API server nor another program accepts it."""

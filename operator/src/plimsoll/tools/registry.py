@@ -13,7 +13,7 @@ from plimsoll.tools.dd import DD
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.ioping import IOPING
 from plimsoll.tools.iperf3 import IPERF3
-from plimsoll.tools.kube_burner.tool import KUBE_BURNER
+from plimsoll.tools.kube_burner import KUBE_BURNER
 from plimsoll.tools.netcat import NETCAT
 from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.ping import PING
