@@ -99,11 +99,6 @@ class KubeBurnerParameters(ToolParameters):
         return 10 if self.pods else 0
 
     @property
-    def burst_requests(self) -> int:
-        """Requests that may be sent at once."""
-        return self.burst or self.qps
-
-    @property
     def claims(self) -> int:
         """Claims that are created and timed, also by the churn."""
         return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
@@ -111,8 +106,8 @@ class KubeBurnerParameters(ToolParameters):
     @property
     def limited(self) -> Mapping[str, int]:
         """PVCs that exist at the same time, requests per second and at once, and bytes of a PVC."""
-        burst, size = self.burst_requests, self.volume_size
-        return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": size}
+        burst = self.burst or self.qps
+        return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": self.volume_size}
 
     def label(self) -> str:
         """Return a short description: `200 PVCs with pods, 20/s`."""
@@ -150,12 +145,35 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
         "storageClassName": place.storage_class,
         "resources": {"requests": {"storage": format_quantity(parameters.volume_size)}},
     }
+    container = {
+        "name": "sleep",
+        "image": place.pod_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sleep", "86400"],
+        "resources": {"requests": {"cpu": "1m", "memory": "8Mi"}, "limits": {"memory": "32Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    pod = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        # With the image's user, or the one that the platform assigns.
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
+    }
     files = {
         CONFIG_FILE: _config(parameters, place),
         _CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim),
     }
     if parameters.pods:
-        files[_POD_FILE] = _pod(place)
+        files[_POD_FILE] = _object("Pod", f"pod-{_NUMBER}", place, pod)
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
 
 
@@ -167,7 +185,7 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         "jobType": "create",
         "jobIterations": parameters.objects,
         "qps": parameters.qps,
-        "burst": parameters.burst_requests,
+        "burst": parameters.burst or parameters.qps,
         "namespace": place.namespace,
         # The chart's admission policy requires the last one.
         "namespaceLabels": {**place.labels, "pod-security.kubernetes.io/enforce": "restricted"},
@@ -190,30 +208,6 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         "metricsEndpoints": [{"indexer": {"type": "local", "metricsDirectory": COLLECTED}}],
         "jobs": [job],
     }
-
-
-def _pod(place: Place) -> Mapping[str, object]:
-    security = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
-    container = {
-        "name": "sleep",
-        "image": place.pod_image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["sleep", "86400"],
-        "resources": {"requests": {"cpu": "1m", "memory": "8Mi"}, "limits": {"memory": "32Mi"}},
-        "securityContext": security,
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        # With the image's user, or the one that the platform assigns.
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
-    }
-    return _object("Pod", f"pod-{_NUMBER}", place, spec)
 
 
 def _object(kind: str, name: str, place: Place, spec: Mapping[str, object]) -> Mapping[str, object]:
@@ -279,20 +273,6 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartedPod:
-    """A ready pod; times in Unix nanoseconds, its creation in whole seconds.
-
-    If the kubelet's clock is behind the API server's, `started` may be before `created`.
-    """
-
-    name: str
-    iteration: int
-    created: int
-    started: int
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
     """What kube-burner measures of one kind of object."""
 
@@ -336,8 +316,10 @@ class _Timed:
 
     name: str
     iteration: int
-    created: int  # Unix nanoseconds
-    latency: int  # nanoseconds until it was usable, 0 if it never was
+    created: int  # Unix nanoseconds, of a whole second
+    # Nanoseconds until it was usable, 0 if it never was. Of a pod in PODS_FILE it may be negative, if the kubelet's
+    # clock is behind the API server's.
+    latency: int
     exact: bool = True  # whether the end of that time is known to more than its second
 
 
@@ -385,7 +367,12 @@ class KubeBurner(Tool[KubeBurnerParameters]):
         errors = [message for timings in timed for message in timings.errors]
         # Why objects are not usable, as their events say.
         reasons = excerpt(output.files.get(PROBLEMS_FILE, "")) if errors or parameters.churn else []
-        errors += [*reasons, *(log.errors if errors else ()), *_failures(summary, output, log)]
+        errors += [*reasons, *(log.errors if errors else ())]
+        passed = summary["passed"].flag()
+        if output.exit_code or not passed:
+            written = summary["executionErrors"].line() if "executionErrors" in summary else ""
+            errors += filter(None, (written, *(log.errors or last_line(output.stderr))))
+            errors.append(f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}")
         warnings = [warning for timings in timed for warning in timings.warnings]
         pods = [pod for timings in timed if timings.kind is _POD for pod in timings.usable]
         # `VERSION@COMMIT`, or `@` in a program that was built without.
@@ -447,20 +434,21 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
-def started_pods(output: Output) -> list[StartedPod]:
-    """Read PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
+def started_pods(output: Output) -> list[_Timed]:
+    """Return the pods of PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
         name = document["name"].line()
         match = _NAME.fullmatch(name)
         if match is None:
             raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {printable(name)}")
+        created, started = document["created"].count(), document["started"].count()
         pods.append(
-            StartedPod(
+            _Timed(
                 name=name,
                 iteration=int(match["iteration"]),
-                created=document["created"].count(),
-                started=document["started"].count(),
+                created=created,
+                latency=started - created,
                 exact=document["exact"].flag(),
             )
         )
@@ -544,7 +532,7 @@ def _timings(
     documents: Sequence[JsonNode],
     timed: Sequence[_Timed],
     limit: int,
-    pods: Sequence[StartedPod],
+    pods: Sequence[_Timed],
 ) -> _Timings:
     """Return what was usable until `limit`, in Unix nanoseconds."""
     _check_names(kind, parameters, timed)
@@ -553,10 +541,18 @@ def _timings(
     usable = [item for item in (*seen, *missed) if item.created + item.latency <= limit]
     _check_names(kind, parameters, usable)
     fields = _COMMON | kind.others | {kind.name, kind.latency}
+    numbers = {item.iteration for item in usable}
+    absent = [number for number in range(parameters.objects) if number not in numbers]
+    errors = []
+    if len(usable) != parameters.claims and not (kind is _POD and parameters.churn and not absent):
+        listed = ", ".join(map(str, absent[:5])) + (" ..." if absent[5:] else "")
+        which = f"; not {kind.done}: number {listed}" if absent else ""
+        number = f"{len(usable)} of {parameters.claims} {kind.noun}s"
+        errors = [f"{number} were {kind.done} within {parameters.ready_seconds} s{which}"]
     return _Timings(
         kind=kind,
         usable=usable,
-        errors=[*_missing(kind, parameters, usable)],
+        errors=errors,
         warnings=[
             *(f"unknown field: {path}" for document in documents for path in document.unknown(fields)),
             *(_remarks(parameters, usable, missed) if kind is _POD else ()),
@@ -565,19 +561,18 @@ def _timings(
 
 
 def _missed(
-    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[StartedPod], limit: int
+    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[_Timed], limit: int
 ) -> Iterator[_Timed]:
     """Yield the pods in time that kube-burner has not timed."""
     seen = {(pod.name, pod.created) for pod in timed}
     for pod in pods:
-        if (pod.name, pod.created) in seen or pod.started > limit:
+        if (pod.name, pod.created) in seen or pod.created + pod.latency > limit:
             continue
         if pod.iteration >= parameters.objects:
             raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
-        if pod.started <= pod.created:
+        if pod.latency <= 0:
             raise OutputError(f"{pod.name} started before it was created; synchronise the nodes' clocks")
-        latency = pod.started - pod.created
-        yield _Timed(name=pod.name, iteration=pod.iteration, created=pod.created, latency=latency, exact=pod.exact)
+        yield pod
 
 
 def _check_names(kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[_Timed]) -> None:
@@ -587,18 +582,6 @@ def _check_names(kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[
         raise OutputError(f"{kind.noun} {repeated[0]} occurs twice")
     if len(timed) > parameters.claims:
         raise OutputError(f"{len(timed)} {kind.noun}s were timed, but only {parameters.claims} were requested")
-
-
-def _missing(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Timed]) -> Iterator[str]:
-    """Yield how many objects never became usable, and the first of them."""
-    wanted = parameters.claims
-    seen = {item.iteration for item in usable}
-    absent = [number for number in range(parameters.objects) if number not in seen]
-    if len(usable) == wanted or (kind is _POD and parameters.churn and not absent):
-        return
-    listed = ", ".join(map(str, absent[:5])) + (" ..." if absent[5:] else "")
-    which = f"; not {kind.done}: number {listed}" if absent else ""
-    yield f"{len(usable)} of {wanted} {kind.noun}s were {kind.done} within {parameters.ready_seconds} s{which}"
 
 
 def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed: Sequence[_Timed]) -> Iterator[str]:
@@ -624,15 +607,6 @@ def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed:
         )
 
 
-def _failures(summary: JsonNode, output: Output, log: Log) -> Iterator[str]:
-    passed = summary["passed"].flag()
-    if passed and not output.exit_code:
-        return
-    written = summary["executionErrors"].line() if "executionErrors" in summary else ""
-    yield from filter(None, (written, *(log.errors or last_line(output.stderr))))
-    yield f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}"
-
-
 def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float | None:
     """Return the rate at which objects were created, as a part of the requested one; None if it cannot be known."""
     if parameters.churn is not None or len(claims) != parameters.objects:
@@ -640,5 +614,5 @@ def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float |
     taken = (max(claim.created for claim in claims) - min(claim.created for claim in claims)) / SECOND
     requests = parameters.objects * (2 if parameters.pods else 1)
     # Creating the first objects takes up to a second, whatever the rate.
-    planned = 1 + max(0, requests - parameters.burst_requests) / parameters.qps
+    planned = 1 + max(0, requests - (parameters.burst or parameters.qps)) / parameters.qps
     return min(1.0, planned / max(taken, 1))
