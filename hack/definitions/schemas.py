@@ -14,7 +14,7 @@ from definitions.parts import Schema, part_of
 from plimsoll.api.model import Model, Rule, ServerOnly, size_rules
 from plimsoll.api.quantity import QUANTITY_PATTERN, format_quantity
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
-from plimsoll.plan.rules import run_rules, workload_rules
+from plimsoll.plan.refusals import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.registry import TOOLS
 

@@ -11,7 +11,7 @@ from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS, Servers
 from plimsoll.plan.document import load_plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, round_count
 from plimsoll.plan.fingerprint import fingerprint
-from plimsoll.plan.rules import run_rules
+from plimsoll.plan.refusals import run_rules
 from plimsoll.protocol.assignment import client_of, client_token
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.base import AnyTool

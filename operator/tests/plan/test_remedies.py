@@ -9,7 +9,7 @@ import pytest
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Rule
 from plimsoll.plan.expand import check_fits_deadline, make_plan
-from plimsoll.plan.rules import rules_of_workload, run_rules
+from plimsoll.plan.refusals import rules_of_workload, run_rules
 from plimsoll.tools.base import needs_file_system, needs_kernel_volume
 from plimsoll.tools.registry import TOOLS
 

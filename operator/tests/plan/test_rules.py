@@ -1,6 +1,6 @@
 """CEL rules that follow from the tools."""
 
-from plimsoll.plan.rules import run_rules, workload_rules
+from plimsoll.plan.refusals import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.bonnie import BONNIE
 from plimsoll.tools.fio.tool import FIO

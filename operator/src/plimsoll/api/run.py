@@ -317,7 +317,7 @@ class RunSpec(Model):
 
     """
 
-    # The rules of tools are in plimsoll.plan.rules.
+    # The rules of tools are in plimsoll.plan.refusals.
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.workloads.all(w, !has(w.clients) || w.clients.all(c, c <= self.clients.count))",

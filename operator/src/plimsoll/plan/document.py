@@ -11,7 +11,7 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
-from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, RookStorage, Volume
+from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
 
 MAX_POINTS = 512
 PLAN_FILE = "plan.json"
@@ -222,8 +222,6 @@ def load_plan(text: str) -> Plan:
 def ceph_target(run: BenchmarkRun) -> CephTarget | None:
     """Return the Ceph cluster that a run measures; None for other or unknown storage."""
     storage = run.spec.storage
-    if storage is not None and storage.rook is not None:
-        return _of_rook(run, storage.rook)
     if storage is not None and storage.ceph is not None:
         ceph = storage.ceph
         return CephTarget(
@@ -234,7 +232,36 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
             agent_user=ceph.user,
             keyring=ceph.keyring_secret,
         )
-    return None
+    if storage is None or storage.rook is None:
+        return None
+    rook, base = storage.rook, base_name(run.metadata.name, run.metadata.uid)
+    pool, made, data_pool, default_data_pool, file_system = base, rook.pool, None, None, None
+    if rook.file_system is not None:
+        name = file_system_name(run.metadata.name, run.metadata.uid)
+        *others, data_pool = (data_pool_name(name, number) for number in range(len(rook.file_system.data_pools)))
+        pool, default_data_pool = metadata_pool_name(name), others[0] if others else None
+        made = rook.file_system.data_pools[-1]
+        file_system = FileSystemTarget(name=name, made=rook.file_system)
+    elif rook.existing_file_system is not None:
+        existing = rook.existing_file_system
+        pool = existing.metadata_pool or metadata_pool_name(existing.name)
+        data_pool = existing.data_pool or data_pool_name(existing.name, 0)
+        file_system = FileSystemTarget(name=existing.name)
+    elif rook.existing_pool is not None:
+        pool, data_pool = rook.existing_pool.name, rook.existing_pool.data_pool
+    elif rook.pool is not None and rook.pool.erasure_coded is not None:
+        data_pool = f"{base}-data"
+    return CephTarget(
+        rook=rook.cluster,
+        pool=pool,
+        data_pool=data_pool,
+        default_data_pool=default_data_pool,
+        made=made,
+        file_system=file_system,
+        conductor_user=f"{base}-conductor",
+        agent_user=f"{base}-agent",
+        options=rook.config,
+    )
 
 
 def base_name(name: str, uid: str) -> str:
@@ -290,34 +317,3 @@ def owner_of_options(key: str) -> str | None:
     """Return the UID of the run whose options are recorded under a key; None if it is no such key."""
     uid = key.removeprefix(f"{_PREFIX}/").removesuffix("/options")
     return uid if key == options_key(uid) else None
-
-
-def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
-    base = base_name(run.metadata.name, run.metadata.uid)
-    pool, made, data_pool, default_data_pool, file_system = base, rook.pool, None, None, None
-    if rook.file_system is not None:
-        name = file_system_name(run.metadata.name, run.metadata.uid)
-        *others, data_pool = (data_pool_name(name, number) for number in range(len(rook.file_system.data_pools)))
-        pool, default_data_pool = metadata_pool_name(name), others[0] if others else None
-        made = rook.file_system.data_pools[-1]
-        file_system = FileSystemTarget(name=name, made=rook.file_system)
-    elif rook.existing_file_system is not None:
-        existing = rook.existing_file_system
-        pool = existing.metadata_pool or metadata_pool_name(existing.name)
-        data_pool = existing.data_pool or data_pool_name(existing.name, 0)
-        file_system = FileSystemTarget(name=existing.name)
-    elif rook.existing_pool is not None:
-        pool, data_pool = rook.existing_pool.name, rook.existing_pool.data_pool
-    elif rook.pool is not None and rook.pool.erasure_coded is not None:
-        data_pool = f"{base}-data"
-    return CephTarget(
-        rook=rook.cluster,
-        pool=pool,
-        data_pool=data_pool,
-        default_data_pool=default_data_pool,
-        made=made,
-        file_system=file_system,
-        conductor_user=f"{base}-conductor",
-        agent_user=f"{base}-agent",
-        options=rook.config,
-    )

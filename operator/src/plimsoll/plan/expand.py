@@ -49,7 +49,21 @@ def make_plan(
 
 def expand(run: BenchmarkRun) -> tuple[Point, ...]:
     """Return the points of a run, workload by workload, the last axis varying fastest; SpecError has all problems."""
-    expanded = [(sweep, combinations(sweep)) for sweep in _sweeps(run)]
+    sweeps: list[Sweep] = []
+    problems: list[Problem] = []
+    for index, workload in enumerate(run.spec.workloads):
+        try:
+            sweeps.append(parse_sweep(workload, index, run.spec))
+        except SpecError as error:
+            problems += error.problems
+    # Counted before the expansion: a few long axes can yield millions of points.
+    count = sum(sweep.points for sweep in sweeps)
+    if count > MAX_POINTS:
+        remedy = f"expands to {count} points, but a run has at most {MAX_POINTS}; shorten an axis or split the run"
+        problems.append(Problem(field="spec.workloads", remedy=remedy))
+    if problems:
+        raise SpecError(problems)
+    expanded = [(sweep, combinations(sweep)) for sweep in sweeps]
     if problems := list(contradictions(run.spec, expanded)):
         raise SpecError(problems)
     points: list[Point] = []
@@ -77,27 +91,6 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _sweeps(run: BenchmarkRun) -> list[Sweep]:
-    """Return the sweeps of all workloads, or raise SpecError with all their problems."""
-    sweeps: list[Sweep] = []
-    problems: list[Problem] = []
-    for index, workload in enumerate(run.spec.workloads):
-        try:
-            sweep = parse_sweep(workload, index, run.spec)
-        except SpecError as error:
-            problems += error.problems
-            continue
-        sweeps.append(sweep)
-    # Counted before the expansion: a few long axes can yield millions of points.
-    count = sum(sweep.points for sweep in sweeps)
-    if count > MAX_POINTS:
-        remedy = f"expands to {count} points, but a run has at most {MAX_POINTS}; shorten an axis or split the run"
-        problems.append(Problem(field="spec.workloads", remedy=remedy))
-    if problems:
-        raise SpecError(problems)
-    return sweeps
-
-
 TRIAL_OVERHEAD_SECONDS = 3
 """Barrier, start of the tool, collection and recording; `make bench` measures it."""
 
@@ -109,7 +102,7 @@ ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
 class Estimate:
     """The cost of a plan."""
 
-    points: int  # number of points
+    points: int
     trials: int  # the most trials of all points, without repeated attempts
     searches: int  # the points among these that are searches for the line, which often need fewer trials
     # Warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated attempts and
@@ -182,16 +175,13 @@ def renewal_seconds(plan: Plan) -> int:
 
 
 def round_count(point: Point, servers: int) -> int:
-    """Return the number of rounds of one trial of a point in a run with that number of servers."""
+    """Return the number of rounds of one trial of a point."""
     tool = TOOLS[point.tool]
     return tool.rounds(tool.parameters.model_validate(point.parameters), point.clients, servers)
 
 
 def trial_seconds(point: Point, servers: int = 0) -> int:
-    """Return the seconds from the start of one trial of a point to the start of the next trial.
-
-    `servers` is the number of the run's servers.
-    """
+    """Return the seconds from the start of one trial of a point to the start of the next trial."""
     tool = TOOLS[point.tool]
     parameters = tool.parameters.model_validate(point.parameters)
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)

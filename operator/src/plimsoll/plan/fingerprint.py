@@ -40,8 +40,8 @@ class Difference:
 
     part: Literal["identity", "context"]
     key: str  # path of the value, such as `volume.size`
-    baseline: JsonValue  # the baseline's value, None if absent
-    candidate: JsonValue  # the candidate's value, None if absent
+    baseline: JsonValue  # None if absent
+    candidate: JsonValue  # None if absent
 
 
 def fingerprint(
@@ -53,19 +53,30 @@ def fingerprint(
     are those of its trials, if the storage is known to be Ceph.
     """
     merged = environment.merged(plan.environment)
-    identity = _without_nulls({**_identity(plan, point, merged), "osdCaches": _osd_caches(osd_caches)})
-    context = _without_nulls(_context(plan, point, merged))
+    # An administrator may allow it in between.
+    dropped = {drop.reason is None for drop in osd_caches}
+    caches = DROPPED_IN_PART if len(dropped) > 1 else "Dropped" if True in dropped else "Kept" if dropped else None
+    identity = _without_nulls({**_identity(plan, point, merged), "osdCaches": caches})
+    others: Json = {name: versions for name, versions in _versions(merged).items() if name != point.tool}
+    context = _without_nulls(
+        {
+            "plimsoll": __version__,
+            "seed": plan.seed,
+            "repetitions": plan.repetitions,
+            "runClients": plan.clients,
+            "runnerImage": plan.runner_image or None,
+            "settleSeconds": plan.prepare.settle_seconds,
+            "gates": _dumped(plan.gates),
+            "networkBytesPerSecond": plan.network_bytes_per_second,
+            **{name: value for name, value in merged.document().items() if name not in _IDENTITY_FACTS},
+            "otherTools": others or None,
+            "search": _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None,
+            "storageClass": _storage_class(merged, identity=False),
+        }
+    )
     return Fingerprint(
         identity=identity, context=context, identity_sha256=digest(identity), context_sha256=digest(context)
     )
-
-
-def _osd_caches(drops: Sequence[OsdCaches]) -> str | None:
-    """Return whether the OSDs dropped their caches before the trials: an administrator may allow it in between."""
-    if not drops:
-        return None
-    dropped = {drop.reason is None for drop in drops}
-    return DROPPED_IN_PART if len(dropped) > 1 else "Dropped" if dropped == {True} else "Kept"
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
@@ -131,25 +142,6 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         objectives: Json = {each.percentile: each.latency_microseconds for each in point.line.objectives}
         identity["line"] = {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
     return identity
-
-
-def _context(plan: Plan, point: Point, environment: Environment) -> Json:
-    others: Json = {name: versions for name, versions in _versions(environment).items() if name != point.tool}
-    search = _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None
-    return {
-        "plimsoll": __version__,
-        "seed": plan.seed,
-        "repetitions": plan.repetitions,
-        "runClients": plan.clients,
-        "runnerImage": plan.runner_image or None,
-        "settleSeconds": plan.prepare.settle_seconds,
-        "gates": _dumped(plan.gates),
-        "networkBytesPerSecond": plan.network_bytes_per_second,
-        **{name: value for name, value in environment.document().items() if name not in _IDENTITY_FACTS},
-        "otherTools": others or None,
-        "search": search,
-        "storageClass": _storage_class(environment, identity=False),
-    }
 
 
 def _versions(environment: Environment) -> dict[str, JsonValue]:

@@ -1,6 +1,10 @@
-"""Combinations of valid fields that cannot be measured, with their remedies."""
+"""Combinations of valid fields that cannot be measured, with their remedies.
 
-from collections.abc import Collection, Iterator, Sequence
+Rules for workloads and runs that follow from what their tools need are also in the definition of a run; other rules are
+those of tools' parameters. What only the expanded run shows are its contradictions.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -18,7 +22,6 @@ from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.search import Settings
 from plimsoll.plan.document import Point
-from plimsoll.plan.rules import cannot_vary, rules_of_workload, run_rules
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
@@ -104,14 +107,6 @@ def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Itera
         )
 
 
-def with_a_load(sweep: Sweep, parameters: ToolParameters) -> ToolParameters:
-    """Return the parameters of a probe with some load; the same ones without a search, or if a rule forbids it."""
-    search = sweep.workload.line
-    if search is None or search.vary not in parameters.load_fields or any(_broken_rules(sweep, [parameters])):
-        return parameters
-    return parameters.at_load(search.vary, parameters.load_step(search.vary))
-
-
 def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients: int) -> Iterator[Problem]:
     """Yield bounds between which no load can be offered, and a first load that is too low or a limit too high."""
     step = clients * parameters.load_step(search.vary)
@@ -137,7 +132,16 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
         yield from _unknown_percentiles(sweep, search, settings, parameters.least_percent)
-        yield from _hidden_backlogs(sweep, search)
+        runtime = sweep.workload.runtime_seconds
+        longest = max(objective.latency_microseconds for objective in search.objectives)
+        needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
+        if runtime < needed:
+            remedy = (
+                f"is less than {_LATENCIES_OF_A_TRIAL} times the {longest / 10**6:.3g} s that operations may take, so "
+                f"that a backlog which grows until the end would not be late; raise it to at least {needed}, or lower "
+                "latencyMicroseconds"
+            )
+            yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 
 
 def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, least_percent: int) -> Iterator[Problem]:
@@ -162,20 +166,6 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, l
             f"that {MINIMUM_BEYOND} are beyond it; {', or '.join(remedies)}"
         )
         yield _problem(sweep, "line.start", search.start, remedy)
-
-
-def _hidden_backlogs(sweep: Sweep, search: LineSearch) -> Iterator[Problem]:
-    """Yield a runtime in which a storage that carries clearly less than the line would not be late yet."""
-    runtime = sweep.workload.runtime_seconds
-    longest = max(objective.latency_microseconds for objective in search.objectives)
-    needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
-    if runtime < needed:
-        remedy = (
-            f"is less than {_LATENCIES_OF_A_TRIAL} times the {longest / 10**6:.3g} s that operations may take, so "
-            f"that a backlog which grows until the end would not be late; raise it to at least {needed}, or lower "
-            "latencyMicroseconds"
-        )
-        yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 
 
 def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
@@ -207,12 +197,22 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
                 "creates PVCs; set storageClass, or rook with a volume that has access PVC"
             )
             yield Problem(field="spec.storage", remedy=remedy)
-    yield from _different_accounts(expanded)
+    # A pod has only one ServiceAccount.
+    sweeps_with_account = [sweep for sweep, _ in expanded if sweep.tool.executor.service_account]
+    for sweep in sweeps_with_account:
+        first = sweeps_with_account[0]
+        if sweep.tool.executor != first.tool.executor:
+            remedy = f"needs other rights than {first.tool.key} of workload {first.workload.name}; split the run"
+            yield Problem(field=field_path(sweep.place), remedy=remedy)
     yield from _impossible_rounds(spec, expanded)
     if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
         remedy = "has no effect, because no workload uses a volume; remove it"
         yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
-    yield from _large_overwrites(spec)
+    precondition, volume = spec.prepare.precondition, run.volume
+    if precondition and volume and precondition.block_size > (size := _planned_size(volume, spec.prepare.fill_percent)):
+        remedy = f"exceeds the data set of {format_quantity(size)}; lower it, or raise spec.storage.volume.size"
+        value = format_quantity(precondition.block_size)
+        yield Problem(field="spec.prepare.precondition.blockSize", value=value, remedy=remedy)
     yield from _unfit_parameters(spec, expanded, broken)
     for sweep, combined in expanded:
         yield from impossible_searches(sweep, combined)
@@ -243,51 +243,27 @@ def _broken_rules(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[
                 yield rule.problem(point, document, place)
 
 
-def _different_accounts(expanded: Expanded) -> Iterator[Problem]:
-    """Yield workloads whose ServiceAccount differs from that of the first: a pod has only one."""
-    first: Sweep | None = None
-    for sweep, _ in expanded:
-        if not sweep.tool.executor.service_account:
-            continue
-        first = first or sweep
-        if sweep.tool.executor != first.tool.executor:
-            remedy = f"needs other rights than {first.tool.key} of workload {first.workload.name}; split the run"
-            yield Problem(field=field_path(sweep.place), remedy=remedy)
-
-
 def _impossible_rounds(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     """Yield the numbers of clients with which a tool has no round, or too many rounds or cells of its matrix."""
     servers = spec.servers.count if spec.servers else 0
     for sweep, points in expanded:
         for clients in sweep.clients:
-            texts = (_impossible_cast(sweep.tool, parameters, clients, servers) for parameters in points)
-            if remedy := next(filter(None, texts), ""):
+            members = f"{clients} clients{f' and {servers} servers' if servers else ''}"
+            for parameters in points:
+                rounds = sweep.tool.rounds(parameters, clients, servers)
+                if not 1 <= rounds <= MAX_ROUNDS:
+                    remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
+                    remedy = f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
+                elif sweep.tool.quantities.cells and (
+                    (cells := cell_count(sweep.tool, parameters, clients, servers)) > MAX_CELLS
+                ):
+                    remedy = (
+                        f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
+                    )
+                else:
+                    continue
                 yield Problem(field=field_path(sweep.place), remedy=remedy)
-
-
-def _impossible_cast(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> str:
-    """Return what is wrong with a number of clients, and the remedy; empty if nothing is."""
-    rounds = tool.rounds(parameters, clients, servers)
-    members = f"{clients} clients{f' and {servers} servers' if servers else ''}"
-    if not 1 <= rounds <= MAX_ROUNDS:
-        remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
-        return f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
-    cells = cell_count(tool, parameters, clients, servers) if tool.quantities.cells else 0
-    if cells > MAX_CELLS:
-        return f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
-    return ""
-
-
-def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
-    """Yield a precondition with blocks larger than the data set."""
-    precondition = spec.prepare.precondition
-    if spec.storage is None or spec.storage.volume is None or precondition is None:
-        return
-    size = _planned_size(spec.storage.volume, spec.prepare.fill_percent)
-    if precondition.block_size > size:
-        remedy = f"exceeds the data set of {format_quantity(size)}; lower it, or raise spec.storage.volume.size"
-        value = format_quantity(precondition.block_size)
-        yield Problem(field="spec.prepare.precondition.blockSize", value=value, remedy=remedy)
+                break
 
 
 def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule]) -> Iterator[Problem]:
@@ -300,9 +276,13 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule
         context = StepContext(
             step=StepKind.MEASURE, target=target, timing=sweep.timing, seed=1, work_directory="planned"
         )
+        search = sweep.workload.line
         for parameters in points:
+            probe = parameters
+            if search and search.vary in parameters.load_fields and not any(_broken_rules(sweep, [parameters])):
+                probe = parameters.at_load(search.vary, parameters.load_step(search.vary))
             try:
-                sweep.tool.command(with_a_load(sweep, parameters), context)
+                sweep.tool.command(probe, context)
             except ValueError as error:
                 yield Problem(field=field_path(sweep.place), remedy=f"{parameters.label()}: {error}")
 
@@ -325,3 +305,147 @@ def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | N
         return ImageTarget(pool="planned", image="planned", user="planned", size=size, cache=volume.rbd_cache)
     volume_kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE
     return VolumeTarget(kind=volume_kind, path="planned", size=size, shared=volume.is_shared)
+
+
+def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
+    """Return the rules for a workload, which has exactly one of these tools."""
+    present = ", ".join(f"has(self.{key})" for key in tools)
+    one_tool = Rule(
+        rule=f"[{present}].filter(present, present).size() == 1",
+        message=(
+            f"must have exactly one tool: {_listed(tuple(tools), 'or')}; write `{next(iter(tools))}: {{}}` for its "
+            "defaults"
+        ),
+    )
+    able = {vary: [key for key, tool in tools.items() if vary in tool.parameters.load_fields] for vary in Vary}
+    varies = [
+        Rule(
+            rule=f"!has(self.line) || self.line.vary != '{vary}' || {' || '.join(f'has(self.{key})' for key in keys)}",
+            message=cannot_vary(tools, vary),
+            field_path=".line.vary",
+        )
+        for vary, keys in able.items()
+        if keys
+    ]
+    return (one_tool, *varies, *(rule for tool in tools.values() for rule in rules_of_workload(tool)))
+
+
+def rules_of_workload(tool: AnyTool) -> Iterator[Rule]:
+    """Yield the rules for a workload with this tool, which ask about a `WorkloadPoint`."""
+    if tool.executor.alone:
+        yield Rule(
+            rule=f"!has(self.{tool.key}) || !has(self.clients) || self.clients == [1]",
+            holds=lambda point: point.workload.clients in {None, (1,)},
+            message=f"does not apply to {tool.key}, which one client runs for all; leave it out",
+            field_path=".clients",
+        )
+    yield from tool.parameters.workload_rules
+
+
+def cannot_vary(tools: Mapping[str, AnyTool], vary: Vary) -> str:
+    """Return what to do if a workload's tool cannot vary its load so."""
+    able = [key for key, tool in tools.items() if vary in tool.parameters.load_fields]
+    return f"applies only to {_listed(able, 'and')}; use it, or remove line"
+
+
+def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
+    """Return the rules for a specification whose workloads have these tools, which ask about an `ExpandedRun`."""
+    peers = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
+    of_ceph = [key for key, tool in tools.items() if tool.target.is_of_ceph]
+    with_data_set = [key for key, tool in tools.items() if tool.target.is_data_set]
+    no_data_set = f"!{_some_workload(with_data_set)}"
+    because = f"because {_listed(with_data_set, 'and')} run on a volume"
+    return (
+        Rule(
+            rule=f"has(self.storage) || {no_data_set}",
+            holds=lambda run: run.spec.storage is not None or not run.points_of(*with_data_set),
+            message=f"must be set with a volume, {because}",
+            reason="FieldValueRequired",
+            field_path=".storage",
+        ),
+        Rule(
+            rule=f"!has(self.storage) || has(self.storage.volume) || {no_data_set}",
+            holds=lambda run: run.spec.storage is None or run.volume is not None or not run.points_of(*with_data_set),
+            message=f"must be set, {because}",
+            reason="FieldValueRequired",
+            field_path=".storage.volume",
+        ),
+        Rule(
+            rule="has(self.storage) && (has(self.storage.rook) || has(self.storage.ceph)) || "
+            f"!{_some_workload(of_ceph)}",
+            holds=lambda run: (
+                (
+                    run.spec.storage is not None
+                    and (run.spec.storage.rook is not None or run.spec.storage.ceph is not None)
+                )
+                or not run.points_of(*of_ceph)
+            ),
+            message=f"must have rook or ceph, because {_listed(of_ceph, 'and')} connect to Ceph directly; name the "
+            "cluster",
+            field_path=".storage",
+        ),
+        _needs_prefill(tools),
+        Rule(
+            rule=f"!has(self.servers) || {_some_workload(peers)}",
+            holds=lambda run: run.spec.servers is None or run.points_of(*peers),
+            message="has no effect, because no workload has a tool whose clients connect to servers; remove it, or add "
+            "such a workload",
+            field_path=".servers",
+        ),
+        *_contested_space(tools),
+        *(rule for tool in tools.values() for rule in tool.parameters.run_rules),
+    )
+
+
+def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
+    keys = [key for key, tool in tools.items() if tool.target.is_data_set and tool.parameters.reads_when]
+    reading = " || ".join(f"has(w.{key}) && {tools[key].parameters.reads_when}" for key in keys)
+    message = (
+        "must be true, because {} would read unwritten extents, which are answered without access to the storage; set "
+        "it to true, or leave out the workloads that read"
+    )
+
+    def readers(run: ExpandedRun) -> list[str]:
+        names = (point.workload.name for point in run.points_of(*keys) if point.parameters.reads_data)
+        return list(dict.fromkeys(names))
+
+    return Rule(
+        rule=f"self.prepare.prefill || !self.workloads.exists(w, {reading})",
+        holds=lambda run: run.spec.prepare.prefill or not readers(run),
+        message=message.format("a workload"),
+        remedy=lambda run: message.format(", ".join(readers(run))),
+        field_path=".prepare.prefill",
+    )
+
+
+def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
+    with_files = [key for key, tool in tools.items() if tool.own_files]
+    others = [key for key, tool in tools.items() if tool.target.is_data_set and not tool.own_files]
+    if not with_files:
+        return
+    yield Rule(
+        rule=f"!{_some_workload(with_files)} || !{_some_workload(others)}",
+        holds=lambda run: not run.points_of(*with_files) or not run.points_of(*others),
+        message=(
+            f"cannot have both {_listed(with_files, 'or')} and {_listed(others, 'or')}, because the former uses the "
+            "space of the data set; split the run"
+        ),
+        field_path=".workloads",
+    )
+    yield Rule(
+        rule=f"!has(self.prepare.precondition) || !{_some_workload(with_files)}",
+        holds=lambda run: run.spec.prepare.precondition is None or not run.points_of(*with_files),
+        message=f"must be absent, because {_listed(with_files, 'or')} writes files of its own; remove it",
+        field_path=".prepare.precondition",
+    )
+
+
+def _some_workload(keys: Sequence[str]) -> str:
+    if not keys:
+        return "false"
+    return f"self.workloads.exists(w, {' || '.join(f'has(w.{key})' for key in keys)})"
+
+
+def _listed(words: Sequence[str], conjunction: str) -> str:
+    *others, last = words
+    return f"{', '.join(others)} {conjunction} {last}" if others else last

@@ -19,14 +19,11 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.hypotheses.decide import decide
 from plimsoll.measure.hypotheses.select import MeasuredRun
 from plimsoll.measure.limits import LayerRow
-from plimsoll.studies.shares import LayerShare, Origin, Published, PublishedRange, Ratio, Share, Unit, published_range
+from plimsoll.studies.shares import LayerShare, Origin, Published, PublishedRange, Share, Unit, published_range
 
-StudyKey = Annotated[str, Field(pattern=r"^[A-Z]{3,4}$")]
 ExperimentId = Annotated[str, Field(pattern=r"^[A-Z]{3,4}-[A-Z0-9][A-Za-z0-9-]*$")]
 _Text = Annotated[str, Field(min_length=1)]
 _Number = Annotated[float, Field(strict=False)]
-_Cell = _Number | _Text | None
-_Conditions = Mapping[_Text, str | int]
 
 
 class Unavailable(StrEnum):
@@ -53,20 +50,15 @@ class Reproduction(Model):
 class Experiment(Model):
     """An experiment of a study."""
 
-    id: ExperimentId  # with the key of the study
+    id: ExperimentId
     title: _Text  # what it measured
     reproduced_by: tuple[Reproduction, ...] = ()  # points that reproduce it; none if it is impossible
     # What no point reproduces; all of the experiment if `reproduced_by` is empty
     unavailable: Unavailable | None = None
 
-    @property
-    def is_impossible(self) -> bool:
-        """Whether nothing reproduces it."""
-        return not self.reproduced_by
-
     @model_validator(mode="after")
     def _check_reproduction(self) -> Self:
-        if self.is_impossible and self.unavailable is None:
+        if not self.reproduced_by and self.unavailable is None:
             raise SpecError([Problem(field="reproducedBy", remedy="is empty without a reason; add `unavailable`")])
         return self
 
@@ -81,9 +73,9 @@ class ValueTable(Model):
     # Published if the study has the numbers, Derived if they were computed from its numbers, Cited if the study or a
     # reader of it quotes them from others
     origin: Origin = Origin.PUBLISHED
-    conditions: _Conditions = Field(default_factory=dict)  # what holds for all values
+    conditions: Mapping[_Text, str | int] = Field(default_factory=dict)  # what holds for all values
     axes: Mapping[_Text, Annotated[tuple[str | int, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    values: Annotated[tuple[_Cell, ...], Field(min_length=1)]  # None where the study has no value
+    values: Annotated[tuple[_Number | _Text | None, ...], Field(min_length=1)]  # None where the study has no value
     note: str = ""  # how to read the values; empty if they need no remark
 
     @field_validator("values", mode="before")
@@ -96,10 +88,8 @@ class ValueTable(Model):
     @model_validator(mode="after")
     def _check_shape(self) -> Self:
         expected = prod(map(len, self.axes.values()))
-        problems = []
-        if len(self.values) != expected:
-            remedy = f"has {len(self.values)} values, but its axes have {expected} combinations"
-            problems.append(Problem(field="values", remedy=remedy))
+        remedy = f"has {len(self.values)} values, but its axes have {expected} combinations"
+        problems = [Problem(field="values", remedy=remedy)] if len(self.values) != expected else []
         problems += [
             Problem(field=f"axes.{name}", remedy="is also one of the conditions; rename it")
             for name in self.axes
@@ -148,7 +138,7 @@ class Source(Model):
 class Study(Model):
     """A study."""
 
-    key: StudyKey  # what the ids of its experiments start with
+    key: Annotated[str, Field(pattern=r"^[A-Z]{3,4}$")]  # what the ids of its experiments start with
     source: Source
     testbed: Mapping[_Text, _Text]  # name -> what it measured with, such as hardware and versions
     experiments: tuple[Experiment, ...]  # all experiments, in the order of the publication
@@ -258,23 +248,19 @@ def compare_with_study(
             name=share.name,
             experiment=share.experiment,
             published=published_range(share.published, study.values),
-            own=_of_layer(share.layer, results, rows_of) if share.layer else _of_ratio(share.ratio, runs),
+            own=_of_layer(share.layer, results, rows_of) if share.layer else _of_ratio(share, runs),
             note=share.note,
         )
         for share in study.shares
-        if share.variants <= {*variants} and not _leaves_out(share, results)
+        # A variant may have been measured without a workload that the share is about.
+        if share.variants <= {*variants}
+        and not any(
+            selector.workload not in {result.spec.workload for result in of_variant}
+            for selector in ((share.ratio.left, share.ratio.of) if share.ratio else ())
+            if (of_variant := results.get(selector.variant or "", ()))
+        )
     ]
     return StudyComparison(study=study, shares=shares, own_testbed=_testbed([*results.values()]))
-
-
-def _leaves_out(share: Share, results: ResultsOf) -> bool:
-    """Whether a variant was measured without a workload that the share is about."""
-    selectors = (share.ratio.left, share.ratio.of) if share.ratio else ()
-    return any(
-        selector.workload not in {result.spec.workload for result in of_variant}
-        for selector in selectors
-        if (of_variant := results.get(selector.variant or "", ()))
-    )
 
 
 def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShare:
@@ -299,10 +285,10 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
     return OwnShare(value=own.value / limit, rate=own.value, limit=limit, is_suspect=bool(behind & suspect))
 
 
-def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
-    if ratio is None:
+def _of_ratio(share: Share, runs: Sequence[MeasuredRun]) -> OwnShare:
+    if share.ratio is None:
         raise AssertionError("a share has a layer or a ratio")
-    (decision,) = decide(ratio.hypothesis(runs), runs)
+    (decision,) = decide(share.ratio.hypothesis(runs), runs)
     means = {side.field: side.mean for side in decision.basis if side.mean is not None}
     if decision.estimate is None:
         return OwnShare(missing="; ".join(decision.reasons))
