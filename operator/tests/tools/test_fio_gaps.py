@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of
+from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of, stretches_of
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from support.client_documents import SECOND, latency
@@ -107,7 +107,7 @@ def test_a_log_that_breaks_off_between_two_lines_is_not_taken_for_a_stall() -> N
     with pytest.raises(
         SeriesError, match="nothing from 1000 to 4000 ms, but the series has 100 read operations in second"
     ):
-        check_gaps(gaps_of([job(*steady(11, 1000))], 4000, WIDTH), [sample])
+        check_gaps(stretches_of(gaps_of([job(*steady(11, 1000))], 4000, WIDTH)), [sample])
 
 
 @given(st.lists(st.integers(0, 999), min_size=1, max_size=60))

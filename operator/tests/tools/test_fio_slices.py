@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import BIN_COUNT, Histogram
 from plimsoll.measure.sample import Cells, LatencySlices
-from plimsoll.tools.fio.logs import JobLog, SeriesError, slices_of
+from plimsoll.tools.fio.logs import SeriesError, slices_of
 
 from .conftest import Golden
 
@@ -36,7 +36,7 @@ def read_slices(
     log: str, total: Mapping[int, int], ios: Sequence[float], *, seconds: int = 1, milliseconds: int | None = None
 ) -> LatencySlices:
     return slices_of(
-        [JobLog(text=log, total=Histogram(counts=total))],
+        [(log, Histogram(counts=total))],
         Operation.READ,
         seconds,
         milliseconds=1000 * len(ios) if milliseconds is None else milliseconds,
@@ -77,8 +77,8 @@ def test_only_the_last_slice_may_be_short_and_only_a_little(milliseconds: int, n
 
 def test_jobs_are_added_slice_by_slice() -> None:
     logs = [
-        JobLog(text=line(1001, {FAST: 100}), total=Histogram(counts={FAST: 190})),
-        JobLog(text=line(1002, {SLOW: 50}), total=Histogram(counts={SLOW: 95})),
+        (line(1001, {FAST: 100}), Histogram(counts={FAST: 190})),
+        (line(1002, {SLOW: 50}), Histogram(counts={SLOW: 95})),
     ]
     found = slices_of(logs, Operation.READ, 1, milliseconds=2000, cells=series([150, 135]), in_flight=2)
     assert histograms(found) == [{FAST: 100, SLOW: 50}, {FAST: 90, SLOW: 45}]
@@ -168,9 +168,7 @@ def test_what_fio_would_log_is_found_again(latencies: list[tuple[int, int]], sec
             log, since, began = log + line(now, since.counts), Histogram(counts={}), began + width
     ios = [per_second.get(second, 0) for second in range(now // 1000 + 1)]
     first = latencies[0][0]
-    found = slices_of(
-        [JobLog(text=log, total=total)], Operation.READ, seconds, milliseconds=now, cells=series(ios), in_flight=999
-    )
+    found = slices_of([(log, total)], Operation.READ, seconds, milliseconds=now, cells=series(ios), in_flight=999)
     expected = (now + width // 20) // width
     assert len(found.histograms) == expected
     # A slice's operations are those before its end, and the one that wrote it instead of the one that wrote the last.

@@ -55,14 +55,6 @@ class JobCompletions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobLog:
-    """One job's log, and the completion latencies of the job's whole measurement."""
-
-    text: str
-    total: Histogram
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     milliseconds: int
     rate: int
@@ -88,33 +80,38 @@ class LogReader:
             OutputError: a field of the document is missing or malformed.
 
         """
-        gaps, warnings = self._gaps()
+        gaps, warnings = None, list[str]()
+        # Output that is older than this log has no gaps.
+        if all(log_name("lat", job) in self.files for job in range(1, self.parameters.jobs + 1)):
+            completions = [
+                JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
+                for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
+            ]
+            try:
+                gaps = gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing))
+            except SeriesError as error:
+                warnings.append(f"no gaps between operations: {error}")
         idle = stretches_of(gaps) if gaps else []
-        logged = list[OperationSample]()
-        for sample in samples:
-            with_series, more = self._with_series(sample, idle)
-            logged.append(with_series)
-            warnings += more
+        logged = [self._with_series(sample, idle, warnings) for sample in samples]
         try:
-            if gaps:
-                check_gaps(gaps, logged)
+            check_gaps(idle, logged)
         except SeriesError as error:
-            return logged, None, [*warnings, _without_gaps(error)]
+            return logged, None, [*warnings, f"no gaps between operations: {error}"]
         return logged, gaps, warnings
 
-    def _with_series(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
+    def _with_series(self, sample: OperationSample, idle: Sequence[Interval], warnings: list[str]) -> OperationSample:
         operation = sample.operation
         if operation is Operation.SYNC:
-            return sample, []
+            return sample
         try:
             cells = self._cells(sample, idle)
         except SeriesError as error:
-            return sample, [f"no series, and so no latency over time, of {operation} operations: {error}"]
+            warnings.append(f"no series, and so no latency over time, of {operation} operations: {error}")
+            return sample
         try:
             totals = [read_histogram(job[operation]["clat_ns"]) for job in self.jobs]
-            texts = self._logs("clat_hist")
             slices = slices_of(
-                [JobLog(text=text, total=total) for text, total in zip(texts, totals, strict=True)],
+                zip(self._logs("clat_hist"), totals, strict=True),
                 operation,
                 self.timing.slice_seconds,
                 milliseconds=self.milliseconds,
@@ -122,32 +119,16 @@ class LogReader:
                 in_flight=self.parameters.most_in_flight,
             )
         except SeriesError as error:
-            reason = f"no latency over time of {operation} operations: {error}"
-            return sample.model_copy(update={"cells": cells}), [reason]
-        return sample.model_copy(update={"cells": cells, "slices": slices}), []
-
-    def _gaps(self) -> tuple[Gaps | None, list[str]]:
-        """Return the gaps, or None and a warning; without one if the output is older than this log."""
-        if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
-            return None, []
-        completions = [
-            JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
-            for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
-        ]
-        try:
-            return gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing)), []
-        except SeriesError as error:
-            return None, [_without_gaps(error)]
+            warnings.append(f"no latency over time of {operation} operations: {error}")
+            return sample.model_copy(update={"cells": cells})
+        return sample.model_copy(update={"cells": cells, "slices": slices})
 
     def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
         if (spread := -min(self.offsets)) > _MAX_JITTER:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
         kind, unit = finest_log(self.parameters.block_size)
-        depth = self.parameters.io_depth
-        totals = [
-            Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
-            for job in self.jobs
-        ]
+        whole = {"milliseconds": self.milliseconds, "in_flight": self.parameters.io_depth}
+        totals = [Totals(ios=completed(job, sample.operation), **whole) for job in self.jobs]
         size = sample.bytes / sample.ios if sample.ios else 0.0
         logs = zip(self._logs(kind), totals, strict=True)
         return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
@@ -165,10 +146,6 @@ def completed(job: JsonNode, operation: Operation) -> int:
     return job[operation]["lat_ns"]["N"].count()
 
 
-def _without_gaps(error: SeriesError) -> str:
-    return f"no gaps between operations: {error}"
-
-
 def _matches(pattern: re.Pattern[str], lines: Iterable[str]) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield the number and the fields of each line of a log."""
     for number, line in enumerate(lines, start=1):
@@ -180,8 +157,7 @@ def _matches(pattern: re.Pattern[str], lines: Iterable[str]) -> Iterator[tuple[i
 
 def finest_log(block_size: int) -> tuple[str, float]:
     """Return the log to read, `bw` or `iops`, and the operations per second that one of its units represents."""
-    kibibyte = 2**10
-    return ("bw", kibibyte / block_size) if block_size >= kibibyte else ("iops", 1.0)
+    return ("bw", 1024 / block_size) if block_size >= 1024 else ("iops", 1.0)  # noqa: PLR2004 - `bw` is in KiB
 
 
 def cells_of(
@@ -207,10 +183,9 @@ def cells_of(
     """
     series = []
     for log, totals in jobs:
-        matches = [match for _, match in _matches(_RATE_LINE, (line.strip() for line in log.splitlines()))]
         lines = [
             _Line(milliseconds=int(match[1]), rate=int(match[2]))
-            for match in matches
+            for _, match in _matches(_RATE_LINE, map(str.strip, log.splitlines()))
             if int(match[3]) == DIRECTIONS[operation]
         ]
         series.append(_cells(lines, unit, totals, idle))
@@ -336,22 +311,30 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
         SeriesError: a log is damaged, or disagrees with its job's totals.
 
     """
-    whole = [Interval(start=0, end=milliseconds)]
-    idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
+    idle = [Interval(start=0, end=milliseconds)]
+    for job in jobs:
+        end = milliseconds - job.offset
+        times: dict[int, list[int]] = {number: [] for number in DIRECTIONS.values()}
+        for _, match in _matches(_GAP_LINE, job.text.splitlines()):
+            times[int(match[2])].append(int(match[1]))
+        directions = (_between(times[number], job.ios[each], end, width) for each, number in DIRECTIONS.items())
+        parts = reduce(both, directions, [Interval(start=0, end=end)])
+        moved = [Interval(start=part.start + job.offset, end=part.end + job.offset) for part in parts]
+        idle = both(idle, joined(moved))
     # Freezes count from 100 ms, and a gap is up to two intervals shorter than its freeze.
     least = max(40, width)
     gaps = [(stretch.start, stretch.length) for stretch in idle if stretch.length >= least]
     return longest_gaps(gaps, width * MILLISECOND)
 
 
-def check_gaps(gaps: Gaps, samples: Sequence[OperationSample]) -> None:
-    """Compare the gaps with the series: a log that breaks off between two lines looks like a stall.
+def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> None:
+    """Compare the gaps, in milliseconds, with the series: a log that breaks off between two lines looks like a stall.
 
     Raises:
         SeriesError: the series has operations in a gap, beyond what the jitter of its lines explains.
 
     """
-    for gap, sample in product(stretches_of(gaps), samples):
+    for gap, sample in product(gaps, samples):
         first = -(-(gap.start + _MAX_JITTER) // WIDTH)
         last = max(0, (gap.end - _MAX_JITTER) // WIDTH)
         for second, ios in enumerate(sample.cells.ios[first:last] if sample.cells else (), start=first):
@@ -366,19 +349,6 @@ def stretches_of(gaps: Gaps) -> list[Interval]:
     """Return the gaps in milliseconds after the start."""
     pairs = zip(gaps.starts, gaps.lengths, strict=True)
     return [Interval(start=start, end=start + length) for start, length in pairs]
-
-
-def _idle(job: JobCompletions, milliseconds: int, width: int) -> list[Interval]:
-    """Return the times in which one job completed nothing, relative to the common start."""
-    end = milliseconds - job.offset
-    times: dict[int, list[int]] = {number: [] for number in DIRECTIONS.values()}
-    for _, match in _matches(_GAP_LINE, job.text.splitlines()):
-        times[int(match[2])].append(int(match[1]))
-    whole = [Interval(start=0, end=end)]
-    directions = (_between(times[number], job.ios[each], end, width) for each, number in DIRECTIONS.items())
-    idle = reduce(both, directions, whole)
-    moved = [Interval(start=part.start + job.offset, end=part.end + job.offset) for part in idle]
-    return both(joined(moved), [Interval(start=0, end=milliseconds)])
 
 
 def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Interval]:
@@ -399,12 +369,18 @@ def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Inter
 
 
 def slices_of(
-    logs: Sequence[JobLog], operation: Operation, seconds: int, *, milliseconds: int, cells: Cells, in_flight: int
+    logs: Iterable[tuple[str, Histogram]],
+    operation: Operation,
+    seconds: int,
+    *,
+    milliseconds: int,
+    cells: Cells,
+    in_flight: int,
 ) -> LatencySlices:
     """Return the complete slices of one operation over all jobs; the last may be short by a twentieth.
 
     Args:
-        logs: one for each job.
+        logs: the log of each job, and the completion latencies of the job's whole measurement.
         operation: lines of others are skipped.
         seconds: width of a slice.
         milliseconds: measured time.
@@ -417,7 +393,7 @@ def slices_of(
     """
     width = seconds * 1000
     number = int(milliseconds / width + 0.05)
-    jobs = [_slices(log, operation, width, number) for log in logs]
+    jobs = [_slices(log, total, operation, width, number) for log, total in logs]
     merged = [Histogram.merge(parts) for parts in zip(*jobs, strict=True)]
     # No slice begins before the first completion: it may be late by a quarter.
     shift = seconds / 4 + _MAX_JITTER / WIDTH
@@ -433,9 +409,9 @@ def slices_of(
     )
 
 
-def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[Histogram]:
-    times, logged = [], []
-    for line, match in _matches(_SLICE_LINE, log.text.splitlines()):
+def _slices(log: str, total: Histogram, operation: Operation, width: int, number: int) -> list[Histogram]:
+    times, logged = list[int](), list[Histogram]()
+    for line, match in _matches(_SLICE_LINE, log.splitlines()):
         if int(match[2]) == DIRECTIONS[operation]:
             times.append(int(match[1]))
             logged.append(_histogram(match[3], line))
@@ -449,12 +425,12 @@ def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[
         raise SeriesError(f"the log has a line at {times[-1]} ms, after the end of the measurement")
     merged = Histogram.merge(logged).counts
     for index, count in merged.items():
-        if count > (completed := log.total.counts.get(index, 0)):
+        if count > (completed := total.counts.get(index, 0)):
             raise SeriesError(
                 f"the log has {count} operations of about {bin_midpoint(index)} ns, but only {completed} completed"
             )
     # What completed after the last line.
-    rest = Histogram(counts={index: count - merged.get(index, 0) for index, count in log.total.counts.items()})
+    rest = Histogram(counts={index: count - merged.get(index, 0) for index, count in total.counts.items()})
     return [*logged, rest, *[Histogram(counts={})] * number][:number]
 
 
