@@ -54,12 +54,31 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             f"--size={size}",
             *([f"--offset_increment={size}"] if parameters.jobs > 1 and not parameters.pattern.is_random else []),
             *_load(parameters),
-            *_replay(parameters, context),
+            # The trace, whose file is replaced by the target. fio reads it as a whole before it begins: in portions, it
+            # would stop for milliseconds to read each. When several threads read their traces at once, fio 3.39 crashes
+            # at times.
+            *(
+                [
+                    f"--read_iolog={_escaped(context.prepared_directory)}/{_TRACE}",
+                    f"--replay_redirect={context.target_of(VolumeTarget).path}",
+                ]
+                if parameters.is_open_loop
+                else []
+            ),
             *(["--time_based=1"] if parameters.until is None else []),
             f"--ramp_time={timing.ramp_seconds}s",
             f"--runtime={timing.runtime_seconds}s",
             *seed_arguments(context.seed),
-            *_report(parameters, timing, context.work_directory),
+            # What the parser needs: latency histograms, and logs of each job.
+            "--group_reporting=0",
+            *(f"--{kind}_percentiles=1" for kind in ("lat", "clat", "slat")),
+            f"--percentile_list={':'.join(map(str, PERCENTILES))}",
+            *(f"--write_{kind}_log={context.work_directory}/{_LOG_PREFIX}" for kind in ("iops", "bw", "hist", "lat")),
+            # The interval of all logs except the histogram log; rate logs get at most one line per sample.
+            f"--log_avg_msec={gap_milliseconds(parameters, timing)}",
+            *(f"--{kind}avgtime={LOG_MILLISECONDS}" for kind in ("bw", "iops")),
+            f"--log_hist_msec={1000 * timing.slice_seconds}",
+            "--per_job_logs=1",
         ),
         environment=cache_environment(target),
     )
@@ -135,11 +154,6 @@ def offset_of(target: DataSet) -> int:
     return target.offset if isinstance(target, VolumeTarget) else 0
 
 
-def bypasses_cache(parameters: FioParameters, target: DataSet) -> bool:
-    """Whether the I/O bypasses the client's cache."""
-    return not target.cache if isinstance(target, ImageTarget) else parameters.direct_io
-
-
 def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
     """Return the bytes after which the only job ends; None if it ends when the runtime is over."""
     return None if parameters.until is None else _slice_bytes(parameters, target)
@@ -201,30 +215,3 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     if parameters.rate_per_job and not parameters.is_open_loop:
         # In the order read, write; a single value applies to the only operation.
         yield f"--rate_iops={','.join(map(str, parameters.rate_per_job.values()))}"
-
-
-def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
-    """Yield the trace, whose file is replaced by the target; nothing without random arrivals.
-
-    fio reads it as a whole before it begins: in portions, it would stop for milliseconds to read each. When several
-    threads read their traces at once, fio 3.39 crashes at times.
-    """
-    if parameters.is_open_loop:
-        yield f"--read_iolog={_escaped(context.prepared_directory)}/{_TRACE}"
-        yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
-
-
-def _report(parameters: FioParameters, timing: Timing, work_directory: str) -> Iterator[str]:
-    """Yield what the parser needs: latency histograms, and logs of each job."""
-    yield "--group_reporting=0"
-    for kind in ("lat", "clat", "slat"):
-        yield f"--{kind}_percentiles=1"
-    yield f"--percentile_list={':'.join(map(str, PERCENTILES))}"
-    for kind in ("iops", "bw", "hist", "lat"):
-        yield f"--write_{kind}_log={work_directory}/{_LOG_PREFIX}"
-    # The interval of all logs except the histogram log; rate logs get at most one line per sample.
-    yield f"--log_avg_msec={gap_milliseconds(parameters, timing)}"
-    for kind in ("bw", "iops"):
-        yield f"--{kind}avgtime={LOG_MILLISECONDS}"
-    yield f"--log_hist_msec={1000 * timing.slice_seconds}"
-    yield "--per_job_logs=1"

@@ -38,15 +38,6 @@ class Document:
     warnings: tuple[str, ...]  # problems of the documents
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The text from one brace at the start of a line to the next, decoded as far as possible."""
-
-    root: JsonNode | None
-    problem: str
-    rest: str
-
-
 def read_document(text: str) -> Document:
     """Return the last complete document of a text with other lines and documents.
 
@@ -63,33 +54,34 @@ def read_document(text: str) -> Document:
         begin = "; ".join(excerpt(text)[:3])
         raise OutputError(f"no JSON document in the output: {begin or 'it is empty'}")
     parts = [_decode(text, start, end) for start, end in pairwise([*starts, len(text)])]
-    complete = [part.root for part in parts if part.root]
+    complete = [root for root, _ in parts if root]
+    problems = [rest for root, rest in parts if root is None]
     if not complete:
-        raise OutputError(parts[-1].problem)
+        raise OutputError(problems[-1])
     before = excerpt(text[: starts[0]][:NOISE_CHARACTERS])
     return Document(
         root=complete[-1],
-        noise=(*before, *(line for part in parts for line in excerpt(part.rest))),
+        noise=(*before, *(line for root, rest in parts if root for line in excerpt(rest))),
         warnings=(
-            *(part.problem for part in parts if part.problem),
+            *problems,
             *([f"{len(complete)} documents in the output; the last one was taken"] if len(complete) > 1 else []),
         ),
     )
 
 
-def _decode(text: str, start: int, end: int) -> _Part:
+def _decode(text: str, start: int, end: int) -> tuple[JsonNode | None, str]:
+    """Return the document between two places and the text after it, or None and where it breaks off."""
     part = text[start:end]
     try:
         fields, used = DECODER.raw_decode(part)
-        return _Part(root=JsonNode(fields), problem="", rest=part[used:])
+        return JsonNode(fields), part[used:]
     except json.JSONDecodeError as error:
         position, reason = start + error.pos, error.msg
     except (ValueError, RecursionError) as error:
         position, reason = start, type(error).__name__
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
-    problem = f"a JSON document breaks off at line {line}, column {column}: {reason}"
-    return _Part(root=None, problem=problem, rest="")
+    return None, f"a JSON document breaks off at line {line}, column {column}: {reason}"
 
 
 def read_output(output: Output) -> Document:

@@ -16,7 +16,7 @@ from plimsoll.api.status import LiveRate
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
-from plimsoll.tools.fio.command import JOB, bypasses_cache, data_set, measure_command, trace_command, work_bytes
+from plimsoll.tools.fio.command import JOB, data_set, measure_command, trace_command, work_bytes
 from plimsoll.tools.fio.document import (
     MAX_MILLISECONDS,
     Document,
@@ -29,7 +29,7 @@ from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
-from plimsoll.tools.target import DataSet, ImageTarget, TargetKind
+from plimsoll.tools.target import ImageTarget, TargetKind
 
 _ROOT = frozenset(
     {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
@@ -109,9 +109,7 @@ class Fio(Tool[FioParameters]):
 
     def command(self, parameters: FioParameters, context: StepContext) -> Command:
         """Return the command of a step."""
-        if context.step is StepKind.PREPARE:
-            return trace_command(parameters, context)
-        return measure_command(parameters, context)
+        return (trace_command if context.step is StepKind.PREPARE else measure_command)(parameters, context)
 
     def ends_when_done(self, parameters: FioParameters) -> bool:
         """Return whether each client does its data set once."""
@@ -123,8 +121,11 @@ class Fio(Tool[FioParameters]):
         After a line of the ramp, the rates would include I/O of the ramp.
         """
         *ended, _ = re.split(r"[\r\n]+", printed)
-        matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
-        if len(matches) < 2:  # noqa: PLR2004 - as documented above
+        matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match]
+        # The states of jobs, such as `m(2),f(1)`: all have begun to measure, and one still does.
+        states = [set(re.sub(r"\(\d+\)|,", "", match["jobs"])) for match in matches]
+        are_measuring = all(jobs & _RUNNING and jobs <= _RUNNING | _OVER for jobs in states)
+        if len(matches) < 2 or not are_measuring:  # noqa: PLR2004 - as documented above
             return ()
         # A line without rates means no I/O. Operations are named by their first letter.
         bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
@@ -164,34 +165,44 @@ class Fio(Tool[FioParameters]):
         )
         logged, gaps, log_warnings = reader.read(samples)
         version = document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
+        # A version such as `3.42` or `3.42-12-gabcdef` may end its ramp late; unknown ones do not.
+        release = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
+        looks_seldom = release is not None and (int(release[1]), int(release[2])) >= _RAMP_STEP_SINCE
         has_series = any(sample.cells for sample in logged)
+        # The CPU time of the busiest job's thread says nothing where librbd has threads of its own, a synchronous
+        # engine submits one operation after the other, or a load keeps no number of operations in flight: that is not
+        # the most that a thread can do.
+        is_busy = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
         return Measurement(
             tool="fio",
             tool_version=version,
             started_at=common.start * MILLISECOND,
             start_is_estimated=common.is_estimated,
-            ramp_step=_RAMP_STEP if context.timing.ramp_seconds and _looks_seldom(version) else 0,
+            ramp_step=_RAMP_STEP if context.timing.ramp_seconds and looks_seldom else 0,
             runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
             operations=tuple(logged),
             submitters=parameters.jobs,
-            thread_percent=_thread_percent(jobs, parameters, target),
+            thread_percent=max(job["usr_cpu"].number() + job["sys_cpu"].number() for job in jobs) if is_busy else None,
             in_flight=parameters.in_flight,
             depth_full_share=depth_full_share(jobs, parameters.io_depth),
             work_bytes=work_bytes(parameters, target),
-            bypasses_cache=bypasses_cache(parameters, target),
+            bypasses_cache=not target.cache if isinstance(target, ImageTarget) else parameters.direct_io,
             gaps=gaps,
-            errors=bounded([*complaints(jobs, output, document.noise), *_untimed(jobs)]),
+            errors=bounded(
+                [
+                    *complaints(jobs, output, document.noise),
+                    *(
+                        f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
+                        for operation in DIRECTIONS
+                        if (issued := _issued(jobs, operation)) and not _timed(jobs, operation)
+                    ),
+                ]
+            ),
             warnings=bounded([*_warnings(document, jobs, output), *log_warnings]),
         )
 
 
 FIO = Fio()
-
-
-def _looks_seldom(version: str) -> bool:
-    """Whether a version, such as `3.42` or `3.42-12-gabcdef`, may end its ramp late; unknown ones do not."""
-    number = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
-    return number is not None and (int(number[1]), int(number[2])) >= _RAMP_STEP_SINCE
 
 
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
@@ -206,31 +217,12 @@ def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     if depth not in EXACT_DEPTHS:
         return None
     bucket = str(depth) if depth < EXACT_DEPTHS[-1] else f">={depth}"
-    submitted = [sum(job[operation]["total_ios"].count() for operation in DIRECTIONS) for job in jobs]
+    submitted = [sum(_issued([job], operation) for operation in DIRECTIONS) for job in jobs]
     if not any(submitted):
         return None
     filled = (ios * job["iodepth_level"][bucket].number() / 100 for job, ios in zip(jobs, submitted, strict=True))
     # Buckets are percentages of a total that lacks submissions at the end of the ramp.
     return min(1.0, math.fsum(filled) / sum(submitted))
-
-
-def _thread_percent(jobs: Sequence[JsonNode], parameters: FioParameters, target: DataSet) -> float | None:
-    """Return the CPU time of the busiest job's thread, in percent of its time.
-
-    None where it says nothing: librbd has threads of its own, a synchronous engine submits one operation after the
-    other, and a load that keeps no number of operations in flight is not the most that a thread can do.
-    """
-    if isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None:
-        return None
-    return max(job["usr_cpu"].number() + job["sys_cpu"].number() for job in jobs)
-
-
-def _untimed(jobs: Sequence[JsonNode]) -> Iterator[str]:
-    """Yield operations that were only counted, not timed, in a ramp that never ended."""
-    for operation in DIRECTIONS:
-        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
-        if issued and not timed:
-            yield f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
 
 
 def _issued(jobs: Sequence[JsonNode], operation: Operation) -> int:
@@ -305,7 +297,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     if operation is Operation.SYNC:
         return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
     # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
-    # timed but not issued, so they can hide as many more. `_untimed` reports a job that timed none.
+    # timed but not issued, so they can hide as many more. A job that timed none is an error.
     done = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
     submissions = [] if parameters.is_synchronous else [read_latency(direction["slat_ns"]) for direction in directions]
     return OperationSample(
@@ -358,12 +350,6 @@ def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> I
             yield f"{issued - timed} of {issued} {operation} operations did not complete"
     if not output.exit_code:
         yield from (*document.noise, *excerpt(output.stderr))
-
-
-def _is_measuring(jobs: str) -> bool:
-    """Whether jobs with states such as `m(2),f(1)` have all begun to measure, and one still does."""
-    states = set(re.sub(r"\(\d+\)|,", "", jobs))
-    return bool(states & _RUNNING) and states <= _RUNNING | _OVER
 
 
 def _values(text: str) -> dict[str, float]:
