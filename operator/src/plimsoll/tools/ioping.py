@@ -108,20 +108,9 @@ class _Report:
     times: Sequence[int]  # nanoseconds of each
     ends: Sequence[int]  # nanoseconds from the start of the warm-up to the end of each
     total: int  # nanoseconds from the same start to the end of ioping
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The measured part: its edges in nanoseconds after ioping's start, and the requests that ended in it."""
-
+    # Nanoseconds from the same start to the edges of the measured part; a request that ends with the ramp is before it
     start: int
     end: int
-    times: Sequence[int]
-    ends: Sequence[int]
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start
 
 
 class Ioping(Tool[IopingParameters]):
@@ -178,13 +167,8 @@ class Ioping(Tool[IopingParameters]):
 
     def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        report, timing = _read_report(output), context.timing
-        part = _measured_part(report, timing)
-        waits = (
-            (-(-start // MILLISECOND), end // MILLISECOND)
-            for start, end in _waits(report, part, parameters.interval_milliseconds * MILLISECOND)
-        )
-        gaps = [(start, end - start) for start, end in waits if end - start >= _LEAST_GAP_MILLISECONDS]
+        timing = context.timing
+        report = _read_report(output, timing)
         errors: list[str] = []
         if len(report.times) >= MAX_REQUESTS:
             errors.append(
@@ -197,13 +181,13 @@ class Ioping(Tool[IopingParameters]):
         return Measurement(
             tool="ioping",
             tool_version="",
-            started_at=output.launched_at + max(0, between) // 2 + part.start,
+            started_at=output.launched_at + max(0, between) // 2 + report.start,
             start_is_estimated=not 0 <= between <= 250 * MILLISECOND,
-            runtime=part.length,
-            operations=(_sample(parameters, part, timing.slice_seconds * SECOND),),
+            runtime=report.end - report.start,
+            operations=(_sample(parameters, report, timing.slice_seconds * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
-            gaps=longest_gaps(gaps, MILLISECOND),
+            gaps=longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
             errors=bounded(errors),
             warnings=bounded(excerpt(output.stderr)),
         )
@@ -212,7 +196,7 @@ class Ioping(Tool[IopingParameters]):
 IOPING = Ioping()
 
 
-def _read_report(output: Output) -> _Report:
+def _read_report(output: Output, timing: Timing) -> _Report:
     *lines, last = output.stdout.split("\n")
     total = _TOTAL.fullmatch(lines[-1]) if lines else None
     if last or total is None or output.exit_code:
@@ -229,38 +213,33 @@ def _read_report(output: Output) -> _Report:
     for name, value in (("count", len(times)), ("sum", sum(times))):
         if int(total[name]) != value:
             raise OutputError(f"the lines of the requests give {value} as {name}, but the last line {total[name]}")
-    until_last = sum(since)
-    if not sum(times) <= until_last <= int(total["time"]):
-        raise OutputError(f"the requests ended after {until_last} ns, but the last line has {total['time']} ns")
-    return _Report(times=times, ends=array("q", accumulate(since)), total=int(total["time"]))
-
-
-def _measured_part(report: _Report, timing: Timing) -> _Part:
-    warm = report.ends[0] - report.times[0]
-    start = max(timing.ramp_seconds * SECOND, warm)
-    end = min(start + timing.runtime_seconds * SECOND, report.total)
+    until_last, lasted = sum(since), int(total["time"])
+    if not sum(times) <= until_last <= lasted:
+        raise OutputError(f"the requests ended after {until_last} ns, but the last line has {lasted} ns")
+    start = max(timing.ramp_seconds * SECOND, since[0] - times[0])
+    end = min(start + timing.runtime_seconds * SECOND, lasted)
     if end <= start:
         raise OutputError(
-            f"ioping ended after {report.total / SECOND:.1f} s, before the end of its warm-up of {start / SECOND:.1f} s"
+            f"ioping ended after {lasted / SECOND:.1f} s, before the end of its warm-up of {start / SECOND:.1f} s"
         )
-    # A request that ends with the ramp is part of it.
-    first, last = bisect_right(report.ends, start), bisect_right(report.ends, end)
-    return _Part(start=start, end=end, times=report.times[first:last], ends=report.ends[first:last])
+    return _Report(times=times, ends=array("q", accumulate(since)), total=lasted, start=start, end=end)
 
 
-def _sample(parameters: IopingParameters, part: _Part, slice_width: int) -> OperationSample:
+def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> OperationSample:
     # A cell has the requests of one second, or of as many seconds as ten requests take with an interval.
     width = max(1, -(-10 * parameters.interval_milliseconds // 1000)) * SECOND
-    counts = Counter((end - part.start - 1) // width for end in part.ends)
-    ios = [counts[index] for index in range(-(-part.length // width))]
-    starts = range(part.start, part.start + part.length // slice_width * slice_width + 1, slice_width)
-    edges = [bisect_right(part.ends, start) for start in starts]
-    slices = [Counter(map(bin_index, part.times[first:last])) for first, last in pairwise(edges)]
+    first, last = bisect_right(report.ends, report.start), bisect_right(report.ends, report.end)
+    times, length = report.times[first:last], report.end - report.start
+    counts = Counter((end - report.start - 1) // width for end in report.ends[first:last])
+    ios = [counts[index] for index in range(-(-length // width))]
+    starts = range(report.start, report.start + length // slice_width * slice_width + 1, slice_width)
+    edges = [bisect_right(report.ends, start) for start in starts]
+    slices = [Counter(map(bin_index, report.times[begin:stop])) for begin, stop in pairwise(edges)]
     return OperationSample(
         operation=parameters.operation.operation,
-        ios=len(part.times),
-        bytes=len(part.times) * parameters.size,
-        latency=sample_of(part.times),
+        ios=len(times),
+        bytes=len(times) * parameters.size,
+        latency=sample_of(times),
         cells=cells_of_operations(ios, parameters.size, width),
         slices=LatencySlices(
             width_nanoseconds=slice_width,
@@ -269,15 +248,16 @@ def _sample(parameters: IopingParameters, part: _Part, slice_width: int) -> Oper
     )
 
 
-def _waits(report: _Report, part: _Part, interval: int) -> Iterator[tuple[int, int]]:
-    """Yield when each request was due, and when it ended, in nanoseconds after the start of the measured part.
+def _gaps(report: _Report, interval: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and the length of long waits, in whole milliseconds after the start of the measured part.
 
-    A request is due when the previous one has ended, and at least an interval after its start. After the last request,
-    another one was due until ioping ended.
+    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start. After the
+    last request, another one was due until ioping ended.
     """
     due = report.ends[0] - report.times[0]
     for time, end in zip((*report.times, 0), (*report.ends, report.total), strict=True):
-        start, stop = max(due, part.start), min(end, part.end)
-        if stop > start:
-            yield start - part.start, stop - part.start
+        start = -(-(max(due, report.start) - report.start) // MILLISECOND)
+        length = (min(end, report.end) - report.start) // MILLISECOND - start
+        if length >= _LEAST_GAP_MILLISECONDS:
+            yield start, length
         due = max(end, end - time + interval)

@@ -1,7 +1,6 @@
 """iperf3 between two clients: what TCP or UDP carries, counted by the receiver."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -14,7 +13,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters, together
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 from plimsoll.tools.target import PeerTarget
@@ -156,7 +155,17 @@ class Iperf3(PeerTool[Iperf3Parameters]):
 
     def command(self, parameters: Iperf3Parameters, context: StepContext) -> Command:
         """Return the commands of a step, one for each peer."""
-        options = tuple(_load(parameters, context.timing))
+        is_udp, timing = parameters.protocol is Protocol.UDP, context.timing
+        options = (
+            *("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}"),
+            # In milliseconds.
+            "--connect-timeout=5000",
+            f"--parallel={parameters.streams}",
+            *([f"--window={parameters.window}"] if parameters.window is not None else []),
+            *(["--reverse"] if parameters.direction is Direction.RECEIVE else []),
+            *(["--udp", f"--bitrate={parameters.bitrate}"] if is_udp else []),
+            *([f"--length={parameters.datagram_bytes}"] if is_udp and parameters.datagram_bytes is not None else []),
+        )
         commands = []
         for number, address in context.target_of(PeerTarget).addresses.items():
             if context.step is StepKind.SERVE:
@@ -190,7 +199,10 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         start = min(marks[0].moment for marks, _ in placed)
         end = max(marks[-1].moment for marks, _ in placed)
         connections = [(marks, report.received) for report, (marks, _) in zip(reports, placed, strict=True)]
+        # The bytes that UDP sent are a part of the requested ones.
         requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
+        arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
+        paces = [received / share / requested if share else 1.0 for received, share in arrived] if requested else []
         return Measurement(
             tool="iperf3",
             tool_version=reports[0].version,
@@ -200,7 +212,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             operations=(byte_sample(parameters.direction.operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
             thread_percent=max(report.thread_percent for report in reports),
-            pace=min((_pace(report, requested) for report in reports), default=1.0) if requested else None,
+            pace=min(paces, default=None),
             peers=tuple(
                 PeerRate(
                     peer=peer,
@@ -219,22 +231,13 @@ class Iperf3(PeerTool[Iperf3Parameters]):
 IPERF3 = Iperf3()
 
 
-def _load(parameters: Iperf3Parameters, timing: Timing) -> Iterator[str]:
-    yield from ("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}")
-    # In milliseconds.
-    yield from ("--connect-timeout=5000", f"--parallel={parameters.streams}")
-    if parameters.window is not None:
-        yield f"--window={parameters.window}"
-    if parameters.direction is Direction.RECEIVE:
-        yield "--reverse"
-    if parameters.protocol is Protocol.UDP:
-        yield from ("--udp", f"--bitrate={parameters.bitrate}")
-        if parameters.datagram_bytes is not None:
-            yield f"--length={parameters.datagram_bytes}"
-
-
 def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
-    root = _read_document(output)
+    if output.exit_code and not output.stdout.strip():
+        raise OutputError(f"iperf3 failed with {failure(output)}")
+    try:
+        root = JsonNode.parse(output.stdout)
+    except OutputError as error:
+        raise OutputError(f"{error}, {failure(output)}") from error
     start = root["start"]
     version = start["version"].line()
     if "error" in root:
@@ -257,37 +260,33 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
+    timestamp, cpu = start["timestamp"], end["cpu_utilization_percent"]
+    # Before 3.20, only the whole second.
+    connected = (
+        timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
+        if "timemillisecs" in timestamp
+        else timestamp["timesecs"].count(at_most=10**10) * SECOND
+    )
+    release = _VERSION.match(version)
+    if release is None:
+        raise OutputError(f"start.version is unknown: {version}")
+    # Since 3.16, every stream has a thread of its own.
+    threads = parameters.streams if (int(release[1]), int(release[2])) >= (3, 16) else 1
     return _Report(
         version=version,
-        connected=_connected(start["timestamp"]),
+        connected=connected,
         omitted=test["omit"].count(at_most=_MAX_SECONDS) * SECOND,
         marks=marks,
         received=received_bytes,
         seconds=seconds,
         retransmits=total["retransmits"].count() if "retransmits" in total else None,
         lost_percent=lost_percent,
-        thread_percent=_thread_percent(version, parameters.streams, end["cpu_utilization_percent"]),
+        thread_percent=max(cpu["host_total"].number(), cpu["remote_total"].number()) / threads,
         warnings=(
             *excerpt(output.stderr),
             *(f"{path} is an unknown field and was ignored" for path in (*root.unknown(_TOP), *end.unknown(_END))),
         ),
     )
-
-
-def _read_document(output: Output) -> JsonNode:
-    if output.exit_code and not output.stdout.strip():
-        raise OutputError(f"iperf3 failed with {failure(output)}")
-    try:
-        return JsonNode.parse(output.stdout)
-    except OutputError as error:
-        raise OutputError(f"{error}, {failure(output)}") from error
-
-
-def _connected(timestamp: JsonNode) -> int:
-    if "timemillisecs" in timestamp:
-        return timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
-    # Before 3.20, only the whole second.
-    return timestamp["timesecs"].count(at_most=10**10) * SECOND
 
 
 def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
@@ -342,15 +341,6 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     return received, min(100.0, lost_percent)
 
 
-def _thread_percent(version: str, streams: int, cpu: JsonNode) -> float:
-    match = _VERSION.match(version)
-    if match is None:
-        raise OutputError(f"start.version is unknown: {version}")
-    # Since 3.16, every stream has a thread of its own.
-    threads = streams if (int(match[1]), int(match[2])) >= (3, 16) else 1
-    return max(cpu["host_total"].number(), cpu["remote_total"].number()) / threads
-
-
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
     earliest = max(output.launched_at, report.connected)
@@ -363,9 +353,3 @@ def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
     began = (earliest + latest) // 2 + report.omitted
     marks = [Mark(moment=began + mark.moment, done=mark.done) for mark in report.marks]
     return marks, latest - earliest > SECOND // 2
-
-
-def _pace(report: _Report, requested: float) -> float:
-    """Return the bytes that UDP sent, as a part of the requested ones."""
-    received_share = 1 - (report.lost_percent or 0.0) / 100
-    return report.received / received_share / requested if received_share else 1.0

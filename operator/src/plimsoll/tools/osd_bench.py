@@ -150,8 +150,17 @@ class OsdBench(Tool[OsdBenchParameters]):
         osds, unknown = _osds(output.stdout)
         if not osds:
             raise OutputError(f"no OSD was measured, {failure(output)}")
-        messages = excerpt(output.stderr)
-        rates = [_rate(parameters, number, osd) for number, osd in sorted(osds.items())]
+        messages, rates = excerpt(output.stderr), list[OsdRate]()
+        for number, osd in sorted(osds.items()):
+            size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
+            if block != parameters.block_size:
+                raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
+            if not seconds:
+                raise OutputError(f"osd.{number}.elapsed_sec is 0")
+            # The printed rate shows whether bytes and seconds are what they seem.
+            if abs(osd["bytes_per_sec"].number() - size / seconds) > 1e-6 * size / seconds:
+                raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
+            rates.append(OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds))
         total = parameters.total_bytes
         incomplete = [f"osd.{rate.osd} wrote {rate.bytes} of {total} bytes" for rate in rates if rate.bytes != total]
         errors = messages or [f"ceph tell ended with exit code {output.exit_code}"]
@@ -191,15 +200,3 @@ def _osds(text: str) -> tuple[dict[int, JsonNode], list[str]]:
             raise OutputError(f"osd.{number} occurs twice")
         osds[number] = JsonNode.parse(match["document"], path=f"osd.{number}")
     return osds, unknown
-
-
-def _rate(parameters: OsdBenchParameters, number: int, osd: JsonNode) -> OsdRate:
-    """Return one OSD's rate; the printed one shows whether bytes and seconds are what they seem."""
-    size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
-    if block != parameters.block_size:
-        raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
-    if not seconds:
-        raise OutputError(f"osd.{number}.elapsed_sec is 0")
-    if abs(osd["bytes_per_sec"].number() - size / seconds) > 1e-6 * size / seconds:
-        raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
-    return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

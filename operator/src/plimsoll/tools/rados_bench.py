@@ -287,8 +287,7 @@ class RadosBench(Tool[RadosBenchParameters]):
             cells=cells_between(report.progress, start, end, size=size),
         )
         messages = excerpt(output.stderr)
-        seconds = last.moment / SECOND
-        errors = [f"all {last.done} objects were read after {seconds:.1f} s{remedy}"] if ran_out else []
+        errors = [f"all {last.done} objects were read after {last.moment / SECOND:.1f} s{remedy}"] if ran_out else []
         return Measurement(
             tool="radosBench",
             tool_version="",
@@ -328,7 +327,12 @@ def _read_report(output: Output, *, reads: bool) -> _Report:
         mean=totals.number(_MEAN) * SECOND,
     )
     _check(rows, end, totals.number(_BANDWIDTH), size)
-    started_at = _start(rows, size)
+    # It may be some milliseconds after the line of second 0. The rate of a line is that since the start.
+    started_at = rows[0].moment
+    if first := next((row for row in rows if row.done and row.rate), None):
+        started_at = first.moment - round(first.done * size / (first.rate * _MEBIBYTE) * SECOND)
+        if abs(started_at - rows[0].moment) > SECOND:
+            raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
     progress = [
         Progress(moment=moment, done=row.done, mean=row.mean)
         for row in rows
@@ -390,20 +394,6 @@ def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> 
     # Six digits are printed.
     if abs(bandwidth * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
         raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
-
-
-def _start(rows: Sequence[_Row], size: int) -> int:
-    """Return the start in Unix nanoseconds, which may be some milliseconds after the line of second 0.
-
-    The rate of a line is that since the start.
-    """
-    first = next((row for row in rows if row.done and row.rate), None)
-    if first is None:
-        return rows[0].moment
-    started_at = first.moment - round(first.done * size / (first.rate * _MEBIBYTE) * SECOND)
-    if abs(started_at - rows[0].moment) > SECOND:
-        raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
-    return started_at
 
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:

@@ -206,8 +206,7 @@ RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
-    header: re.Match[str] | None = None
-    total: re.Match[str] | None = None
+    header, total = None, None
     done: dict[int, int] = {}
     unknown: list[str] = []
     for line in whole_lines(output.stdout):
@@ -224,7 +223,15 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
             unknown.append(f"unknown line: {printable(line)}")
     if header is None or total is None:
         raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
-    _check_header(parameters, header)
+    requested = {
+        "type": parameters.operation.value,
+        "size": str(parameters.block_size),
+        "threads": str(parameters.concurrency),
+        "pattern": "random" if parameters.order is RbdOrder.RAND else "sequential",
+    }
+    if different := [name for name, value in requested.items() if header[name] != value]:
+        name = different[0]
+        raise OutputError(f"{name} is {printable(header[name])} instead of {requested[name]}")
     count, seconds = _totals(total)
     if done and (max(done) > seconds or max(done.values()) > count):
         raise OutputError(f"the line of second {max(done)} exceeds the totals")
@@ -235,18 +242,6 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
         if after > before + 1
     ]
     return _Report(done=done, total=count, seconds=seconds, warnings=[*unknown, *missing])
-
-
-def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None:
-    """Refuse the output of a measurement with other parameters."""
-    for name, value in (
-        ("type", parameters.operation.value),
-        ("size", str(parameters.block_size)),
-        ("threads", str(parameters.concurrency)),
-        ("pattern", "random" if parameters.order is RbdOrder.RAND else "sequential"),
-    ):
-        if header[name] != value:
-            raise OutputError(f"{name} is {printable(header[name])} instead of {value}")
 
 
 def _totals(match: re.Match[str]) -> tuple[int, float]:
