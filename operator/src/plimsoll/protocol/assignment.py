@@ -31,18 +31,12 @@ _MAX_DIGITS = 9
 
 
 class DirectoryVolume(Model):
-    """A mounted file system for this client alone.
-
-    Attributes:
-        capacity: bytes that the client may use; absent for all free space.
-        mounted: whether to refuse a directory that is not a mount point.
-
-    """
+    """A mounted file system for this client alone."""
 
     kind: Literal["Directory"] = "Directory"
     path: str
-    capacity: ByteCount | None = None
-    mounted: bool = False
+    capacity: ByteCount | None = None  # bytes that the client may use; absent for all free space
+    mounted: bool = False  # whether to refuse a directory that is not a mount point
 
 
 class DataFile(Model):
@@ -54,53 +48,34 @@ class DataFile(Model):
 
 
 class SharedDirectory(Model):
-    """A file system that all clients mount, in which each has a part.
-
-    Attributes:
-        part: bytes of each client's part.
-        clients: number of the run's clients.
-        one_file: whether the clients' data sets are regions of one file, not files of their own.
-        mounted: whether to refuse a directory that is not a mount point.
-
-    """
+    """A file system that all clients mount, in which each has a part."""
 
     kind: Literal["SharedDirectory"] = "SharedDirectory"
     path: str
-    part: ByteCount
-    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]
-    one_file: bool = False
-    mounted: bool = False
+    part: ByteCount  # bytes of each client's part
+    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]  # number of the run's clients
+    one_file: bool = False  # whether the clients' data sets are regions of one file, not files of their own
+    mounted: bool = False  # whether to refuse a directory that is not a mount point
 
 
 class BlockDevice(Model):
-    """A block device, or this client's part of one. Its content is destroyed.
-
-    Attributes:
-        size: absent for everything after `offset`.
-
-    """
+    """A block device, or this client's part of one. Its content is destroyed."""
 
     kind: Literal["Device"] = "Device"
     path: str
     offset: ByteCount = 0
-    size: ByteCount | None = None
+    size: ByteCount | None = None  # absent for everything after `offset`
 
 
 class RbdImage(Model):
-    """An RBD image, accessed through librbd. Its content is destroyed.
-
-    Attributes:
-        user: CephX user, without `client.`; the configuration that CEPH_CONF names locates its key.
-        cache: whether to use librbd's writeback cache.
-
-    """
+    """An RBD image, accessed through librbd. Its content is destroyed."""
 
     kind: Literal["Image"] = "Image"
     pool: str
     image: str
-    user: str
+    user: str  # CephX user, without `client.`; the configuration that CEPH_CONF names locates its key
     size: ByteCount
-    cache: bool = False
+    cache: bool = False  # whether to use librbd's writeback cache
 
 
 class RadosNamespace(Model):
@@ -112,14 +87,9 @@ class RadosNamespace(Model):
 
 
 class CacheDropping(Model):
-    """How this agent drops the caches of its node.
+    """How this agent drops the caches of its node."""
 
-    Attributes:
-        helper: URL of the helper that does it; absent if the agent does it itself, which requires root.
-
-    """
-
-    helper: str | None = None
+    helper: str | None = None  # URL of the helper that does it; absent if the agent does it itself, which requires root
 
 
 AssignedVolume = Annotated[
@@ -128,39 +98,23 @@ AssignedVolume = Annotated[
 
 
 class Assignment(Model):
-    """What one agent process needs to know.
+    """What one agent process needs to know."""
 
-    Attributes:
-        conductor: the conductor's URL.
-        secret: directory with the conductor's certificate and this client's token.
-        attempt: number of earlier processes of this client.
-        work: directory for the tools' output.
-        silence_seconds: the agent exits after this long without an answer from the conductor.
-        tools: keys of the tools that the run uses; their programs must be installed.
-        volume: absent if no tool needs one.
-        rados: absent if no tool needs a pool.
-        osd_keyring: file with an administrator's key, for tools that measure OSDs.
-        caches: absent if the run does not drop caches.
-        programs: paths of programs that are not in PATH, by name.
-        raw_output: directory in which to keep the tools' raw output.
-        termination_log: file for the reason of a failure.
-
-    """
-
-    conductor: str
-    secret: str
+    conductor: str  # the conductor's URL
+    secret: str  # directory with the conductor's certificate and this client's token
     client: ClientNumber
-    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0
-    work: str
+    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
+    work: str  # directory for the tools' output
+    # The agent exits after this long without an answer from the conductor
     silence_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
-    tools: tuple[str, ...] = ()
-    volume: AssignedVolume | None = None
-    rados: RadosNamespace | None = None
-    osd_keyring: str | None = None
-    caches: CacheDropping | None = None
-    programs: dict[str, str] = Field(default_factory=dict)
-    raw_output: str | None = None
-    termination_log: str | None = None
+    tools: tuple[str, ...] = ()  # keys of the tools that the run uses; their programs must be installed
+    volume: AssignedVolume | None = None  # absent if no tool needs one
+    rados: RadosNamespace | None = None  # absent if no tool needs a pool
+    osd_keyring: str | None = None  # file with an administrator's key, for tools that measure OSDs
+    caches: CacheDropping | None = None  # absent if the run does not drop caches
+    programs: dict[str, str] = Field(default_factory=dict)  # paths of programs that are not in PATH, by name
+    raw_output: str | None = None  # directory in which to keep the tools' raw output
+    termination_log: str | None = None  # file for the reason of a failure
 
 
 def token_name(client: int) -> str:

@@ -50,16 +50,12 @@ NAMESPACE_PREFIX = "plimsoll-burn-"
 
 
 class BurnOrder(Model):
-    """The one order that the helper accepts: run kube-burner once, and remove everything it creates.
-
-    Attributes:
-        storage_class: of the PVCs.
-        run_uid: of the BenchmarkRun; a label of the namespaces.
-
-    """
+    """The one order that the helper accepts: run kube-burner once, and remove everything it creates."""
 
     parameters: KubeBurnerParameters
+    # Of the PVCs
     storage_class: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
+    # Of the BenchmarkRun; a label of the namespaces
     run_uid: Annotated[str, Field(max_length=63, pattern=DNS_LABEL_PATTERN)]
 
 
@@ -115,23 +111,14 @@ def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max
 
 
 class DropRequest(Model):
-    """The one order that a helper accepts: drop the caches of the node.
+    """The one order that a helper accepts: drop the caches of the node."""
 
-    Attributes:
-        fsid: identity of the Ceph cluster whose OSDs also drop their caches; absent to leave the OSDs alone.
-
-    """
-
+    # Identity of the Ceph cluster whose OSDs also drop their caches; absent to leave the OSDs alone
     fsid: Annotated[str, Field(max_length=64)] | None = None
 
 
 class CacheDrop(Model):
-    """The answer: what was dropped.
-
-    Attributes:
-        osds: absent if the request contains no cluster.
-
-    """
+    """The answer: what was dropped."""
 
     node: NodeCaches
-    osds: OsdCaches | None = None
+    osds: OsdCaches | None = None  # absent if the request contains no cluster

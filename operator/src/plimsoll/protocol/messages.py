@@ -87,39 +87,25 @@ class AgentState(StrEnum):
 
 
 class Registration(Model):
-    """The registration of an agent process.
-
-    Attributes:
-        instance: random, one per agent process.
-        attempt: number of earlier processes of this client.
-        prepared_bytes: size of the data set that this process has prepared; 0 if it has not.
-        data_set_used: whether a tool has worked since then.
-        facts: kernel, processors, tool versions, ... for the result's environment.
-
-    """
+    """The registration of an agent process."""
 
     protocol: Annotated[int, Field(ge=0, lt=2**31)]
     client: ClientNumber
-    instance: Identity
-    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0
+    instance: Identity  # random, one per agent process
+    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
     node: NodeName
-    prepared_bytes: ByteCount = 0
-    data_set_used: bool = False
-    facts: Facts = Field(default_factory=dict)
+    prepared_bytes: ByteCount = 0  # size of the data set that this process has prepared; 0 if it has not
+    data_set_used: bool = False  # whether a tool has worked since then
+    facts: Facts = Field(default_factory=dict)  # kernel, processors, tool versions, ... for the result's environment
 
 
 class Registered(Model):
-    """The conductor's answer to a registration.
-
-    Attributes:
-        live_seconds: interval at which an agent reports its tool's rates.
-
-    """
+    """The conductor's answer to a registration."""
 
     epoch: str
     hold_seconds: float
     silence_seconds: float
-    live_seconds: float = Field(gt=0)
+    live_seconds: float = Field(gt=0)  # interval at which an agent reports its tool's rates
 
 
 class ClockReading(Model):
@@ -136,42 +122,30 @@ class WaitOrder(Model):
 
 
 class PrepareOrder(Model):
-    """Discard, prefill and overwrite the data set.
-
-    Attributes:
-        precondition: random overwrite after the prefill, if any.
-        must_discard: whether to fail if the storage does not support discard.
-
-    """
+    """Discard, prefill and overwrite the data set."""
 
     kind: Literal["Prepare"] = "Prepare"
     discard: bool
-    must_discard: bool = False
+    must_discard: bool = False  # whether to fail if the storage does not support discard
     prefill: bool
-    precondition: Precondition | None = None
+    precondition: Precondition | None = None  # random overwrite after the prefill, if any
     fill_percent: int
     seed: int
 
 
 class ToolOrder(Model):
-    """The fields of every order that runs a step of a tool.
-
-    Attributes:
-        round_number: round of the trial, from 0.
-        peers: addresses of the clients that serve this one, or that it serves.
-        data_of: client whose data set the tool reads; absent for the client's own.
-
-    """
+    """The fields of every order that runs a step of a tool."""
 
     trial: TrialKey
-    round_number: int = 0
+    round_number: int = 0  # round of the trial, from 0
     tool: str
     parameters: dict[str, JsonValue]
     ramp_seconds: int
     runtime_seconds: int
     seed: int
+    # Addresses of the clients that serve this one, or that it serves
     peers: dict[int, str] = Field(default_factory=dict)
-    data_of: ClientNumber | None = None
+    data_of: ClientNumber | None = None  # client whose data set the tool reads; absent for the client's own
 
 
 class StageOrder(ToolOrder):
@@ -187,20 +161,14 @@ class ServeOrder(ToolOrder):
 
 
 class DropCachesOrder(Model):
-    """Drop the caches of this node, once for all its clients.
-
-    Attributes:
-        token: the conductor's token for the helper; empty if there is no helper.
-        fsid: the Ceph cluster whose OSDs also drop their caches; absent for all clients but one.
-        limit_seconds: time limit, including the wait for the helper.
-
-    """
+    """Drop the caches of this node, once for all its clients."""
 
     kind: Literal["DropCaches"] = "DropCaches"
     trial: TrialKey
+    # The conductor's token for the helper; empty if there is no helper
     token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = ""
-    fsid: str | None = None
-    limit_seconds: float
+    fsid: str | None = None  # the Ceph cluster whose OSDs also drop their caches; absent for all clients but one
+    limit_seconds: float  # time limit, including the wait for the helper
 
 
 class ArmOrder(ToolOrder):
@@ -238,13 +206,7 @@ class Ordered(Model):
 
 
 class Report(Model):
-    """An agent's progress with the order `sequence`.
-
-    Attributes:
-        rates: the tool's rates while it runs; empty if it prints none.
-        caches: what was dropped, with the state `Dropped`.
-
-    """
+    """An agent's progress with the order `sequence`."""
 
     epoch: Identity
     client: ClientNumber
@@ -255,8 +217,9 @@ class Report(Model):
     done_bytes: ByteCount = 0
     total_bytes: ByteCount = 0
     clock: Annotated[Clock | None, AfterValidator(_bounded_clock)] = None
+    # The tool's rates while it runs; empty if it prints none
     rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation))] = ()
-    caches: CacheDrop | None = None
+    caches: CacheDrop | None = None  # what was dropped, with the state `Dropped`
 
 
 class ResultPost(Model):

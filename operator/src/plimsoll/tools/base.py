@@ -113,29 +113,22 @@ class StepKind(StrEnum):
 
 
 class ToolParameters(Model):
-    """The parameters of one point: scalars, and names of objects.
+    """The parameters of one point: scalars, and names of objects."""
 
-    Attributes:
-        axes: JSON names of the fields that a workload writes as lists of values to sweep over.
-        depth_axis: the axis with the operations that each client keeps in flight; empty if there is none.
-        size_axis: the axis with the size of an operation; empty if there is none.
-        credentials: JSON names of the fields that grant access and do not change what is measured.
-        workload_rules: rules for a workload with this tool; in Python, they are asked about a `WorkloadPoint`.
-        run_rules: rules for a run with such workloads, on which `command` relies; in Python, they are asked about an
-            `ExpandedRun`.
-        load_fields: what a search for the line can vary -> JSON names of the fields that then hold the load.
-        reads_when: `reads_data` as a CEL condition on workload `w`.
-
-    """
-
+    # JSON names of the fields that a workload writes as lists of values to sweep over
     axes: ClassVar[frozenset[str]] = frozenset()
+    # The axis with the operations that each client keeps in flight; empty if there is none
     depth_axis: ClassVar[str] = ""
-    size_axis: ClassVar[str] = ""
+    size_axis: ClassVar[str] = ""  # the axis with the size of an operation; empty if there is none
+    # JSON names of the fields that grant access and do not change what is measured
     credentials: ClassVar[frozenset[str]] = frozenset()
+    # Rules for a workload with this tool; in Python, they are asked about a `WorkloadPoint`
     workload_rules: ClassVar[tuple[Rule, ...]] = ()
+    # Rules for a run with such workloads, on which `command` relies; in Python, they are asked about an `ExpandedRun`
     run_rules: ClassVar[tuple[Rule, ...]] = ()
+    # What a search for the line can vary -> JSON names of the fields that then hold the load
     load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {}
-    reads_when: ClassVar[str] = ""
+    reads_when: ClassVar[str] = ""  # `reads_data` as a CEL condition on workload `w`
 
     @property
     def reads_data(self) -> bool:
@@ -309,46 +302,33 @@ P = TypeVar("P", bound=ToolParameters)
 
 
 class Tool(ABC, Generic[P]):
-    """One tool and its declarations.
+    """One tool and its declarations."""
 
-    Attributes:
-        key: its name in a workload.
-        program: its executable, which prints its version with `version_argument`; see `version`.
-        layer: what it loads; its results are compared with the results of the layer below.
-        quantities: whether it counts operations, and whether it measures pairs of clients.
-        target: where it does its I/O.
-        executor: who runs it.
-        own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
-            nothing is prefilled, and no workload of the run may use the data set.
-        windowed: whether it runs for a given time, so that its clients overlap.
-        creates_claims: whether it creates PVCs itself, through the helper that an administrator enables.
-        has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
-        server_ends_with_client: whether the end of the client's connection ends the server, with any exit code. Then
-            only the client's output shows whether the server failed.
-        peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
-        sysctls: safe sysctls that the pods of its clients need.
-        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a
-            tenth of the least time of its work if it is not windowed; 0 without such a limit.
-        parameters: the model that validates its parameters.
-
-    """
-
-    key: ClassVar[str]
-    program: ClassVar[str]
+    key: ClassVar[str]  # its name in a workload
+    program: ClassVar[str]  # its executable, which prints its version with `version_argument`; see `version`
     version_argument: ClassVar[str] = "--version"
-    layer: ClassVar[Layer]
+    layer: ClassVar[Layer]  # what it loads; its results are compared with the results of the layer below
+    # Whether it counts operations, and whether it measures pairs of clients
     quantities: ClassVar[Quantities] = ALL_QUANTITIES
-    target: ClassVar[TargetKind]
-    executor: ClassVar[Executor] = AGENTS
+    target: ClassVar[TargetKind]  # where it does its I/O
+    executor: ClassVar[Executor] = AGENTS  # who runs it
+    # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then nothing is
+    # prefilled, and no workload of the run may use the data set.
     own_files: ClassVar[bool] = False
-    windowed: ClassVar[bool] = True
-    has_server: ClassVar[bool] = True
+    windowed: ClassVar[bool] = True  # whether it runs for a given time, so that its clients overlap
+    has_server: ClassVar[bool] = True  # whether serving clients run the step `serve`; otherwise their kernels answer
+    # Whether the end of the client's connection ends the server, with any exit code. Then only the client's output
+    # shows whether the server failed.
     server_ends_with_client: ClassVar[bool] = False
+    # The TCP and UDP ports on which a server listens; None for tools between clients that need more
     peer_ports: ClassVar[range | None] = None
-    sysctls: ClassVar[Mapping[str, str]] = {}
+    sysctls: ClassVar[Mapping[str, str]] = {}  # safe sysctls that the pods of its clients need
+    # Whether it creates PVCs itself, through the helper that an administrator enables
     creates_claims: ClassVar[bool] = False
+    # Three intervals of its time series, since the first and the last may be incomplete; a tenth of the least time of
+    # its work if it is not windowed; 0 without such a limit
     least_runtime_seconds: ClassVar[int] = 0
-    parameters: type[P]
+    parameters: type[P]  # the model that validates its parameters
 
     def steps(self, parameters: P) -> Sequence[StepKind]:  # noqa: ARG002 - for tools with other steps
         """Return the steps of one trial in order, without `serve`."""

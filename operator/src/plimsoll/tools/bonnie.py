@@ -197,7 +197,7 @@ class BonnieReport:
     """The result of a run."""
 
     version: str
-    settings: dict[str, str]  # the columns that repeat what was requested, by name; empty text for defaults
+    settings: Mapping[str, str]  # the columns that repeat what was requested, by name; empty text for defaults
     mebibytes: int  # size of the large file; 0 without one
     phases: dict[Operation, Phase]  # only those that were done
     warnings: tuple[str, ...]  # lines that are not the result
@@ -233,9 +233,24 @@ class Bonnie(Tool[BonnieParameters]):
         return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
 
     def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
-        """Return the command of a step. The first one also removes what a killed trial has left."""
-        size = _checked_size(parameters, context)
-        directory = context.own_directory
+        """Return the command of a step. The first one also removes what a killed trial has left.
+
+        Raises:
+            ValueError: the data set is smaller than the large file, or that has too many chunks.
+
+        """
+        target, directory = context.target_of(VolumeTarget), context.own_directory
+        size = _large_file_bytes(parameters, target)
+        if size > target.size:
+            raise ValueError(
+                f"size {format_quantity(size)} exceeds the data set of {format_quantity(target.size)}; lower size, or "
+                "raise spec.storage.volume.size"
+            )
+        if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
+            raise ValueError(
+                f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
+                "which bonnie++ cannot count; raise chunkSize, or lower size"
+            )
         argv: tuple[str, ...]
         match context.step:
             case StepKind.PREPARE:
@@ -254,9 +269,18 @@ class Bonnie(Tool[BonnieParameters]):
         size = _large_file_bytes(parameters, context.target_of(VolumeTarget))
         work = _planned_work(parameters, size)
         _check_settings(report, parameters, context, size)
-        _check_phases(report.phases, work, output)
+        for operation, (name, _, _) in PHASES.items():
+            if operation in work and operation not in report.phases:
+                raise OutputError(f"{name} is missing")
+            if operation in report.phases and operation not in work:
+                raise OutputError(f"{name} was not requested")
         rates = {operation: phase.rate for operation, phase in report.phases.items() if phase.rate}
         untimed = {operation: phase for operation, phase in report.phases.items() if phase.rate is None}
+        # Rates are rounded down to a whole number, so the phases seem to take a little longer than the whole run.
+        seconds = sum(work[operation].units / (rate + 1) for operation, rate in rates.items())
+        ran = (output.finished_at - output.launched_at) / SECOND
+        if seconds > 1.02 * ran + 1:
+            raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
         return Measurement(
             tool="bonnie",
             tool_version=report.version,
@@ -393,37 +417,6 @@ def _check_settings(report: BonnieReport, parameters: BonnieParameters, context:
         if report.settings[name] != expected:
             actual = printable(report.settings[name]) or "empty"
             raise OutputError(f"{name} is {actual} instead of {expected or 'empty'}")
-
-
-def _check_phases(phases: Mapping[Operation, Phase], work: Mapping[Operation, _Work], output: Output) -> None:
-    """Refuse other phases than planned, and phases that took longer than the whole run."""
-    for operation, (name, _, _) in PHASES.items():
-        if operation in work and operation not in phases:
-            raise OutputError(f"{name} is missing")
-        if operation in phases and operation not in work:
-            raise OutputError(f"{name} was not requested")
-    # Rates are rounded down to a whole number, so the phases seem to take a little longer than the whole run.
-    seconds = sum(work[operation].units / (phase.rate + 1) for operation, phase in phases.items() if phase.rate)
-    ran = (output.finished_at - output.launched_at) / SECOND
-    if seconds > 1.02 * ran + 1:
-        raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
-
-
-def _checked_size(parameters: BonnieParameters, context: StepContext) -> int:
-    """Return the size of the large file; ValueError if the data set is smaller, or it has too many chunks."""
-    target = context.target_of(VolumeTarget)
-    size = _large_file_bytes(parameters, target)
-    if size > target.size:
-        raise ValueError(
-            f"size {format_quantity(size)} exceeds the data set of {format_quantity(target.size)}; lower size, or "
-            "raise spec.storage.volume.size"
-        )
-    if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
-        raise ValueError(
-            f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, which "
-            "bonnie++ cannot count; raise chunkSize, or lower size"
-        )
-    return size
 
 
 def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
