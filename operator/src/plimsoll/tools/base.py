@@ -351,12 +351,7 @@ class Tool(ABC, Generic[P]):
 
     @abstractmethod
     def command(self, parameters: P, context: StepContext) -> Command:
-        """Return the command of a step.
-
-        Raises:
-            ValueError: the parameters do not fit the target, for example a block larger than the target.
-
-        """
+        """Return the command of a step; ValueError if the parameters do not fit the target, as too large a block."""
 
     def prepared_bytes(self, parameters: P, output: Output) -> int | None:  # noqa: ARG002 - for tools that prepare
         """Return the size of the data that the step `prepare` wrote for the measurement; None if that is unknown."""
@@ -379,12 +374,7 @@ class Tool(ABC, Generic[P]):
 
     @abstractmethod
     def parse(self, parameters: P, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step. An unknown field is a warning.
-
-        Raises:
-            OutputError: something is missing or malformed.
-
-        """
+        """Read the output of the measuring step; OutputError if it is malformed. An unknown field is a warning."""
 
 
 class PeerTool(Tool[P]):

@@ -235,9 +235,7 @@ class Bonnie(Tool[BonnieParameters]):
     def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
         """Return the command of a step. The first one also removes what a killed trial has left.
 
-        Raises:
-            ValueError: the data set is smaller than the large file, or that has too many chunks.
-
+        ValueError if the large file exceeds the data set, or has too many chunks.
         """
         target, directory = context.target_of(VolumeTarget), context.own_directory
         size = _large_file_bytes(parameters, target)

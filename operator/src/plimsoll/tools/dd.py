@@ -132,12 +132,7 @@ class Dd(Tool[DdParameters]):
     least_runtime_seconds: ClassVar[int] = 1
 
     def command(self, parameters: DdParameters, context: StepContext) -> Command:
-        """Return the command of a measurement, which a signal ends after ramp and runtime.
-
-        Raises:
-            ValueError: the blocks do not fit into the data set.
-
-        """
+        """Return the command, which a signal ends after ramp and runtime; ValueError if the data set is too small."""
         volume, timing = context.target_of(VolumeTarget), context.timing
         return Command(
             argv=ended_by_signal(

@@ -125,12 +125,7 @@ class Ioping(Tool[IopingParameters]):
     least_runtime_seconds: ClassVar[int] = 3
 
     def command(self, parameters: IopingParameters, context: StepContext) -> Command:
-        """Return the command of a measurement.
-
-        Raises:
-            ValueError: the data set is smaller than one request, or there would be too many of them.
-
-        """
+        """Return the command; ValueError if the data set is smaller than one request, or there would be too many."""
         volume, interval = context.target_of(VolumeTarget), parameters.interval_milliseconds
         if parameters.size > volume.size:
             size = format_quantity(volume.size)

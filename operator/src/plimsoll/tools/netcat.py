@@ -49,12 +49,7 @@ class Netcat(PeerTool[NetcatParameters]):
     peer_ports: ClassVar[range | None] = SERVING_PORTS
 
     def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
-        """Return the commands of a step, one for each peer.
-
-        Raises:
-            ValueError: a peer has an IPv6 address, which netcat 1.10 does not know.
-
-        """
+        """Return the commands of a step, one for each peer; ValueError for IPv6, which netcat 1.10 does not know."""
         peers = context.target_of(PeerTarget).addresses
         seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
         commands = []

@@ -110,12 +110,7 @@ class Ping(PeerTool[PingParameters]):
     sysctls: ClassVar[Mapping[str, str]] = {"net.ipv4.ping_group_range": "0 2147483647"}
 
     def command(self, parameters: PingParameters, context: StepContext) -> Command:
-        """Return the commands of the measurement, one for each peer.
-
-        Raises:
-            ValueError: there are too many requests.
-
-        """
+        """Return the commands of the measurement, one for each peer; ValueError if there are too many requests."""
         if context.step is StepKind.SERVE:
             raise ValueError("ping has no server")
         # One second more, so that the last measured requests can be answered.

@@ -143,11 +143,7 @@ class RbdBench(Tool[RbdBenchParameters]):
         """Return the command, which runs until SIGTERM makes it print its totals and close the image.
 
         SIGINT would kill it and leave the image locked until the lock times out. `rbd config` of the image or its pool
-        overrides the target's cache setting.
-
-        Raises:
-            ValueError: the image is smaller than one block.
-
+        overrides the target's cache setting. ValueError if the image is smaller than one block.
         """
         image, timing = context.target_of(ImageTarget), context.timing
         if parameters.block_size > image.size:

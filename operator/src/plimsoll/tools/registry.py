@@ -62,9 +62,7 @@ class _Client:
 def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int) -> int:
     """Return how many clients generate load at the same time, at most, in a trial with that number of clients.
 
-    Raises:
-        ValidationError: this version of the tool has other parameters.
-
+    ValidationError if this version of the tool has other parameters.
     """
     tool = TOOLS[key]
     cast = _cast(tool, tool.parameters.model_validate(parameters), clients, 0)

@@ -27,9 +27,7 @@ _TRACE = "arrivals"
 def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """Return the command of a measurement.
 
-    Raises:
-        ValueError: the target is too small for the block size and the jobs, or fio cannot hold that many arrivals.
-
+    ValueError if the target is too small for the block size and the jobs, or fio cannot hold that many arrivals.
     """
     target, timing = data_set(context), context.timing
     size = _slice_bytes(parameters, target)

@@ -42,11 +42,8 @@ def read_document(text: str) -> Document:
     """Return the last complete document of a text with other lines and documents.
 
     fio indents everything inside a document, so a brace at the start of a line begins one. Reading each only up to the
-    next such brace keeps the effort proportional to the length of any text.
-
-    Raises:
-        OutputError: there is no complete document; the message names the place where the last one breaks off.
-
+    next such brace keeps the effort proportional to the length of any text. OutputError if there is no complete
+    document, with the place where the last one breaks off.
     """
     # A measurement prints one document. Only the last ones are read.
     starts = deque((match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)), maxlen=100)
@@ -114,13 +111,7 @@ def complaints(jobs: Sequence[JsonNode], output: Output, noise: Sequence[str]) -
 
 
 def read_latency(node: JsonNode) -> LatencySample:
-    """Return the latency of one job.
-
-    Raises:
-        OutputError: a field is missing or malformed, the histogram does not hold exactly the timed operations, or the
-            moments do not fit the histogram.
-
-    """
+    """Return the latency of one job; OutputError as `read_histogram`, or if the moments do not fit the histogram."""
     histogram = read_histogram(node)
     if not histogram.total:
         return LatencySample(kind=LatencyKind.FULL)
@@ -140,9 +131,7 @@ def read_latency(node: JsonNode) -> LatencySample:
 def read_histogram(node: JsonNode) -> Histogram:
     """Return the bins of a latency; without operations, where fio prints none, an empty histogram.
 
-    Raises:
-        OutputError: a field is missing or malformed, or the bins do not hold exactly the timed operations.
-
+    OutputError if a field is missing or malformed, or the bins do not hold exactly the timed operations.
     """
     count = node["N"].count()
     if not count:

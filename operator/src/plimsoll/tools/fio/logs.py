@@ -74,11 +74,7 @@ class LogReader:
     def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
         """Return the samples with series and slices, the gaps, and warnings about what is missing.
 
-        fio does not log syncs.
-
-        Raises:
-            OutputError: a field of the document is missing or malformed.
-
+        fio does not log syncs. OutputError if a field of the document is missing or malformed.
         """
         gaps, warnings = None, list[str]()
         # Output that is older than this log has no gaps.
@@ -168,18 +164,10 @@ def cells_of(
     size: float,
     idle: Sequence[Interval] = (),
 ) -> Cells:
-    """Return the series of one operation over all jobs, which measured at the same time.
+    """Return the series of one operation over all jobs, which measured at the same time, each with its log and totals.
 
-    Args:
-        jobs: the log and the totals of each job.
-        operation: lines of others are skipped.
-        unit: operations per second that a rate of 1 represents.
-        size: bytes of an operation.
-        idle: known times without completions, in milliseconds.
-
-    Raises:
-        SeriesError: a log is damaged, or disagrees with its job's totals.
-
+    A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the times `idle`, in
+    milliseconds. SeriesError if a log is damaged, or disagrees with its job's totals.
     """
     series = []
     for log, totals in jobs:
@@ -300,16 +288,9 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
 
 
 def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
-    """Return the times in which no job completed anything.
+    """Return the times in which none of a client's jobs, which all measured for `milliseconds`, completed anything.
 
-    Args:
-        jobs: all jobs of a client.
-        milliseconds: length of the time in which all jobs measured.
-        width: interval of the log in milliseconds.
-
-    Raises:
-        SeriesError: a log is damaged, or disagrees with its job's totals.
-
+    `width` is the interval of the log in milliseconds. SeriesError if a log is damaged, or disagrees with the totals.
     """
     idle = [Interval(start=0, end=milliseconds)]
     for job in jobs:
@@ -330,9 +311,7 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
 def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> None:
     """Compare the gaps, in milliseconds, with the series: a log that breaks off between two lines looks like a stall.
 
-    Raises:
-        SeriesError: the series has operations in a gap, beyond what the jitter of its lines explains.
-
+    SeriesError if the series has operations in a gap, beyond what the jitter of its lines explains.
     """
     for gap, sample in product(gaps, samples):
         first = -(-(gap.start + _MAX_JITTER) // WIDTH)
@@ -377,19 +356,11 @@ def slices_of(
     cells: Cells,
     in_flight: int,
 ) -> LatencySlices:
-    """Return the complete slices of one operation over all jobs; the last may be short by a twentieth.
+    """Return the complete slices of one operation over all jobs, of `seconds` each; the last may lack a twentieth.
 
-    Args:
-        logs: the log of each job, and the completion latencies of the job's whole measurement.
-        operation: lines of others are skipped.
-        seconds: width of a slice.
-        milliseconds: measured time.
-        cells: the series of the operation.
-        in_flight: operations that can complete at the same time.
-
-    Raises:
-        SeriesError: a log is damaged, or its operations completed at notably other times than the series shows.
-
+    `logs` has the log of each job and the completion latencies of its whole measurement, which took `milliseconds`;
+    `in_flight` operations can complete at the same time. SeriesError if a log is damaged, or its operations completed
+    at notably other times than the series `cells` shows.
     """
     width = seconds * 1000
     number = int(milliseconds / width + 0.05)

@@ -26,11 +26,7 @@ _OBJECT_BYTES = 4 * 2**20
 def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
     """Return the command that writes the whole target once, in order, with incompressible data.
 
-    It creates a missing file, but never a device or an image.
-
-    Raises:
-        ValueError: the target is empty, or not a whole number of MiB.
-
+    It creates a missing file, but never a device or an image. ValueError if the target is no whole number of MiB.
     """
     _check_whole_blocks(target)
     is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
@@ -57,11 +53,7 @@ def precondition_command(target: DataSet, precondition: Precondition, seed: int,
     """Return the command that overwrites random blocks of the whole target for a time, with incompressible data.
 
     It creates no file: the target was prefilled. A block may be drawn again before all others were, because remembering
-    the drawn ones takes memory in proportion to the target.
-
-    Raises:
-        ValueError: the target is smaller than one block.
-
+    the drawn ones takes memory in proportion to the target. ValueError if the target is smaller than one block.
     """
     size = target.size // precondition.block_size * precondition.block_size
     if not size:

@@ -208,11 +208,7 @@ FIO = Fio()
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
 
-    None if fio does not report it for that depth, or if nothing was submitted.
-
-    Raises:
-        OutputError: a share is missing, or is not a number.
-
+    None if fio does not report it for that depth, or if nothing was submitted. OutputError if a share is no number.
     """
     if depth not in EXACT_DEPTHS:
         return None
@@ -248,10 +244,8 @@ def _span(job: JsonNode, printed_at: int) -> _Span:
 def _runtime(job: JsonNode) -> int:
     """Return the milliseconds that a job measured, 0 if it never ran.
 
-    Raises:
-        OutputError: the runtimes of the directions and of the job differ by more than a second. fio 3.33 and 3.39 print
-            a millisecond less for the job.
-
+    OutputError if the runtimes of its directions and of the job, of which fio 3.33 and 3.39 print a millisecond less,
+    differ by more than a second.
     """
     whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
     longest = max(job[operation]["runtime"].count(at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
