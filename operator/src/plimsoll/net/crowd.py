@@ -30,7 +30,14 @@ class Crowd:
 
     def admit(self, newcomer: Stranger) -> Stranger | None:
         """Admit a newcomer; return the stranger to dismiss, perhaps the newcomer itself, or None if there is room."""
-        victim = self._victim(newcomer) if self._count >= self._most else None
+        victim = None
+        if self._count >= self._most:
+            counts = {address: len(strangers) for address, strangers in self._by_address.items()}
+            # Ties go against the newcomer's own address: reconnecting must not displace others.
+            crowded = max(counts, key=lambda address: (counts[address], address == newcomer.address))
+            oldest = next(iter(self._by_address[crowded]))
+            is_unfair = counts[crowded] > counts.get(newcomer.address, 0) + 1
+            victim = oldest if is_unfair or newcomer.since - oldest.since >= self._patience else newcomer
         if victim is not None:
             self.remove(victim)
         if victim is not newcomer:
@@ -46,14 +53,3 @@ class Crowd:
             self._count -= 1
             if not strangers:
                 del self._by_address[stranger.address]
-
-    def _victim(self, newcomer: Stranger) -> Stranger:
-        with_newcomer = len(self._by_address.get(newcomer.address, ())) + 1
-        # Ties go against the newcomer's own address: reconnecting must not displace others.
-        crowded = max(self._by_address, key=lambda address: (self._count_at(address), address == newcomer.address))
-        oldest = next(iter(self._by_address[crowded]))
-        is_unfair = self._count_at(crowded) > with_newcomer
-        return oldest if is_unfair or newcomer.since - oldest.since >= self._patience else newcomer
-
-    def _count_at(self, address: str) -> int:
-        return len(self._by_address[address])

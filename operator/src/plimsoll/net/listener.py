@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 
 from aiohttp import web
 
@@ -100,42 +99,38 @@ class Listener:
                 await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
                 continue
             connection.settimeout(0)
-            self._welcome(server, connection, str(address[0]))
-
-    def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
-        loop = asyncio.get_running_loop()
-        stranger = Stranger(address=address, since=loop.time())
-        victim = self._crowd.admit(stranger)
-        if victim is stranger:
-            connection.close()
-            return
-        if victim is not None:
-            self._dismiss(victim)
-        timer = loop.call_later(self._limits.stranger_seconds, self._dismiss, stranger)
-        self._visits[stranger] = _Visit(socket=connection, timer=timer)
-        handshake = asyncio.create_task(self._shake_hands(server, stranger, connection))
-        self._handshakes.add(handshake)
-        handshake.add_done_callback(self._handshakes.discard)
+            loop = asyncio.get_running_loop()
+            stranger = Stranger(address=str(address[0]), since=loop.time())
+            victim = self._crowd.admit(stranger)
+            if victim is stranger:
+                connection.close()
+                continue
+            if victim is not None:
+                self._dismiss(victim)
+            timer = loop.call_later(self._limits.stranger_seconds, self._dismiss, stranger)
+            self._visits[stranger] = _Visit(socket=connection, timer=timer)
+            handshake = asyncio.create_task(self._shake_hands(server, stranger, connection))
+            self._handshakes.add(handshake)
+            handshake.add_done_callback(self._handshakes.discard)
 
     async def _shake_hands(self, server: web.Server, stranger: Stranger, connection: socket.socket) -> None:
+        def connect() -> web.RequestHandler:
+            protocol = server()
+            visit = self._visits.get(stranger)
+            if visit is not None:
+                visit.protocol = protocol
+                self._strangers[protocol] = stranger
+            return protocol
+
         loop = asyncio.get_running_loop()
         try:
-            connecting = partial(self._protocol, server, stranger)
-            _, protocol = await loop.connect_accepted_socket(connecting, connection, ssl=self._tls)
+            _, protocol = await loop.connect_accepted_socket(connect, connection, ssl=self._tls)
         except OSError as error:
             _log.debug("the handshake with %s failed: %s", stranger.address, error)
             self._forget(stranger)
         else:
             if protocol.transport is None:
                 self._forget(stranger)
-
-    def _protocol(self, server: web.Server, stranger: Stranger) -> web.RequestHandler:
-        protocol = server()
-        visit = self._visits.get(stranger)
-        if visit is not None:
-            visit.protocol = protocol
-            self._strangers[protocol] = stranger
-        return protocol
 
     def _dismiss(self, stranger: Stranger) -> None:
         """Close the connection of a stranger, whatever its state."""
@@ -204,7 +199,11 @@ def _hang_up(protocol: web.RequestHandler) -> None:
 def _bind(host: str | None, port: int) -> list[socket.socket]:
     """Return listening sockets for all addresses of a host (default: this machine) whose family the kernel supports."""
     infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    kinds = {family for family, *_ in infos if _is_supported(family)}
+    kinds = set[int]()
+    for family in {family for family, *_ in infos}:
+        with suppress(OSError):
+            socket.socket(family, socket.SOCK_STREAM).close()
+            kinds.add(family)
     addresses = dict.fromkeys((family, address) for family, *_, address in infos if family in kinds)
     sockets: list[socket.socket] = []
     try:
@@ -217,11 +216,3 @@ def _bind(host: str | None, port: int) -> list[socket.socket]:
             listening.close()
         raise
     return sockets
-
-
-def _is_supported(family: int) -> bool:
-    try:
-        socket.socket(family, socket.SOCK_STREAM).close()
-    except OSError:
-        return False
-    return True

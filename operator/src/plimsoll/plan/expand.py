@@ -127,11 +127,6 @@ class Estimate:
         """Seconds of one preparation."""
         return self.prefill_seconds + self.precondition_seconds + self.settle_seconds
 
-    @property
-    def certain_seconds(self) -> int:
-        """The same as `total_seconds`, without prefill; searches make as many probes as they may."""
-        return self.total_seconds - self.preparations * self.prefill_seconds
-
 
 def estimate(plan: Plan) -> Estimate:
     """Return the cost of a plan."""
@@ -196,7 +191,7 @@ def check_fits_deadline(plan: Plan) -> None:
     A search must be able to make as many probes as it may: one that is cut off has no answer.
     """
     cost = estimate(plan)
-    needed = cost.certain_seconds
+    needed = cost.total_seconds - cost.preparations * cost.prefill_seconds
     if needed > plan.timeouts.total_seconds:
         most = "at most " if cost.searches else ""
         renewed = ", each on a new data set," if plan.renews_data_sets else ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 
 class TargetKind(StrEnum):
@@ -95,12 +96,8 @@ class PoolTarget:
 class OsdsTarget:
     """All OSDs of a cluster; `keyring` is the path of an administrator's keyring."""
 
+    name: ClassVar[str] = "all OSDs"
     keyring: str
-
-    @property
-    def name(self) -> str:
-        """The target's name in messages."""
-        return "all OSDs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +116,7 @@ class PeerTarget:
 class ApiTarget:
     """The Kubernetes API, with the rights of the pod's ServiceAccount."""
 
-    @property
-    def name(self) -> str:
-        """The target's name in messages."""
-        return "the Kubernetes API"
+    name: ClassVar[str] = "the Kubernetes API"
 
 
 DataSet = VolumeTarget | ImageTarget

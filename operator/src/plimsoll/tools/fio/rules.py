@@ -1,7 +1,10 @@
 """Rules for fio's parameters, for workloads and for runs with them."""
 
+from typing import Any
+
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Rule
+from plimsoll.tools.base import ExpandedRun
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
@@ -28,6 +31,11 @@ _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
 _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 
 _EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
+
+
+def _all_fio(run: ExpandedRun) -> list[Any]:
+    """Return the parameters of all points of fio: `FioParameters`, whose module imports this one."""
+    return [point.parameters for point in run.points_of("fio")]
 
 
 PARAMETER_RULES = (
@@ -224,11 +232,9 @@ RUN_RULES = (
         rule=f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
         f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))",
         holds=lambda run: (
-            run.volume is None
+            not run.volume
             or run.volume.is_shared
-            or not any(
-                point.parameters.shares_file or point.parameters.reads_next_client for point in run.points_of("fio")
-            )
+            or not any(fio.shares_file or fio.reads_next_client for fio in _all_fio(run))
         ),
         message="must be Shared, because a workload has files SharedFile or readBack; set it to Shared on a file "
         "system of Rook or a StorageClass that supports ReadWriteMany, or remove these fields",
@@ -237,7 +243,7 @@ RUN_RULES = (
         field_path=".workloads",
         rule=f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || "
         f"self.workloads.all(w, !has(w.fio) || {_ONE_FILE})",
-        holds=lambda run: len({point.parameters.shares_file for point in run.points_of("fio")}) <= 1,
+        holds=lambda run: len({fio.shares_file for fio in _all_fio(run)}) <= 1,
         message="cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set "
         "it in all of them, or split the run",
     ),
@@ -258,9 +264,7 @@ RUN_RULES = (
         rule=f"{NO_VOLUME} || {IS_BLOCK} || "
         "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])",
         holds=lambda run: (
-            run.volume is None
-            or run.volume.mode == "Block"
-            or not any(point.parameters.removes_data for point in run.points_of("fio"))
+            not run.volume or run.volume.mode == "Block" or not any(fio.removes_data for fio in _all_fio(run))
         ),
         message="must be Block, because a workload trims; use a volume of mode Block, which file systems do not have, "
         "or leave out the workloads that trim",
@@ -270,11 +274,8 @@ RUN_RULES = (
         rule=f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
         "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))",
         holds=lambda run: (
-            run.volume is None
-            or all(
-                point.parameters.engine is None or (point.parameters.engine == "rbd") == run.opens_images
-                for point in run.points_of("fio")
-            )
+            not run.volume
+            or all(fio.engine is None or (fio.engine == "rbd") == run.opens_images for fio in _all_fio(run))
         ),
         message="must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
         "spec.storage.volume.access",
@@ -282,7 +283,7 @@ RUN_RULES = (
     Rule(
         field_path=".workloads",
         rule=f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
-        holds=lambda run: not run.opens_images or all(point.parameters.direct_io for point in run.points_of("fio")),
+        holds=lambda run: not run.opens_images or all(fio.direct_io for fio in _all_fio(run)),
         message="must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache "
         "is spec.storage.volume.rbdCache",
     ),
@@ -304,11 +305,7 @@ RUN_RULES = (
         "self.workloads.all(w, !has(w.fio) || w.fio.jobs == 1 || w.fio.pattern in ['read', 'randread'])",
         # With two jobs, a write took 22 ms instead of 3.
         holds=lambda run: (
-            not run.opens_images
-            or all(
-                point.parameters.jobs == 1 or point.parameters.pattern in ("read", "randread")
-                for point in run.points_of("fio")
-            )
+            not run.opens_images or all(fio.jobs == 1 or fio.pattern in ("read", "randread") for fio in _all_fio(run))
         ),
         message="cannot have several jobs that write or trim with access LibRBD, because they take the image's lock "
         "from one another; raise ioDepth, or the number of clients",
