@@ -8,7 +8,7 @@ import math
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
@@ -41,32 +41,11 @@ MAX_CLOCK_ERROR_SECONDS = 10.0
 _MAX_FACTS_CHARACTERS = 8192
 
 
-def _bounded_facts(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Reject facts that could not be stored in a result's environment."""
-    try:
-        characters = len(json.dumps(facts, ensure_ascii=False, allow_nan=False))
-    except ValueError as error:
-        # Python's JSON has NaN and Infinity; the API server's does not.
-        raise ValueError("contains a number that is not valid JSON") from error
-    if characters > _MAX_FACTS_CHARACTERS:
-        raise ValueError(f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed")
-    return facts
-
-
-def _bounded_clock(clock: Clock | None) -> Clock | None:
-    """Reject a clock error that no agent can measure: the longest round trip determines the lead to T0."""
-    if clock is not None and not (math.isfinite(clock.offset) and 0 <= clock.error <= MAX_CLOCK_ERROR_SECONDS):
-        raise ValueError(f"must have a finite offset and an error from 0 to {MAX_CLOCK_ERROR_SECONDS:g} s")
-    return clock
-
-
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
 Identity = Annotated[str, Field(max_length=64)]
 """Identity of a process: an agent's instance or a conductor's epoch."""
 
-NodeName = Annotated[str, Field(max_length=253)]
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
-Facts = Annotated[dict[str, JsonValue], Field(max_length=32), AfterValidator(_bounded_facts)]
 
 
 class AgentState(StrEnum):
@@ -93,10 +72,24 @@ class Registration(Model):
     client: ClientNumber
     instance: Identity  # random, one per agent process
     attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
-    node: NodeName
+    node: Annotated[str, Field(max_length=253)]
     prepared_bytes: ByteCount = 0  # size of the data set that this process has prepared; 0 if it has not
     data_set_used: bool = False  # whether a tool has worked since then
-    facts: Facts = Field(default_factory=dict)  # kernel, processors, tool versions, ... for the result's environment
+    # Kernel, processors, tool versions, ... for the result's environment
+    facts: dict[str, JsonValue] = Field(default_factory=dict, max_length=32)
+
+    @field_validator("facts")
+    @classmethod
+    def _check_facts(cls, facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Reject facts that could not be stored in a result's environment."""
+        try:
+            characters = len(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+        except ValueError as error:
+            # Python's JSON has NaN and Infinity; the API server's does not.
+            raise ValueError("contains a number that is not valid JSON") from error
+        if characters > _MAX_FACTS_CHARACTERS:
+            raise ValueError(f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed")
+        return facts
 
 
 class Registered(Model):
@@ -216,10 +209,18 @@ class Report(Model):
     message: Annotated[str, Field(max_length=MAX_REPORT_CHARACTERS)] = ""
     done_bytes: ByteCount = 0
     total_bytes: ByteCount = 0
-    clock: Annotated[Clock | None, AfterValidator(_bounded_clock)] = None
+    clock: Clock | None = None
     # The tool's rates while it runs; empty if it prints none
     rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation))] = ()
     caches: CacheDrop | None = None  # what was dropped, with the state `Dropped`
+
+    @field_validator("clock")
+    @classmethod
+    def _check_clock(cls, clock: Clock | None) -> Clock | None:
+        """Reject a clock error that no agent can measure: the longest round trip determines the lead to T0."""
+        if clock is not None and not (math.isfinite(clock.offset) and 0 <= clock.error <= MAX_CLOCK_ERROR_SECONDS):
+            raise ValueError(f"must have a finite offset and an error from 0 to {MAX_CLOCK_ERROR_SECONDS:g} s")
+        return clock
 
 
 class ResultPost(Model):

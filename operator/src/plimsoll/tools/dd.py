@@ -2,7 +2,6 @@
 
 import re
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -134,6 +133,14 @@ class Dd(Tool[DdParameters]):
     def command(self, parameters: DdParameters, context: StepContext) -> Command:
         """Return the command, which a signal ends after ramp and runtime; ValueError if the data set is too small."""
         volume, timing = context.target_of(VolumeTarget), context.timing
+        direct, synced = (",direct" if parameters.direct else ""), (",fdatasync" if parameters.fdatasync else "")
+        source, sink = ["if=/dev/zero"], ["of=/dev/null"]
+        if parameters.reads_data:
+            source = [f"if={volume.path}", f"skip={volume.offset}", f"iflag=skip_bytes{direct}"]
+        if parameters.operation is not DdOperation.READ:
+            # A copy writes the second half of the data set.
+            offset = volume.offset + (volume.size // 2 if parameters.operation is DdOperation.COPY else 0)
+            sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
         return Command(
             argv=ended_by_signal(
                 timing.ramp_seconds + timing.runtime_seconds,
@@ -144,7 +151,8 @@ class Dd(Tool[DdParameters]):
                 "dd",
                 f"bs={parameters.block_size}",
                 f"count={_blocks(parameters, volume)}",
-                *_files(parameters, volume),
+                *source,
+                *sink,
                 "status=progress",
             ),
             environment={"LC_ALL": "C"},
@@ -213,21 +221,6 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
             "the data set that can be used: use a larger volume, smaller blocks, or a smaller count"
         )
     return count
-
-
-def _files(parameters: DdParameters, volume: VolumeTarget) -> Iterator[str]:
-    """Yield where dd reads, and where it writes: a copy writes the second half of the data set."""
-    direct = ",direct" if parameters.direct else ""
-    if parameters.reads_data:
-        yield from (f"if={volume.path}", f"skip={volume.offset}", f"iflag=skip_bytes{direct}")
-    else:
-        yield "if=/dev/zero"
-    if parameters.operation is DdOperation.READ:
-        yield "of=/dev/null"
-        return
-    offset = volume.size // 2 if parameters.operation is DdOperation.COPY else 0
-    yield from (f"of={volume.path}", f"seek={volume.offset + offset}", f"oflag=seek_bytes{direct}")
-    yield f"conv=notrunc,nocreat{',fdatasync' if parameters.fdatasync else ''}"
 
 
 def _read_report(block_size: int, output: Output) -> _Report:

@@ -537,7 +537,18 @@ def _timings(
     """Return what was usable until `limit`, in Unix nanoseconds."""
     _check_names(kind, parameters, timed)
     seen = [item for item in timed if item.latency]
-    missed = [*_missed(parameters, seen, pods, limit)] if kind is _POD else []
+    # Pods in time that kube-burner has not timed.
+    names = {(item.name, item.created) for item in seen}
+    missed = [
+        pod
+        for pod in (pods if kind is _POD else ())
+        if (pod.name, pod.created) not in names and pod.created + pod.latency <= limit
+    ]
+    for pod in missed:
+        if pod.iteration >= parameters.objects:
+            raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
+        if pod.latency <= 0:
+            raise OutputError(f"{pod.name} started before it was created; synchronise the nodes' clocks")
     usable = [item for item in (*seen, *missed) if item.created + item.latency <= limit]
     _check_names(kind, parameters, usable)
     fields = _COMMON | kind.others | {kind.name, kind.latency}
@@ -558,21 +569,6 @@ def _timings(
             *(_remarks(parameters, usable, missed) if kind is _POD else ()),
         ],
     )
-
-
-def _missed(
-    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[_Timed], limit: int
-) -> Iterator[_Timed]:
-    """Yield the pods in time that kube-burner has not timed."""
-    seen = {(pod.name, pod.created) for pod in timed}
-    for pod in pods:
-        if (pod.name, pod.created) in seen or pod.created + pod.latency > limit:
-            continue
-        if pod.iteration >= parameters.objects:
-            raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
-        if pod.latency <= 0:
-            raise OutputError(f"{pod.name} started before it was created; synchronise the nodes' clocks")
-        yield pod
 
 
 def _check_names(kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[_Timed]) -> None:

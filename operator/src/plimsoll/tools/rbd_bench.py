@@ -184,13 +184,23 @@ class RbdBench(Tool[RbdBenchParameters]):
                 f"{timing.ramp_seconds} s"
             )
         runtime = min(measured, timing.runtime_seconds * SECOND)
+        seconds = range(timing.ramp_seconds, timing.ramp_seconds + runtime // SECOND + 1)
+        done = [*map(report.until, seconds), *([report.total] if runtime % SECOND else [])]
+        ios = [after - before for before, after in pairwise(done)]
+        sample = OperationSample(
+            operation=parameters.operation.operation,
+            ios=sum(ios),
+            bytes=sum(ios) * parameters.block_size,
+            latency=LatencySample(kind=LatencyKind.NONE),
+            cells=cells_of_operations(ios, parameters.block_size),
+        )
         return Measurement(
             tool="rbdBench",
             tool_version="",
             started_at=max(started_at, output.launched_at) + timing.ramp_seconds * SECOND,
             start_is_estimated=ended_at is None,
             runtime=runtime,
-            operations=(_sample(parameters, report, timing.ramp_seconds, runtime),),
+            operations=(sample,),
             in_flight=parameters.concurrency,
             bypasses_cache=not image.cache,
             errors=bounded(messages if output.exit_code else ()),
@@ -249,18 +259,3 @@ def _totals(match: re.Match[str]) -> tuple[int, float]:
     if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
         raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
     return total, seconds
-
-
-def _sample(parameters: RbdBenchParameters, report: _Report, start: int, nanoseconds: int) -> OperationSample:
-    size = parameters.block_size
-    done = [report.until(second) for second in range(start, start + nanoseconds // SECOND + 1)]
-    if nanoseconds % SECOND:
-        done.append(report.total)
-    ios = [after - before for before, after in pairwise(done)]
-    return OperationSample(
-        operation=parameters.operation.operation,
-        ios=sum(ios),
-        bytes=sum(ios) * size,
-        latency=LatencySample(kind=LatencyKind.NONE),
-        cells=cells_of_operations(ios, size),
-    )

@@ -276,8 +276,12 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     completion ended the ramp.
     """
     directions = [job[operation] for job in jobs]
-    for job in jobs:
-        _check_bytes(job, operation, parameters.block_size)
+    for job, direction in zip(jobs, directions, strict=True) if operation is not Operation.SYNC else ():
+        if job["error"].count() or direction["short_ios"].count() + direction["drop_ios"].count():
+            continue
+        done, ios, size = direction["io_bytes"].count(), completed(job, operation), parameters.block_size
+        if done < ios * size:
+            raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {size} bytes completed")
     merged = merge_latencies([read_latency(direction["lat_ns"]) for direction in directions])
     latency = LatencySample(
         kind=merged.kind,
@@ -292,7 +296,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
     # Up to the depth, issued operations may still be in flight at the end. Those in flight at the end of the ramp are
     # timed but not issued, so they can hide as many more. A job that timed none is an error.
-    done = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
+    counts = ((_issued([job], operation), _timed([job], operation)) for job in jobs)
     submissions = [] if parameters.is_synchronous else [read_latency(direction["slat_ns"]) for direction in directions]
     return OperationSample(
         operation=operation,
@@ -302,24 +306,10 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         ),
         short_ios=sum(direction["short_ios"].count() for direction in directions),
         dropped_ios=sum(direction["drop_ios"].count() for direction in directions),
-        lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in done if timed),
+        lost_ios=sum(max(0, issued - timed - parameters.io_depth) for issued, timed in counts if timed),
         latency=latency,
         submission_nanoseconds=merge_latencies(submissions).mean_nanoseconds,
     )
-
-
-def _check_bytes(job: JsonNode, operation: Operation, block_size: int) -> None:
-    """Refuse fewer bytes than operations times block size, unless the job reports failed, short or dropped ones."""
-    direction = job[operation]
-    if (
-        operation is Operation.SYNC
-        or job["error"].count()
-        or direction["short_ios"].count() + direction["drop_ios"].count()
-    ):
-        return
-    done, ios = direction["io_bytes"].count(), completed(job, operation)
-    if done < ios * block_size:
-        raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {block_size} bytes completed")
 
 
 def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
