@@ -131,7 +131,8 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
-        yield from _unknown_percentiles(sweep, search, settings, parameters.least_percent)
+        rarest_percent = min(parameters.shares.values(), default=100)
+        yield from _unknown_percentiles(sweep, search, settings, rarest_percent)
         runtime = sweep.workload.runtime_seconds
         longest = max(objective.latency_microseconds for objective in search.objectives)
         needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
@@ -144,14 +145,13 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
             yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 
 
-def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, least_percent: int) -> Iterator[Problem]:
-    """Yield a first load whose trials have too few operations for a percentile: none of them would count.
-
-    `least_percent` are those of the rarest kind of operation in percent of all.
-    """
+def _unknown_percentiles(
+    sweep: Sweep, search: LineSearch, settings: Settings, rarest_percent: int
+) -> Iterator[Problem]:
+    """Yield a first load whose trials have too few operations, of the rarest kind, for a percentile to count."""
     runtime = sweep.workload.runtime_seconds
     percentile = max((objective.percentile for objective in search.objectives), key=Fraction)
-    needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / least_percent)
+    needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / rarest_percent)
     first = settings.offered(search.start)
     if first * runtime < needed:
         # A load between two multiples of the step may be rounded down.

@@ -201,11 +201,6 @@ class ToolParameters(Model):
         """Operations that one client can have in flight, however many are due; None if nothing limits them."""
         return None
 
-    @property
-    def least_percent(self) -> int:
-        """The operations of the rarest kind, in percent of all."""
-        return min(self.shares.values(), default=100)
-
     def search_label(self, vary: Vary) -> str:  # noqa: ARG002 - for tools that can offer loads
         """Return the label of the parameters without the load that a search varies."""
         return self.label()

@@ -174,11 +174,7 @@ class Dd(Tool[DdParameters]):
         untimed = LatencySample(kind=LatencyKind.NONE)
         samples = [
             OperationSample(
-                operation=operation,
-                ios=report.records,
-                bytes=report.bytes,
-                short_ios=report.partial,
-                latency=untimed,
+                operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=untimed
             )
             for operation in parameters.operation.operations
         ]

@@ -38,11 +38,6 @@ class IopingOperation(StrEnum):
     READ = "Read"
     WRITE = "Write"
 
-    @property
-    def operation(self) -> Operation:
-        """The operation in results."""
-        return Operation.READ if self is IopingOperation.READ else Operation.WRITE
-
 
 class IopingParameters(ToolParameters):
     """ioping on each client's volume: requests at random places, one at a time.
@@ -231,7 +226,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
     edges = [bisect_right(report.ends, start) for start in starts]
     slices = [Counter(map(bin_index, report.times[begin:stop])) for begin, stop in pairwise(edges)]
     return OperationSample(
-        operation=parameters.operation.operation,
+        operation=Operation.READ if parameters.reads_data else Operation.WRITE,
         ios=len(times),
         bytes=len(times) * parameters.size,
         latency=sample_of(times),

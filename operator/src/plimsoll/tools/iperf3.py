@@ -30,11 +30,6 @@ class Direction(StrEnum):
     SEND = "Send"
     RECEIVE = "Receive"
 
-    @property
-    def operation(self) -> Operation:
-        """The operation in results."""
-        return Operation.WRITE if self is Direction.SEND else Operation.READ
-
 
 class Protocol(StrEnum):
     """The transport protocol."""
@@ -199,6 +194,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         start = min(marks[0].moment for marks, _ in placed)
         end = max(marks[-1].moment for marks, _ in placed)
         connections = [(marks, report.received) for report, (marks, _) in zip(reports, placed, strict=True)]
+        operation = Operation.WRITE if parameters.direction is Direction.SEND else Operation.READ
         # The bytes that UDP sent are a part of the requested ones.
         requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
         arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
@@ -209,7 +205,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             started_at=start,
             start_is_estimated=any(is_uncertain for _, is_uncertain in placed),
             runtime=end - start,
-            operations=(byte_sample(parameters.direction.operation, connections, start, end),),
+            operations=(byte_sample(operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
             thread_percent=max(report.thread_percent for report in reports),
             pace=min(paces, default=None),

@@ -22,7 +22,7 @@ from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.cast import ACTOR, Executor
-from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, excerpt, failure, last_line, nanoseconds_of
+from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, excerpt, failure, nanoseconds_of
 from plimsoll.tools.target import ApiTarget, TargetKind
 
 _MAX_OBJECTS = 5000
@@ -43,10 +43,6 @@ class Churn(Model):
 
     percent: Annotated[Integer, Field(ge=1, le=100)] = 10
     cycles: Annotated[Integer, Field(ge=1, le=20)] = 1
-
-    def claims(self, objects: int) -> int:
-        """Return how many claims all cycles create again. Source: kube-burner 2.7, `churnNamespaces`."""
-        return self.cycles * max(1, self.percent * objects // 100)
 
 
 class KubeBurnerParameters(ToolParameters):
@@ -100,8 +96,9 @@ class KubeBurnerParameters(ToolParameters):
 
     @property
     def claims(self) -> int:
-        """Claims that are created and timed, also by the churn."""
-        return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
+        """Claims that are created and timed, also by the churn. Source: kube-burner 2.7, `churnNamespaces`."""
+        churn = self.churn
+        return self.objects + (churn.cycles * max(1, churn.percent * self.objects // 100) if churn else 0)
 
     @property
     def limited(self) -> Mapping[str, int]:
@@ -371,7 +368,8 @@ class KubeBurner(Tool[KubeBurnerParameters]):
         passed = summary["passed"].flag()
         if output.exit_code or not passed:
             written = summary["executionErrors"].line() if "executionErrors" in summary else ""
-            errors += filter(None, (written, *(log.errors or last_line(output.stderr))))
+            last_line = [printable(line) for line in output.stderr.rstrip().splitlines()[-1:]]
+            errors += filter(None, (written, *(log.errors or last_line)))
             errors.append(f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}")
         warnings = [warning for timings in timed for warning in timings.warnings]
         pods = [pod for timings in timed if timings.kind is _POD for pod in timings.usable]

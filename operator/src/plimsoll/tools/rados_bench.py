@@ -40,11 +40,6 @@ class RadosOperation(StrEnum):
     SEQ = "seq"
     RAND = "rand"
 
-    @property
-    def operation(self) -> Operation:
-        """The operation in results."""
-        return Operation.WRITE if self is RadosOperation.WRITE else Operation.READ
-
 
 class RadosBenchParameters(ToolParameters):
     """rados bench of each client against its own objects in the pool, which are removed afterwards.
@@ -252,7 +247,8 @@ class RadosBench(Tool[RadosBenchParameters]):
         if seconds <= 0 or done < 0:
             return ()
         size, iops = parameters.object_size, done / seconds
-        return (LiveRate(operation=parameters.operation.operation, iops=iops, bytes_per_second=round(iops * size)),)
+        operation = Operation.READ if parameters.reads_data else Operation.WRITE
+        return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
@@ -266,15 +262,13 @@ class RadosBench(Tool[RadosBenchParameters]):
         end = closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
         runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
-            raise OutputError(
-                f"rados bench ended after {last.moment / SECOND:.1f} s, before the end of its warm-up of "
-                f"{timing.ramp_seconds} s{remedy if parameters.reads_data else ''}"
-            )
+            ended = f"rados bench ended after {last.moment / SECOND:.1f} s, before the end of its warm-up"
+            raise OutputError(f"{ended} of {timing.ramp_seconds} s{remedy if parameters.reads_data else ''}")
         # `seq` reads every object once.
         ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
         spent = max(0.0, end.done * end.mean - start.done * start.mean)
         sample = OperationSample(
-            operation=parameters.operation.operation,
+            operation=Operation.READ if parameters.reads_data else Operation.WRITE,
             ios=ios,
             bytes=ios * size,
             latency=LatencySample(

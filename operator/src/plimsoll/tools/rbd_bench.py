@@ -33,11 +33,6 @@ class RbdOperation(StrEnum):
     READ = "read"
     WRITE = "write"
 
-    @property
-    def operation(self) -> Operation:
-        """The operation in results."""
-        return Operation(self.value)
-
 
 class RbdOrder(StrEnum):
     """Order of the blocks, by the names of `rbd bench`."""
@@ -188,7 +183,7 @@ class RbdBench(Tool[RbdBenchParameters]):
         done = [*map(report.until, seconds), *([report.total] if runtime % SECOND else [])]
         ios = [after - before for before, after in pairwise(done)]
         sample = OperationSample(
-            operation=parameters.operation.operation,
+            operation=Operation(parameters.operation),
             ios=sum(ios),
             bytes=sum(ios) * parameters.block_size,
             latency=LatencySample(kind=LatencyKind.NONE),

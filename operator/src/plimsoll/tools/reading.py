@@ -31,11 +31,6 @@ def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:
     return [*islice((line for line in lines if line and not (without and without.fullmatch(line))), 20)]
 
 
-def last_line(text: str) -> list[str]:
-    """Return the last line of a text that is not empty, if there is one."""
-    return [printable(line) for line in text.rstrip().splitlines()[-1:]]
-
-
 def failure(output: Output, *remarks: str) -> str:
     """Return a command's exit code, the remarks and its standard error, for a message."""
     messages = dict.fromkeys([*remarks, *excerpt(output.stderr)])

@@ -157,12 +157,7 @@ def finest_log(block_size: int) -> tuple[str, float]:
 
 
 def cells_of(
-    jobs: Iterable[tuple[str, Totals]],
-    operation: Operation,
-    *,
-    unit: float,
-    size: float,
-    idle: Sequence[Interval] = (),
+    jobs: Iterable[tuple[str, Totals]], operation: Operation, *, unit: float, size: float, idle: Sequence[Interval] = ()
 ) -> Cells:
     """Return the series of one operation over all jobs, which measured at the same time, each with its log and totals.
 

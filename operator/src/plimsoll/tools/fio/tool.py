@@ -17,14 +17,7 @@ from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
 from plimsoll.tools.fio.command import JOB, data_set, measure_command, trace_command, work_bytes
-from plimsoll.tools.fio.document import (
-    MAX_MILLISECONDS,
-    Document,
-    complaints,
-    jobs_named,
-    read_latency,
-    read_output,
-)
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, complaints, jobs_named, read_latency, read_output
 from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
