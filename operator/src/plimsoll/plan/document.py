@@ -43,16 +43,14 @@ class Point(Model):
     shares_file: bool = False  # whether all clients work on one file of a shared volume
     reads_next_client: bool = False  # whether each client reads the data set of the next one
     warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
-    # The search for the line, whose probes are trials with other loads; None for a measurement at one load
-    line: LineSearch | None = None
+    line: LineSearch | None = None  # the search for the line, whose trials have other loads; None without one
 
 
 class FileSystemTarget(Model):
     """The CephFS file system that a run measures."""
 
     name: str  # in Ceph, which is also that of the CephFilesystem
-    # Specification of the file system that is created for this run; absent for an existing one
-    made: FileSystem | None = None
+    made: FileSystem | None = None  # specification, if it is created for this run
 
 
 class CephTarget(Model):
@@ -63,13 +61,11 @@ class CephTarget(Model):
     pool: str  # pool of images and objects; of a file system, the pool of its metadata
     data_pool: str | None = None  # pool of the images' or files' data; absent if it is the same
     default_data_pool: str | None = None  # the default data pool of a file system; absent if it is `data_pool`
-    # Specification of the pool for data that is created for this run; absent for an existing pool
-    made: Pool | None = None
+    made: Pool | None = None  # specification of the pool for data, if it is created for this run
     file_system: FileSystemTarget | None = None  # the file system; absent if the run measures a pool
     conductor_user: str  # CephX user of the conductor, without `client.`
     agent_user: str  # CephX user of the agents
-    # Secret in the run's namespace with the keys of both users; absent with Rook
-    keyring: KeyringReference | None = None
+    keyring: KeyringReference | None = None  # Secret with the keys of both users; absent with Rook
     options: tuple[CephOption, ...] = ()  # options of the OSDs that the conductor sets while the run measures
 
     @property
@@ -125,11 +121,9 @@ class Plan(Model):
     volume: Volume | None  # the volume of each client; None if no workload uses one
     ceph: CephTarget | None = None  # None if the storage is not known to be Ceph
     network_bytes_per_second: int | None = None  # from the specification; None if absent
-    # Service of the helpers that drop the caches of nodes; None if agents drop them, if at all
-    cache_helper: NamespacedName | None = None
+    cache_helper: NamespacedName | None = None  # Service of the helpers that drop the caches of nodes, if there are any
     control_plane: ControlPlane | None = None  # None if no tool creates PVCs itself
-    # Known facts of the platform before the run: the cluster's version, the StorageClass
-    environment: PlatformEnvironment = PlatformEnvironment()
+    environment: PlatformEnvironment = PlatformEnvironment()  # known facts of the platform before the run
     prepare: Prepare
     gates: Gates
     timeouts: Timeouts

@@ -105,17 +105,15 @@ class Estimate:
     points: int
     trials: int  # the most trials of all points, without repeated attempts
     searches: int  # the points among these that are searches for the line, which often need fewer trials
-    # Warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated attempts and
-    # searches.
-    measuring_seconds: int
+    measuring_seconds: int  # warm-ups, runtimes, `prepare` steps and overhead. Certain but for attempts and searches.
     preparations: int  # how often the data sets are prepared: once, or before each trial. Without replaced clients.
     prefill_seconds: int  # of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
     precondition_seconds: int  # of one preparation: overwriting after the prefill. Certain.
     settle_seconds: int  # of one preparation: the pause after that
     data_bytes: int  # maximum size of all clients' data sets together, without objects
-    # The same with the replicas or coding chunks of a pool that is created for the run; None for existing storage,
-    # whose layout is unknown
-    stored_bytes: int | None
+    stored_bytes: (
+        int | None
+    )  # with the replicas or coding chunks of a pool that is created for the run; None for others
 
     @property
     def total_seconds(self) -> int:

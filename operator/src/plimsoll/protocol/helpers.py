@@ -53,10 +53,9 @@ class BurnOrder(Model):
     """The one order that the helper accepts: run kube-burner once, and remove everything it creates."""
 
     parameters: KubeBurnerParameters
-    # Of the PVCs
+    # Of the PVCs.
     storage_class: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
-    # Of the BenchmarkRun; a label of the namespaces
-    run_uid: Annotated[str, Field(max_length=63, pattern=DNS_LABEL_PATTERN)]
+    run_uid: Annotated[str, Field(max_length=63, pattern=DNS_LABEL_PATTERN)]  # a label of the namespaces
 
 
 class BurnOutcome(Model):
@@ -113,8 +112,9 @@ def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max
 class DropRequest(Model):
     """The one order that a helper accepts: drop the caches of the node."""
 
-    # Identity of the Ceph cluster whose OSDs also drop their caches; absent to leave the OSDs alone
-    fsid: Annotated[str, Field(max_length=64)] | None = None
+    fsid: Annotated[str, Field(max_length=64)] | None = (
+        None  # the Ceph cluster whose OSDs do the same, if any
+    )
 
 
 class CacheDrop(Model):

@@ -136,8 +136,7 @@ class ToolOrder(Model):
     ramp_seconds: int
     runtime_seconds: int
     seed: int
-    # Addresses of the clients that serve this one, or that it serves
-    peers: dict[int, str] = Field(default_factory=dict)
+    peers: dict[int, str] = Field(default_factory=dict)  # addresses of those that serve this client, or that it serves
     data_of: ClientNumber | None = None  # client whose data set the tool reads; absent for the client's own
 
 
@@ -158,8 +157,9 @@ class DropCachesOrder(Model):
 
     kind: Literal["DropCaches"] = "DropCaches"
     trial: TrialKey
-    # The conductor's token for the helper; empty if there is no helper
-    token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = ""
+    token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = (
+        ""  # empty without a helper
+    )
     fsid: str | None = None  # the Ceph cluster whose OSDs also drop their caches; absent for all clients but one
     limit_seconds: float  # time limit, including the wait for the helper
 

@@ -42,8 +42,7 @@ class Reproduction(Model):
     """Points of a suite."""
 
     suite: _Text  # `metadata.name` of the suite
-    # Names of the variants; each of them has all of these workloads
-    variants: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    variants: Annotated[tuple[_Text, ...], Field(min_length=1)]  # names of the variants, all with these workloads
     workloads: Annotated[tuple[_Text, ...], Field(min_length=1)]  # names of the workloads
 
 
@@ -53,8 +52,7 @@ class Experiment(Model):
     id: ExperimentId
     title: _Text  # what it measured
     reproduced_by: tuple[Reproduction, ...] = ()  # points that reproduce it; none if it is impossible
-    # What no point reproduces; all of the experiment if `reproduced_by` is empty
-    unavailable: Unavailable | None = None
+    unavailable: Unavailable | None = None  # what no point reproduces; all of it if `reproduced_by` is empty
 
     @model_validator(mode="after")
     def _check_reproduction(self) -> Self:

@@ -115,17 +115,17 @@ class StepKind(StrEnum):
 class ToolParameters(Model):
     """The parameters of one point: scalars, and names of objects."""
 
-    # JSON names of the fields that a workload writes as lists of values to sweep over
-    axes: ClassVar[frozenset[str]] = frozenset()
-    # The axis with the operations that each client keeps in flight; empty if there is none
-    depth_axis: ClassVar[str] = ""
+    axes: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # JSON names of the fields that are lists of values to sweep over
+    depth_axis: ClassVar[str] = (
+        ""  # the axis with the operations in flight of a client; empty if there is none
+    )
     size_axis: ClassVar[str] = ""  # the axis with the size of an operation; empty if there is none
     # JSON names of the fields that grant access and do not change what is measured
     credentials: ClassVar[frozenset[str]] = frozenset()
-    # Rules for a workload with this tool; in Python, they are asked about a `WorkloadPoint`
-    workload_rules: ClassVar[tuple[Rule, ...]] = ()
-    # Rules for a run with such workloads, on which `command` relies; in Python, they are asked about an `ExpandedRun`
-    run_rules: ClassVar[tuple[Rule, ...]] = ()
+    workload_rules: ClassVar[tuple[Rule, ...]] = ()  # for a workload with this tool; `holds` gets a `WorkloadPoint`
+    run_rules: ClassVar[tuple[Rule, ...]] = ()  # for its run, which `command` relies on; `holds` gets an `ExpandedRun`
     # What a search for the line can vary -> JSON names of the fields that then hold the load
     load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {}
     reads_when: ClassVar[str] = ""  # `reads_data` as a CEL condition on workload `w`
@@ -303,8 +303,7 @@ class Tool(ABC, Generic[P]):
     program: ClassVar[str]  # its executable, which prints its version with `version_argument`; see `version`
     version_argument: ClassVar[str] = "--version"
     layer: ClassVar[Layer]  # what it loads; its results are compared with the results of the layer below
-    # Whether it counts operations, and whether it measures pairs of clients
-    quantities: ClassVar[Quantities] = ALL_QUANTITIES
+    quantities: ClassVar[Quantities] = ALL_QUANTITIES  # whether it counts operations, and measures pairs of clients
     target: ClassVar[TargetKind]  # where it does its I/O
     executor: ClassVar[Executor] = AGENTS  # who runs it
     # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then nothing is
@@ -315,11 +314,9 @@ class Tool(ABC, Generic[P]):
     # Whether the end of the client's connection ends the server, with any exit code. Then only the client's output
     # shows whether the server failed.
     server_ends_with_client: ClassVar[bool] = False
-    # The TCP and UDP ports on which a server listens; None for tools between clients that need more
-    peer_ports: ClassVar[range | None] = None
+    peer_ports: ClassVar[range | None] = None  # TCP and UDP ports on which a server listens; None if all are needed
     sysctls: ClassVar[Mapping[str, str]] = {}  # safe sysctls that the pods of its clients need
-    # Whether it creates PVCs itself, through the helper that an administrator enables
-    creates_claims: ClassVar[bool] = False
+    creates_claims: ClassVar[bool] = False  # whether it creates PVCs itself, through the helper for that
     # Three intervals of its time series, since the first and the last may be incomplete; a tenth of the least time of
     # its work if it is not windowed; 0 without such a limit
     least_runtime_seconds: ClassVar[int] = 0

@@ -33,8 +33,7 @@ class Executor:
     """Who runs a tool: the clients' agents, or one actor with its own rights."""
 
     alone: bool = False  # whether one client runs it for all
-    # ServiceAccount of that client's pod, in the run's namespace; empty if the tool does not use the Kubernetes API.
-    service_account: str = ""
+    service_account: str = ""  # of that client's pod; empty if the tool does not use the Kubernetes API
 
 
 AGENTS = Executor()
@@ -45,8 +44,7 @@ ACTOR = Executor(alone=True)
 class Round:
     """The clients that are active at the same time."""
 
-    # Loading client -> the clients that serve it, if any.
-    servers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    servers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # loading client -> those that serve it
 
     @cached_property
     def loading(self) -> tuple[int, ...]:

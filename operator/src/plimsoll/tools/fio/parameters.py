@@ -117,9 +117,7 @@ class Trace:
     block_size: int  # bytes of each operation
     offset: int  # byte at which the data set begins
     blocks: int  # number of blocks in it
-    # Whether blocks are visited in random order; otherwise reads and writes each visit them one after the other, and
-    # begin again at the end.
-    is_random: bool
+    is_random: bool  # whether blocks are visited in random order; otherwise in order, by reads and writes apart
     read_percent: int  # the operations that are reads, in percent
 
     def __iter__(self) -> Iterator[str]:
@@ -202,8 +200,7 @@ class FioParameters(ToolParameters):
     depth_axis: ClassVar[str] = "ioDepth"
     size_axis: ClassVar[str] = "blockSize"
 
-    # The order matters: each field is checked against those above it, so that a problem is reported at the field to
-    # change.
+    # Each field is checked against those above it, so that a problem is reported at the field to change.
     pattern: Pattern = Pattern.RANDREAD
     block_size: BlockBytes = 4096
     engine: Engine | None = None
