@@ -133,7 +133,6 @@ class Listener:
                 self._forget(stranger)
 
     def _dismiss(self, stranger: Stranger) -> None:
-        """Close the connection of a stranger, whatever its state."""
         visit = self._forget(stranger)
         if visit is None:
             return

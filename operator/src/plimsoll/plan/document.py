@@ -204,9 +204,8 @@ def load_plan(text: str) -> Plan:
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:
-            remedy = (
-                f"is not supported by this Plimsoll, only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
-            )
+            supported = f"only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
+            remedy = f"is not supported by this Plimsoll, {supported}"
             raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=remedy)])
         return Plan.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -260,16 +259,12 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
 
 def base_name(name: str, uid: str) -> str:
     """Return `plimsoll-<run>-<digest of the UID>`, the name of a run's objects in Ceph and in Rook's namespace."""
-    return _unique_name(name[:30], uid)
+    return f"{_PREFIX}-{name[:30].rstrip('-')}-{sha256(uid.encode()).hexdigest()[:8]}"
 
 
 def file_system_name(name: str, uid: str) -> str:
     """Return the same in at most 40 characters, the limit of Rook for the name of a CephFilesystem."""
-    return _unique_name(name[:22], uid)
-
-
-def _unique_name(name: str, uid: str) -> str:
-    return f"{_PREFIX}-{name.rstrip('-')}-{sha256(uid.encode()).hexdigest()[:8]}"
+    return base_name(name[:22], uid)
 
 
 def metadata_pool_name(file_system: str) -> str:

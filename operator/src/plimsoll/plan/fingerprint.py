@@ -173,7 +173,6 @@ def _dumped(model: Model, *, include: set[str] | None = None) -> JsonValue:
 
 
 def _without_nulls(document: Mapping[str, JsonValue]) -> Json:
-    """Return a document without its nulls, at every depth."""
     return {
         key: _without_nulls(value) if isinstance(value, dict) else value
         for key, value in document.items()

@@ -230,7 +230,6 @@ def _problem_of_run(rule: Rule, run: ExpandedRun) -> Problem:
 
 
 def _broken_rules(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Problem]:
-    """Yield the violations of the rules for workloads with a tool."""
     place = field_path(sweep.place[:-1])
     for parameters in combined:
         point = WorkloadPoint(workload=sweep.workload, parameters=parameters)

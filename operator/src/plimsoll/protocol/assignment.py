@@ -103,9 +103,7 @@ class Assignment(Model):
     client: ClientNumber
     attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
     work: str  # directory for the tools' output
-    silence_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = (
-        60.0  # it exits after so long without answer
-    )
+    silence_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0  # it exits after so long without answer
     tools: tuple[str, ...] = ()  # keys of the tools that the run uses; their programs must be installed
     volume: AssignedVolume | None = None  # absent if no tool needs one
     rados: RadosNamespace | None = None  # absent if no tool needs a pool

@@ -112,9 +112,7 @@ def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max
 class DropRequest(Model):
     """The one order that a helper accepts: drop the caches of the node."""
 
-    fsid: Annotated[str, Field(max_length=64)] | None = (
-        None  # the Ceph cluster whose OSDs do the same, if any
-    )
+    fsid: Annotated[str, Field(max_length=64)] | None = None  # the Ceph cluster whose OSDs do the same, if any
 
 
 class CacheDrop(Model):

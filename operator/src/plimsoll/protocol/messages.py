@@ -157,9 +157,7 @@ class DropCachesOrder(Model):
 
     kind: Literal["DropCaches"] = "DropCaches"
     trial: TrialKey
-    token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = (
-        ""  # empty without a helper
-    )
+    token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = ""  # empty without a helper
     fsid: str | None = None  # the Ceph cluster whose OSDs also drop their caches; absent for all clients but one
     limit_seconds: float  # time limit, including the wait for the helper
 

@@ -132,7 +132,6 @@ class Ratio(Model):
 
 
 def _clients(selector: Selector, runs: Sequence[VariantRun[P]]) -> set[int]:
-    """Return the numbers of clients that a selector's workload was measured with."""
     points = (point for run in runs if run.variant == selector.variant for point in run.points)
     return {point.clients for point in points if point.workload == selector.workload}
 

@@ -115,12 +115,8 @@ class StepKind(StrEnum):
 class ToolParameters(Model):
     """The parameters of one point: scalars, and names of objects."""
 
-    axes: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # JSON names of the fields that are lists of values to sweep over
-    depth_axis: ClassVar[str] = (
-        ""  # the axis with the operations in flight of a client; empty if there is none
-    )
+    axes: ClassVar[frozenset[str]] = frozenset()  # JSON names of the fields that are lists of values to sweep over
+    depth_axis: ClassVar[str] = ""  # the axis with the operations in flight of a client; empty if there is none
     size_axis: ClassVar[str] = ""  # the axis with the size of an operation; empty if there is none
     # JSON names of the fields that grant access and do not change what is measured
     credentials: ClassVar[frozenset[str]] = frozenset()

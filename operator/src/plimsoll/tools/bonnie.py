@@ -205,8 +205,6 @@ class BonnieReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """What a phase does."""
-
     units: float  # KiB, seeks or files, which its rate counts
     ios: int  # operations
     bytes: int  # 0 for files, which have random sizes
@@ -249,17 +247,15 @@ class Bonnie(Tool[BonnieParameters]):
                 f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
                 "which bonnie++ cannot count; raise chunkSize, or lower size"
             )
-        argv: tuple[str, ...]
         match context.step:
             case StepKind.PREPARE:
-                argv = ("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory)
+                return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
             case StepKind.MEASURE:
-                argv = ("bonnie++", *_options(parameters, context, size))
+                return Command(argv=("bonnie++", *_options(parameters, context, size)))
             case StepKind.CLEAN_UP:
-                argv = ("rm", "-rf", "--", directory)
+                return Command(argv=("rm", "-rf", "--", directory))
             case StepKind.SERVE:
                 raise ValueError("bonnie++ has no server")
-        return Command(argv=argv)
 
     def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step, and refuse one that contradicts what was requested."""
@@ -371,7 +367,6 @@ def _phase(name: str, rate: str, *, percent: str, longest: str) -> Phase:
 
 
 def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _Work]:
-    """Return the phases of a run with a large file of that size."""
     chunk = parameters.chunk_size.bytes
     large = _Work(units=size / 1024, ios=size // chunk, bytes=size)
     characters = parameters.character_bytes(size)
@@ -396,7 +391,6 @@ def _seed(context: StepContext) -> str:
 
 
 def _check_settings(report: BonnieReport, parameters: BonnieParameters, context: StepContext, size: int) -> None:
-    """Refuse columns that do not repeat what was requested."""
     if report.mebibytes * MEBIBYTE != size:
         raise OutputError(f"file_size is {report.mebibytes} MiB instead of {size // MEBIBYTE}")
     has_files = bool(parameters.files)

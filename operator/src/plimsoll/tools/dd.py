@@ -109,8 +109,6 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The last summary of a dd."""
-
     records: int  # whole and partial ones that were written
     partial: int
     bytes: int

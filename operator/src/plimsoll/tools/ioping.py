@@ -232,8 +232,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
         latency=sample_of(times),
         cells=cells_of_operations(ios, parameters.size, width),
         slices=LatencySlices(
-            width_nanoseconds=slice_width,
-            histograms=tuple(Histogram(counts=bins).encode() for bins in slices),
+            width_nanoseconds=slice_width, histograms=tuple(Histogram(counts=bins).encode() for bins in slices)
         ),
     )
 

@@ -124,8 +124,6 @@ _LARGEST_GAP = SECOND // 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of one client."""
-
     version: str
     error: str = ""  # iperf3's message of an error; nothing else is then known. Empty if there was none.
     connected: int = 0  # when the client had connected, in Unix nanoseconds, rounded down as it was printed

@@ -242,31 +242,26 @@ class Log:
     """What kube-burner printed."""
 
     errors: Sequence[str]  # its messages of the level `error` and above
-    # For each request that had to wait: for which side, how many seconds, and these as kube-burner prints them.
-    throttled: Sequence[tuple[str, float, str]]
-    refused: int  # requests that the API server refused as too many
+    throttling: Sequence[str]  # how often requests were slowed down, and by whom
 
     @classmethod
     def of(cls, output: Output) -> Self:
         """Read the log, which is on one of the two outputs."""
         text = f"{output.stdout}\n{output.stderr}"
         lines = [(match["level"], printable(match["message"])) for match in _LINE.finditer(text)]
-        return cls(
-            errors=[*dict.fromkeys(message for level, message in lines if level in {"error", "fatal", "panic"})],
-            throttled=[
-                (match["side"], float(match["number"]) / (1000 if match["milli"] else 1), match["time"])
-                for match in _THROTTLED.finditer(text)
-            ],
-            refused=text.lower().count("too many requests"),
-        )
-
-    def throttling(self) -> Iterator[str]:
-        """Yield how often requests were slowed down, and by whom."""
-        for side in sorted({side for side, _, _ in self.throttled}):
-            waits = [(seconds, time) for throttling_side, seconds, time in self.throttled if throttling_side == side]
-            yield f"{len(waits)} API requests waited for {side}-side throttling, one of them {max(waits)[1]}"
-        if self.refused:
-            yield f"the API server refused {self.refused} requests as too many"
+        errors = dict.fromkeys(message for level, message in lines if level in {"error", "fatal", "panic"})
+        # Side -> seconds of each request that waited for it, and these as kube-burner prints them.
+        waits: dict[str, list[tuple[float, str]]] = {}
+        for match in _THROTTLED.finditer(text):
+            seconds = float(match["number"]) / (1000 if match["milli"] else 1)
+            waits.setdefault(match["side"], []).append((seconds, match["time"]))
+        throttling = [
+            f"{len(times)} API requests waited for {side}-side throttling, one of them {max(times)[1]}"
+            for side, times in sorted(waits.items())
+        ]
+        if refused := text.lower().count("too many requests"):
+            throttling.append(f"the API server refused {refused} requests as too many")
+        return cls(errors=[*errors], throttling=throttling)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,11 +304,9 @@ _POD = _Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
-    """One object."""
-
     name: str
     iteration: int
-    created: int  # Unix nanoseconds, of a whole second
+    created: int  # Unix nanoseconds
     # Nanoseconds until it was usable, 0 if it never was. Of a pod in PODS_FILE it may be negative, if the kubelet's
     # clock is behind the API server's.
     latency: int
@@ -322,8 +315,6 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timings:
-    """The usable objects of one kind."""
-
     kind: _Kind
     usable: Sequence[_Timed]
     errors: Sequence[str]
@@ -392,7 +383,7 @@ class KubeBurner(Tool[KubeBurnerParameters]):
             pace=_pace(parameters, timed[0].usable),
             inexact=sum(not pod.exact for pod in pods) / len(pods) if pods else None,
             errors=bounded(errors),
-            warnings=bounded([*warnings, *log.throttling(), *(() if errors else log.errors)]),
+            warnings=bounded([*warnings, *log.throttling, *(() if errors else log.errors)]),
         )
 
 
@@ -482,7 +473,6 @@ def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapp
 
 
 def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> list[_Timings]:
-    """Return the timings of PVCs, and of pods if there are any."""
     kinds = (_CLAIM, _POD) if parameters.pods else (_CLAIM,)
     documents = dict[_Kind, list[JsonNode]]()
     for kind in kinds:

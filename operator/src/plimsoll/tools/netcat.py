@@ -56,15 +56,13 @@ class Netcat(PeerTool[NetcatParameters]):
         for number, address in peers.items():
             if ":" in address:
                 raise ValueError(f"netcat 1.10 does not know IPv6, but client {number} has {address}; use iperf3")
-            argv: tuple[str, ...]
             if context.step is StepKind.SERVE:
-                argv = ("nc.traditional", "-n", "-l", "-p", str(serving_port(context.client, number)))
-                commands.append(Command(argv=argv, stdin="/dev/zero", accepts_only=address))
+                listen = ("nc.traditional", "-n", "-l", "-p", str(serving_port(context.client, number)))
+                commands.append(Command(argv=listen, stdin="/dev/zero", accepts_only=address))
             else:
-                port = str(serving_port(number, context.client))
-                # Within this time it has to connect.
-                argv = ("nc.traditional", "-n", "-w", "5", address, port)
-                commands.append(Command(argv=argv, metered_seconds=seconds))
+                # It has to connect within 5 s.
+                connect = ("nc.traditional", "-n", "-w", "5", address, str(serving_port(number, context.client)))
+                commands.append(Command(argv=connect, metered_seconds=seconds))
         return together(commands)
 
     def is_serving(self, parameters: NetcatParameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature

@@ -71,8 +71,6 @@ _COUNTS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reply:
-    """The answer to one request."""
-
     number: int  # of the request, counted from 1 without an end
     sent_at: int  # Unix nanoseconds
     nanoseconds: int  # the round-trip time
@@ -80,8 +78,6 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of one ping."""
-
     replies: tuple[_Reply, ...]  # in the order of their requests, without duplicates
     sent: int  # the number of requests
     lasted: int  # nanoseconds from the first request to the end

@@ -143,8 +143,6 @@ class Progress(Mark):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of a measurement."""
-
     started_at: int  # Unix nanoseconds
     object_size: int
     progress: tuple[Progress, ...]  # in chronological order; the last one is the end, when no operation was in flight
@@ -369,7 +367,6 @@ def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
 
 
 def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
-    """Refuse missing lines, and numbers that contradict each other."""
     if rows[0].second:
         raise OutputError("the line of second 0 is missing")
     for before, after in pairwise(rows):

@@ -108,8 +108,6 @@ _SIGNAL = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """The output of a measurement."""
-
     done: Mapping[int, int]  # seconds since the start -> operations; without seconds in which nothing was submitted
     total: int  # operations, including those in flight at the end
     seconds: float  # from the start until they had completed

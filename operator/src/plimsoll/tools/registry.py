@@ -52,8 +52,6 @@ DATA_SET_TOOL = FIO.key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Client:
-    """A client on a node of its own."""
-
     number: int
     node: str
     serves: bool = False
