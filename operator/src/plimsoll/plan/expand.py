@@ -197,11 +197,10 @@ def check_fits_deadline(plan: Plan) -> None:
         overwriting = f" and {seconds} s of preconditioning" if seconds else ""
         longer = "raise it, " if needed <= MAX_TIMEOUT_SECONDS else ""
         fewer = "lower repetitions"
-        if cost.searches:
-            is_all = cost.searches == cost.points
-            fewer = (
-                "move workloads to another run" if is_all else f"{fewer}, or move workloads with line to another run"
-            )
+        if cost.searches == cost.points:
+            fewer = "move workloads to another run"
+        elif cost.searches:
+            fewer = "lower repetitions, or move workloads with line to another run"
         remedy = (
             f"is less than the {needed} s that {most}{cost.trials} trials{renewed}{overwriting} take without prefill; "
             f"{longer}shorten runtimeSeconds or an axis, or {fewer}"

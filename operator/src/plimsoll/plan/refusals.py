@@ -85,8 +85,6 @@ _LATENCIES_OF_A_TRIAL = 10
 A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
 """
 
-_MIB = 2**20
-
 Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 """Every workload with the parameters of its points."""
 
@@ -289,7 +287,7 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule
 def _planned_size(volume: Volume, fill_percent: int) -> int:
     """Return the size of one client's data set, in whole MiB."""
     size = volume.size if volume.mode == "Block" else volume.size * fill_percent // 100
-    return max(1, size // _MIB) * _MIB
+    return max(1, size // 2**20) * 2**20
 
 
 def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | None:

@@ -15,17 +15,14 @@ from plimsoll.api.model import Model
 from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.protocol.messages import MAX_ATTEMPT, ByteCount, ClientNumber
 
+# PEM files. Agents trust the conductor's self-signed certificate and nothing else; only the conductor gets its key.
 CERTIFICATE_FILE = "tls.crt"
-"""The conductor's self-signed certificate, PEM. Agents trust it and nothing else."""
-
 KEY_FILE = "tls.key"
-"""The certificate's private key, PEM. Only the conductor gets it."""
 
+# The key from which all clients' tokens are derived, which only the conductor gets, and the token of one client, which
+# its agent sends as bearer token with every request.
 TOKEN_KEY_FILE = "token.key"  # noqa: S105 - the name of a file
-"""The key from which all clients' tokens are derived. Only the conductor gets it."""
-
 TOKEN_FILE = "token"  # noqa: S105 - the name of a file
-"""The client's token, which an agent sends as bearer token with every request."""
 
 
 class DirectoryVolume(Model):

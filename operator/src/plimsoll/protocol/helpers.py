@@ -16,11 +16,9 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.surroundings import NodeCaches, OsdCaches
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
+# The audiences of the client's and of the conductor's token: neither the API server nor another program accepts them.
 BURNER_AUDIENCE = "plimsoll-kube-burner"
-"""The audience of the client's token: neither the API server nor another program accepts it."""
-
 CACHES_AUDIENCE = "plimsoll-caches"
-"""The same for the conductor's token."""
 
 PORT = 8080
 BURN_PATH = "/burn"
@@ -39,9 +37,8 @@ MAX_TOKEN_CHARACTERS = 4096
 MAX_DROP_REQUEST_BYTES = 1024
 MAX_ANSWER_BYTES = 64 * 2**10
 
+# Labels of every namespace that kube-burner creates; the value of the first is the namespace of the helper.
 LABEL_HELPER = "plimsoll.dev/kube-burner"
-"""Label of every namespace that kube-burner creates; its value is the namespace of the helper."""
-
 LABEL_RUN_UID = f"{GROUP}/run-uid"
 LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 

@@ -23,21 +23,11 @@ PROTOCOL_VERSION = 3
 SERVER_NAME = "conductor.plimsoll.dev"
 """The name in the conductor's certificate; agents verify it regardless of the address they connect to."""
 
-MAX_DOCUMENT_BYTES = 16 * 2**20
-"""Larger posts are refused. The largest document, three operations over a day, has about 9 MiB."""
-
-MAX_MESSAGE_BYTES = 64 * 2**10
-"""Limit of every other message of an agent."""
-
-MAX_REPORT_CHARACTERS = 2000
-"""Limit of a report's message; agents truncate longer ones."""
-
-MAX_ATTEMPT = 1000
-"""Far above the number of processes that a client may lose."""
-
-MAX_CLOCK_ERROR_SECONDS = 10.0
-"""Half a round trip; agents do not wait longer for an answer."""
-
+MAX_DOCUMENT_BYTES = 16 * 2**20  # of a result's post; the largest, three operations over a day, has about 9 MiB
+MAX_MESSAGE_BYTES = 64 * 2**10  # of every other message of an agent
+MAX_REPORT_CHARACTERS = 2000  # of a report's message; agents truncate longer ones
+MAX_ATTEMPT = 1000  # far above the number of processes that a client may lose
+MAX_CLOCK_ERROR_SECONDS = 10.0  # half a round trip; agents do not wait longer for an answer
 _MAX_FACTS_CHARACTERS = 8192
 
 

@@ -68,9 +68,7 @@ class ValueTable(Model):
     place: _Text  # table, figure or text that published them
     quantity: _Text  # what was measured, such as throughput
     unit: Unit  # of cells that are numbers; a text such as `82.75 KiB/s` has its own
-    # Published if the study has the numbers, Derived if they were computed from its numbers, Cited if the study or a
-    # reader of it quotes them from others
-    origin: Origin = Origin.PUBLISHED
+    origin: Origin = Origin.PUBLISHED  # Cited also if a reader of the study quotes them from others
     conditions: Mapping[_Text, str | int] = Field(default_factory=dict)  # what holds for all values
     axes: Mapping[_Text, Annotated[tuple[str | int, ...], Field(min_length=1)]] = Field(default_factory=dict)
     values: Annotated[tuple[_Number | _Text | None, ...], Field(min_length=1)]  # None where the study has no value

@@ -36,7 +36,7 @@ class Unit(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where a value comes from."""
+    """Where a value comes from: the study has it, it was computed from the study's numbers, or the study quotes it."""
 
     PUBLISHED = "Published"
     DERIVED = "Derived"
@@ -168,9 +168,7 @@ class PublishedRange:
     high: float  # the highest
     text: str  # the study's numbers in words
     place: str  # where it published them
-    # Published if the study has the share itself, Derived if the share or one of the numbers behind it was computed
-    # from its numbers, Cited if it quotes them
-    origin: Origin
+    origin: Origin  # Derived also if only one of the numbers behind it was computed
 
 
 def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:

@@ -81,7 +81,7 @@ class _Report:
     replies: tuple[_Reply, ...]  # in the order of their requests, without duplicates
     sent: int  # the number of requests
     lasted: int  # nanoseconds from the first request to the end
-    warnings: tuple[str, ...]  # unknown lines, such as the errors that routers report, and the number of duplicates
+    warnings: tuple[str, ...]  # messages, unknown lines, such as the errors of routers, and the number of duplicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,13 +156,7 @@ class Ping(PeerTool[PingParameters]):
                 )
                 for peer, part in zip(peers, parts, strict=True)
             ),
-            warnings=bounded(
-                [
-                    line
-                    for pinged, report in zip(output.all, reports, strict=True)
-                    for line in (*excerpt(pinged.stderr), *report.warnings)
-                ]
-            ),
+            warnings=bounded([line for report in reports for line in report.warnings]),
         )
 
 
@@ -196,7 +190,7 @@ def _read_report(output: Output) -> _Report:
         replies=replies,
         sent=sent,
         lasted=int(counts["milliseconds"]) * MILLISECOND,
-        warnings=(*unknown, *([f"{again} replies arrived twice"] if again else [])),
+        warnings=(*excerpt(output.stderr), *unknown, *([f"{again} replies arrived twice"] if again else [])),
     )
 
 

@@ -95,10 +95,8 @@ class RadosBenchParameters(ToolParameters):
 
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long objects are written before they are read."""
-        if self.write_seconds is not None:
-            return self.write_seconds
         times = 3 if self.operation is RadosOperation.SEQ else 1
-        return times * (timing.ramp_seconds + timing.runtime_seconds)
+        return self.write_seconds or times * (timing.ramp_seconds + timing.runtime_seconds)
 
     def label(self) -> str:
         """Return a short description: `rados write 4Mi t16`."""

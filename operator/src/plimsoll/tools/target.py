@@ -124,8 +124,6 @@ DataSet = VolumeTarget | ImageTarget
 
 Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
 
-
 NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
-
 IS_BLOCK = "(self.storage.volume.?mode.orValue('') == 'Block' || self.storage.volume.access == 'LibRBD')"
 """Of a run that has a volume."""

@@ -123,8 +123,11 @@ class LogReader:
         if (spread := -min(self.offsets)) > _MAX_JITTER:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
         kind, unit = finest_log(self.parameters.block_size)
-        whole = {"milliseconds": self.milliseconds, "in_flight": self.parameters.io_depth}
-        totals = [Totals(ios=completed(job, sample.operation), **whole) for job in self.jobs]
+        depth = self.parameters.io_depth
+        totals = [
+            Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
+            for job in self.jobs
+        ]
         size = sample.bytes / sample.ios if sample.ios else 0.0
         logs = zip(self._logs(kind), totals, strict=True)
         return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)

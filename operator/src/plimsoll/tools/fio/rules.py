@@ -25,11 +25,9 @@ MAX_ARRIVALS = 4_000_000
 have about 35 bytes for each."""
 
 _VARIED = "must be absent, because line varies it; remove it, or remove line"
-
 _SEARCH = "!has(self.fio) || !has(self.line)"
 _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
 _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
-
 _EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
 
 
