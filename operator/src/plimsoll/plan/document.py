@@ -204,8 +204,9 @@ def load_plan(text: str) -> Plan:
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:
-            supported = f"only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
-            remedy = f"is not supported by this Plimsoll, {supported}"
+            remedy = (
+                f"is not supported by this Plimsoll, only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
+            )
             raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=remedy)])
         return Plan.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as error:

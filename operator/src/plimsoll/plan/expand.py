@@ -111,9 +111,7 @@ class Estimate:
     precondition_seconds: int  # of one preparation: overwriting after the prefill. Certain.
     settle_seconds: int  # of one preparation: the pause after that
     data_bytes: int  # maximum size of all clients' data sets together, without objects
-    stored_bytes: (
-        int | None
-    )  # with the replicas or coding chunks of a pool that is created for the run; None for others
+    stored_bytes: int | None  # with replicas or coding chunks, in a pool that is created for the run; None in others
 
     @property
     def total_seconds(self) -> int:

@@ -29,6 +29,16 @@ from plimsoll.tools.registry import TOOLS, cell_count
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
 
 
+_LATENCIES_OF_A_TRIAL = 10
+"""In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
+
+A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
+"""
+
+Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
+"""Every workload with the parameters of its points."""
+
+
 def search_settings(point: Point, search: LineSearch) -> Settings:
     """Return the settings of a point's search, as `settings_of` does."""
     return settings_of(search, _parameters(point), point.clients)
@@ -79,16 +89,6 @@ def _parameters(point: Point) -> ToolParameters:
     return parameters
 
 
-_LATENCIES_OF_A_TRIAL = 10
-"""In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
-
-A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
-"""
-
-Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
-"""Every workload with the parameters of its points."""
-
-
 def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Iterator[Problem]:
     """Yield why no load of a workload's search could be measured, each problem once; nothing without a search."""
     search = sweep.workload.line
@@ -129,8 +129,8 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
-        rarest_percent = min(parameters.shares.values(), default=100)
-        yield from _unknown_percentiles(sweep, search, settings, rarest_percent)
+        rarest = min(parameters.shares.values(), default=100)
+        yield from _unknown_percentiles(sweep, search, settings, rarest)
         runtime = sweep.workload.runtime_seconds
         longest = max(objective.latency_microseconds for objective in search.objectives)
         needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
@@ -143,13 +143,14 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
             yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 
 
-def _unknown_percentiles(
-    sweep: Sweep, search: LineSearch, settings: Settings, rarest_percent: int
-) -> Iterator[Problem]:
-    """Yield a first load whose trials have too few operations, of the rarest kind, for a percentile to count."""
+def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, rarest: int) -> Iterator[Problem]:
+    """Yield a first load whose trials have too few operations for a percentile to count.
+
+    `rarest` is the share of the rarest kind of operation in percent.
+    """
     runtime = sweep.workload.runtime_seconds
     percentile = max((objective.percentile for objective in search.objectives), key=Fraction)
-    needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / rarest_percent)
+    needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / rarest)
     first = settings.offered(search.start)
     if first * runtime < needed:
         # A load between two multiples of the step may be rounded down.
