@@ -28,7 +28,6 @@ from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS, cell_count
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
 
-
 _LATENCIES_OF_A_TRIAL = 10
 """In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
 
