@@ -57,7 +57,7 @@ class Settings:
 
     start: float  # the first load
     limit: float  # the highest load that is ever offered
-    precision_percent: float = 10.0  # the search ends at an interval of at most this width, as a part of the estimate
+    precision_percent: float = 10.0  # the search ends at an interval of at most this width, in percent of the estimate
     floor: float = 0.0  # the lowest load that is ever offered
     step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
     most_probes: int = MOST_PROBES  # the search ends after this many probes
