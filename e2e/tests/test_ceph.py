@@ -36,7 +36,8 @@ def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:
     existing.give_keyring(namespace)
-    cluster.apply(existing.run("shaken", namespace, workloads=[workload(runtimeSeconds=20)]))
+    # Where much else runs, an attempt of 20 s may have stalled for more than a tenth of it without a fault.
+    cluster.apply(existing.run("shaken", namespace, workloads=[workload(runtimeSeconds=40)]))
     cluster.until_measuring("shaken", namespace)
     assert existing.flags() == {"noscrub", "nodeep-scrub"}
     existing.check_rights(USER)

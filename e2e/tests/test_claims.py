@@ -96,7 +96,7 @@ def until_phase(
             each_time()
         return cluster.state(name, namespace).get("phase") in phases
 
-    cluster.until(there, seconds=180, what=f"{name} is {' or '.join(phases)}")
+    cluster.until(there, seconds=400, what=f"{name} is {' or '.join(phases)}")
 
 
 def volumes(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:

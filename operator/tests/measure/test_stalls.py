@@ -51,8 +51,6 @@ def test_all_clients_are_idle_where_each_is() -> None:
     result = found(client(0, still(3, 4, 9)), client(1, still(4, 5, 12)))
     assert (result.clients, result.together.seconds) == ({0: 3, 1: 3}, 1)
     assert result.published().worst_client == 0
-    assert result.client_paces == {0: 100, 1: 100}
-    assert result.pace == pytest.approx((17 + 17) * 100 / 19)
 
 
 def test_cells_shifted_by_fractions_are_compared_on_the_wall_clock() -> None:
@@ -142,6 +140,30 @@ def test_a_slow_client_is_judged_by_its_own_pace() -> None:
     numbers = [measure(client(0, still(rate=1000)), client(1, other)) for other in (slow, still(4, 5, rate=15))]
     reasons = [[finding.reason for finding in found.findings] for found in numbers]
     assert reasons == [["ClientsUneven"], ["ClientStalled", "ClientsUneven"]]
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "in_flight", "is_found"),
+    [
+        (1, 5, 1, False),  # five operations may be missing by chance
+        (1, 10, 1, True),
+        (4, 2, 1, False),
+        (5, 2, 1, True),
+        (5, 3, 32, False),  # its queue may be completed at once every six seconds
+        (5, 15, 8, True),
+    ],
+)
+def test_a_stall_of_slow_storage_is_found_if_chance_and_its_queue_do_not_explain_it(
+    rate: float, seconds: int, in_flight: int, *, is_found: bool
+) -> None:
+    stalled = measurement(still(*range(4, 4 + seconds), rate=rate)).model_copy(update={"in_flight": in_flight})
+    assert ("Stalled" in {finding.reason for finding in measure(document(0, stalled)).findings}) == is_found
+
+
+def test_a_client_that_completed_nothing_beside_slow_ones_stalled() -> None:
+    slow = [client(number, still(rate=4)) for number in range(3)]
+    reasons = [finding.reason for finding in measure(*slow, client(3, operation(0))).findings]
+    assert reasons == ["ClientStalled", "ClientsUneven"]
 
 
 def test_the_more_seconds_there_are_the_faster_a_client_must_be_for_an_empty_one_to_count() -> None:

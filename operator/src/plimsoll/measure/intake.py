@@ -87,15 +87,15 @@ class TrialFacts:
         return self.offer.search if self.offer else None
 
     @property
-    def is_open_loop(self) -> bool:
+    def searches_rate(self) -> bool:
         """Whether a search offers operations at a rate, however fast the storage answers."""
         return self.search is not None and self.search.vary is Vary.RATE
 
     @property
     def is_judged_for_steadiness(self) -> bool:
-        """Whether the rate should not depend on when it was measured, as on the part of a data set, or on arrivals."""
+        """Whether the rate should not depend on when it was measured: not for one pass of a data set, or searches by rate."""
         # Near the line the latency depends on the bursts among arrivals: there a search compares many trials.
-        return self.windowed and not self.ends_when_done and not self.is_open_loop
+        return self.windowed and not self.ends_when_done and not self.searches_rate
 
     @property
     def planned_start(self) -> int:

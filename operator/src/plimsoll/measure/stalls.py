@@ -35,6 +35,7 @@ class IdleTime:
     """The idle time of a client, or of all clients together, in seconds."""
 
     stalled: float  # in stretches that are stalls by themselves
+    counted: float  # in those of them that are no chance at this pace
     frozen: float  # in shorter freezes
     unsure: float  # how much longer the freezes may have been
 
@@ -43,15 +44,10 @@ class IdleTime:
         """All certain idle time."""
         return self.stalled + self.frozen
 
-    def charged(self, window: float, *, stalls_count: bool) -> float:
-        """Return the seconds that count against the numbers.
-
-        These are stalls, unless the pace is too slow to tell (`stalls_count`), and freezes only with a stall or from
-        5 % of the window.
-        """
-        stalled = self.stalled if stalls_count else 0.0
-        freezes_count = stalled or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
-        return stalled + self.frozen if freezes_count else stalled
+    def charged(self, window: float) -> float:
+        """Return the seconds that count against the numbers: freezes only with a stall or from 5 % of the window."""
+        freezes_count = self.counted or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
+        return self.counted + self.frozen if freezes_count else self.counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +58,14 @@ class Standstill:
     clients: Mapping[int, float]  # client -> seconds in which it was idle
     together: IdleTime  # the time in which all clients were idle
     alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
-    # Client -> operations per second while it is not idle; for a client that completes nothing, the mean of the others.
-    client_paces: Mapping[int, float]
-    pace: float  # operations per second of all clients while not all of them are idle
 
     def charged_to_all(self) -> float:
         """Return the seconds that count against the numbers of all clients together."""
-        return self.together.charged(self.window, stalls_count=self.pace >= least_pace(self.window))
+        return self.together.charged(self.window)
 
     def charged_to(self, client: int) -> float:
         """Return the seconds that count against the numbers of one client alone."""
-        is_fast = self.client_paces[client] >= least_pace(self.window * len(self.clients))
-        return self.alone[client].charged(self.window, stalls_count=is_fast)
+        return self.alone[client].charged(self.window)
 
     def published(self) -> Stalls:
         """Return the stalls' part of the result."""
@@ -114,23 +106,24 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     # The same stall may begin and end a little differently on each client.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
     near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=blur)])
+    active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
+    usual = _pace(of_all.ios, sum(active.values()))
     clients, alone = {}, {}
     for client, client_progress in progress.items():
         client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, shortest)
         clients[client] = length_of(joined([*client_stalls, *client_freezes, *stalls, *freezes])) / NANOSECONDS
         rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= shortest]
-        alone[client] = _idle_time(without(client_stalls, near), rest, blur)
-    active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
-    usual = _pace(of_all.ios, sum(active.values()))
+        alone_stalled = without(client_stalls, near)
+        # For a client that completes nothing, the mean of the others.
+        pace = _pace(client_progress.ios, active[client]) if client_progress.ios else usual
+        counted = _no_chance(alone_stalled, client_progress, pace, window, clients=len(progress))
+        alone[client] = _idle_time(alone_stalled, counted, rest, blur)
+    pace = _pace(of_all.ios, window.length - length_of(of_all.not_working))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, freezes, blur),
+        together=_idle_time(stalls, _no_chance(stalls, of_all, pace, window), freezes, blur),
         alone=alone,
-        client_paces={
-            client: _pace(part.ios, active[client]) if part.ios else usual for client, part in progress.items()
-        },
-        pace=_pace(of_all.ios, window.length - length_of(of_all.not_working)),
     )
 
 
@@ -142,9 +135,12 @@ def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-def _idle_time(stalls: Iterable[Interval], freezes: Collection[Interval], blur: int) -> IdleTime:
+def _idle_time(
+    stalls: Iterable[Interval], counted: Iterable[Interval], freezes: Collection[Interval], blur: int
+) -> IdleTime:
     return IdleTime(
         stalled=length_of(stalls) / NANOSECONDS,
+        counted=length_of(counted) / NANOSECONDS,
         frozen=length_of(freezes) / NANOSECONDS,
         unsure=len(freezes) * blur / NANOSECONDS,
     )
@@ -161,6 +157,26 @@ class _Progress:
     # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
     # counts as working time: a client that rarely completes anything must not seem fast.
     not_working: list[Interval]
+
+
+def _no_chance(
+    stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
+) -> Collection[Interval]:
+    """Return the stalls that count: at a pace at which an empty second is no chance, all of them.
+
+    At a slower pace, those in which as many operations are missing at the pace of all other time, and no less than a
+    few queues, since storage may complete its queue at once.
+    """
+    least = least_pace(window.length / NANOSECONDS * clients)
+    if pace >= least:
+        return stalls
+    missed = max(least, _QUEUES_BETWEEN * progress.in_flight)
+
+    def expected(stall: Interval) -> float:
+        elsewhere = _pace(progress.ios, window.length - stall.length) if progress.ios else pace
+        return elsewhere * stall.length / NANOSECONDS
+
+    return [stall for stall in stalls if expected(stall) >= missed]
 
 
 def _progress(item: ClientMeasurement, window: Interval) -> _Progress:

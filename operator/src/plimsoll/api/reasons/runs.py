@@ -152,7 +152,7 @@ ENTRIES = (
         "the CephCluster has never been ready, is in `HEALTH_ERR` or in a `HEALTH_WARN` that the run does not "
         "accept, or is being upgraded; or the addresses of its monitors are unknown. The run waits for "
         "`provisionSeconds`, and other runs on the cluster overtake it",
-        "repair it, or accept checks in `gates.acceptedHealthChecks`",
+        "repair it, or wait for the upgrade; warnings (`HEALTH_WARN`) may be accepted in `gates.acceptedHealthChecks`",
         ended=_CEPH_TIMED_OUT,
         remedy="check the CephCluster, and create the run again when it is healthy",
         is_passed_by=True,

@@ -193,7 +193,7 @@ class Evidence:
             return False
         outcome = outcome_of(self.observation, self.facts.search.objectives)
         # In a closed loop operations in flight wait for the storage: a depth not reached is the client's fault.
-        return outcome in BROKEN if self.facts.is_open_loop else outcome is ProbeOutcome.LATE
+        return outcome in BROKEN if self.facts.searches_rate else outcome is ProbeOutcome.LATE
 
     @cached_property
     def slices(self) -> Mapping[Operation, Slices | None]:

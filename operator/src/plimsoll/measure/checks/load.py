@@ -62,9 +62,10 @@ def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the time in which a client stood still while another one worked.
 
     A client stands still in 2 s without a completion, or in 1 s in which it should have completed 20 operations (with
-    fewer than 8 in flight, 150 divided by their number), if it usually completes 10 a second or more. Freezes, which
-    are shorter, count with such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that
-    counts makes its point Suspect (`summary.rolled_up`).
+    fewer than 8 in flight, 150 divided by their number), if it usually completes 10 a second or more. If it is slower,
+    it stands still while it should have completed that many, and four queues. Freezes, which are shorter, count with
+    such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that counts makes its point
+    Suspect (`summary.rolled_up`).
     """
     standstill = evidence.standstill
     if standstill is not None:
