@@ -93,7 +93,7 @@ class TrialFacts:
 
     @property
     def is_judged_for_steadiness(self) -> bool:
-        """Whether the rate should not depend on when it was measured: not for one pass of a data set, or searches by rate."""
+        """Whether the rate should not depend on the time: not for one pass of a data set, nor in searches by rate."""
         # Near the line the latency depends on the bursts among arrivals: there a search compares many trials.
         return self.windowed and not self.ends_when_done and not self.searches_rate
 
