@@ -28,7 +28,8 @@ def test_rules_of_tools_are_among_those_of_a_run_and_of_a_workload() -> None:
 
 def test_a_tool_that_reads_the_data_set_declares_when() -> None:
     for key, tool in TOOLS.items():
-        if tool.target.is_data_set and tool.parameters.reads_data is not ToolParameters.reads_data:
+        shares_data = tool.target.is_data_set and not tool.own_files
+        if shares_data and tool.parameters.reads_data is not ToolParameters.reads_data:
             assert f"w.{key}." in tool.parameters.reads_when
 
 

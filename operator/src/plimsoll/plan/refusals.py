@@ -395,7 +395,11 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 
 
 def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
-    keys = [key for key, tool in tools.items() if tool.target.is_data_set and tool.parameters.reads_when]
+    keys = [
+        key
+        for key, tool in tools.items()
+        if tool.target.is_data_set and not tool.own_files and tool.parameters.reads_when
+    ]
     reading = " || ".join(f"has(w.{key}) && {tools[key].parameters.reads_when}" for key in keys)
     message = (
         "must be true, because {} would read unwritten extents, which are answered without access to the storage; set "
