@@ -49,7 +49,7 @@ def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
         "workloads": [workload()],
         "repetitions": 2,
         "prepare": {"settleSeconds": 0},
-        "timeouts": {"provisionSeconds": 120, "readySeconds": 240, "totalSeconds": 1200},
+        "timeouts": {"provisionSeconds": 300, "readySeconds": 240, "totalSeconds": 1200},
     }
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",
