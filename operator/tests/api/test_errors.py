@@ -59,6 +59,17 @@ def test_a_validator_may_name_fields_of_its_model() -> None:
     ]
 
 
+def test_more_errors_than_anybody_reads_are_only_counted() -> None:
+    class Empty(Model):
+        pass
+
+    for number, lines in ((1000, 1000), (1001, 1)):
+        with pytest.raises(ValidationError) as caught:
+            Empty.model_validate({str(name): 0 for name in range(number)})
+        assert len(found := problems_of(caught.value, prefix=["spec"])) == lines
+    assert str(found[0]) == "spec: has 1001 errors, too many to list; is it the right document?"
+
+
 def test_unforeseen_error_keeps_the_librarys_words() -> None:
     class Url(Model):
         value: Annotated[bytes, Field(max_length=1)]

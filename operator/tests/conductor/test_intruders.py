@@ -7,12 +7,14 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import aiohttp
 import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from plimsoll.agent.agent import Connection
+from plimsoll.api.errors import models_in
 from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.conductor import main, server
@@ -26,7 +28,7 @@ from plimsoll.protocol.messages import (
     Report,
     ResultPost,
 )
-from support.client_documents import make_plan
+from support.client_documents import make_document, make_plan
 from support.rendezvous import Setting, large_post, running
 
 WAIT_SECONDS = 60.0
@@ -284,6 +286,65 @@ def unbounded(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: s
                 yield path
             for name, part in schema.get("properties", {}).items():
                 yield from unbounded(part, definitions, f"{path}.{name}")
+
+
+def lists_in(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a model, and of the models in it, that hold a list of any length."""
+    for name, field in model.model_fields.items():
+        annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        schema = TypeAdapter(annotation).json_schema()
+        if any(branch.get("type") == "array" for branch in schema.get("anyOf", [schema])):
+            yield f"{model.__name__}.{name}", annotation
+        for inner in models_in(field.annotation):
+            yield from lists_in(inner)
+
+
+LISTS = {name: annotation for model in (Report, ResultPost) for name, annotation in lists_in(model)}
+
+
+def test_every_list_that_an_agent_sends_stops_at_its_first_invalid_entry() -> None:
+    """An error for each entry would take a hundred times the memory of the message."""
+    assert {"ClientDocument.argv", "CpuUse.throttled", "Cells.ios", "Report.rates", "OsdCaches.osds"} <= LISTS.keys()
+    assert not [*lists_in(Registration)]
+    for name, annotation in LISTS.items():
+        for entry in ("[]", '{"": 0}', "null"):
+            with pytest.raises(ValidationError) as caught:
+                TypeAdapter(annotation).validate_json(f"[{','.join([entry] * 100)}]")
+            # An entry that is a model lacks all its fields; a list may be absent instead.
+            assert caught.value.error_count() <= 10, name
+
+
+def result_with(**fields: Any) -> dict[str, Any]:
+    post = {"epoch": "epoch", "client": 0, "instance": "i", "trial": {"point": "p", "passNumber": 0, "attempt": 0}}
+    return {**post, "document": {**make_document(0, 0).model_dump(mode="json"), **fields}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"argv": [0] * (2**20 + 1)},
+        {"argv": [[]] * 2**17},
+        {"argv": [{}] * 2**17},
+        {str(number): 0 for number in range(2**17)},
+    ],
+)
+async def test_a_result_with_very_many_parts_is_refused_before_it_is_parsed(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    async with running(setting):
+        monkeypatch.setattr(ResultPost, "model_validate_json", None)
+        status, message = await refusal(setting, "/v1/results", result_with(**fields))
+    assert status == 413
+    assert message.startswith("/v1/results: the body has "), message
+    assert message.endswith(" entries and 131072 fields are allowed; reduce runtimeSeconds"), message
+
+
+async def test_a_result_with_many_errors_is_refused_without_a_list_of_them(setting: Setting) -> None:
+    async with running(setting):
+        unknown = await refusal(setting, "/v1/results", result_with(**{str(number): 0 for number in range(2**16)}))
+        invalid = await refusal(setting, "/v1/results", result_with(argv=[0] * 2**18))
+    assert unknown == (400, "document: has 65536 errors, too many to list; is it the right document?")
+    assert invalid == (400, "document.argv[0]: 0 must be text; put it in quotes")
 
 
 @pytest.mark.parametrize("model", [Registration, Report, ResultPost])

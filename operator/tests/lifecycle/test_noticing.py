@@ -51,6 +51,23 @@ def test_what_a_look_cannot_notice_changes_nothing(world: PretendWorld, kind: st
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
 
 
+def test_a_state_that_no_conductor_writes_is_not_parsed_and_takes_no_memory(world: PretendWorld) -> None:
+    uid = world.create("a")
+    name = naming.state_config_map("a")
+    world.until(lambda: world.cluster.find("ConfigMap", name))
+    state = world.cluster.find("ConfigMap", name)
+    assert state is not None
+    known = []
+    for entries in (300_000, 300_001):
+        state["data"][STATE_FILE] = f'{{"missing":[{",".join(["0"] * entries)}]}}'
+        known.append(noticeable(state, uid))
+    assert known[0] != known[1]
+    assert len(repr(known[0])) < 1000
+    largest = RunState(registered=tuple(range(1064)), missing=tuple(range(1064)), message="m" * 32_768)
+    state["data"][STATE_FILE] = largest.model_dump_json()
+    assert "m" * 32_768 in repr(noticeable(state, uid))
+
+
 @pytest.mark.parametrize("kind", ["Job", "Pod", "PersistentVolumeClaim"])
 def test_another_phase_is_noticed(world: PretendWorld, kind: str) -> None:
     uid = world.create("a")

@@ -9,6 +9,7 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_REPETITIONS, BenchmarkRun, load_run
+from plimsoll.plan import document
 from plimsoll.plan.document import MAX_POINTS, Plan, load_plan
 from plimsoll.plan.expand import make_plan
 
@@ -44,6 +45,15 @@ def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) 
     text = plan.model_dump_json()
     assert load_plan(text) == plan
     assert len(text.encode()) < 2**20
+    assert sum(map(text.count, ",:[{")) < document._MAX_PARTS / 2
+
+
+@pytest.mark.parametrize("parts", ["0," * 2**19, "[]," * 2**18, '"":0,' * 2**17])
+def test_a_plan_with_more_parts_than_any_is_not_parsed(parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else may have created it: a MiB of invalid entries would take the operator a GiB."""
+    monkeypatch.setattr(document, "_Versioned", None)
+    with pytest.raises(SpecError, match=r"^document: has \d+ parts, but at most 131072 are allowed$"):
+        load_plan(f'{{"schemaVersion":1,"points":[{parts}0]}}')
 
 
 def test_plan_on_ceph_round_trips(make_run: MakeRun) -> None:

@@ -25,6 +25,7 @@ from plimsoll.api.names import (
 from plimsoll.api.quantity import format_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
+_MAX_PROBLEMS = 1000  # more errors are only counted: each takes a KiB, and a document may have one for every other byte
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
@@ -185,6 +186,9 @@ def problems_of(
     `prefix` is the location of the validated part within the document. With its `model`, an unknown field suggests the
     closest known one.
     """
+    if error.error_count() > _MAX_PROBLEMS:
+        remedy = f"has {error.error_count()} errors, too many to list; is it the right document?"
+        return (Problem(field=field_path(prefix), remedy=remedy),)
     errors = error.errors(include_url=False)
     problems = []
     for details in errors:

@@ -198,7 +198,7 @@ class OsdCaches(Model):
     """
 
     count: _Number
-    osds: Annotated[tuple[_Osd, ...], Field(max_length=MAX_LISTED)] = ()
+    osds: Annotated[tuple[_Osd, ...], Field(max_length=MAX_LISTED, fail_fast=True)] = ()
     reason: Annotated[str, Field(max_length=512)] | None = None
 
 

@@ -229,7 +229,14 @@ class Rendezvous:
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:
-        post = messages.ResultPost.model_validate_json(await self._bodies.document(request, request[_CLIENT]))
+        content = await self._bodies.document(request, request[_CLIENT])
+        # Before they are parsed: parts take many times the memory of their text.
+        entries, fields = content.count(b","), sum(map(content.count, (b":", b"[", b"{")))
+        if entries > messages.MAX_DOCUMENT_ENTRIES or fields > messages.MAX_DOCUMENT_FIELDS:
+            most = f"{messages.MAX_DOCUMENT_ENTRIES} entries and {messages.MAX_DOCUMENT_FIELDS} fields"
+            problem = f"the body has {entries} entries and {fields} fields, but at most {most} are allowed"
+            raise messages.RefusedError("TooLarge", f"{request.path}: {problem}; {_REMEDIES[request.path]}")
+        post = messages.ResultPost.model_validate_json(content)
         _check_speaker(request, post.client)
         kept = self._session.post(post, moment())
         self._on_input()

@@ -26,6 +26,8 @@ Process = TypeVar("Process", JobFact, PodFact)
 _UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
 """Fields of the conductor's state that no status shows; conductors and `kubectl plimsoll watch` read them."""
 
+_MAX_STATE_CHARACTERS = 128 * 2**10  # with 1000 clients a state has about 20,000
+
 _FACTS: Mapping[str, Callable[[Object], object]] = {
     "Job": children.job_fact,
     "Pod": children.pod_fact,
@@ -172,10 +174,7 @@ def observe(
     plan_map, conflict = run_maps.get(plan_name), foreign_maps.get(plan_name)
     is_departing = conflict is not None and children.is_departing(conflict)
     plan, problem = _plan(plan_map, run)
-    state = None
-    # A state that this version cannot read is none.
-    with suppress(ValidationError):
-        state = RunState.model_validate_json(_text(run_maps.get(naming.state_config_map(run.name)), STATE_FILE))
+    state = _state(_text(run_maps.get(naming.state_config_map(run.name)), STATE_FILE))
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
     jobs = tuple(job.fact for job in members.jobs if job.own)
@@ -211,9 +210,9 @@ def noticeable(obj: Object, run_uid: str) -> object:
     if kind in _FACTS:
         return children.member(_FACTS[kind], run_uid, obj)
     data, metadata = dict(obj.get("data") or {}), obj["metadata"]
-    state: object = data.pop(STATE_FILE, "")
-    with suppress(ValidationError):
-        state = RunState.model_validate_json(str(state)).model_dump(exclude=_UNSHOWN)
+    text = str(data.pop(STATE_FILE, ""))
+    readable = _state(text)
+    state = readable.model_dump(exclude=_UNSHOWN) if readable is not None else sha256(text.encode()).digest()
     files = {name: sha256(content.encode()).digest() for name, content in data.items()}
     return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
 
@@ -234,6 +233,13 @@ def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
     for fact in sorted(facts, key=lambda fact: fact.attempt):
         by_client.setdefault(fact.client, []).append(fact)
     return by_client
+
+
+def _state(text: str) -> RunState | None:
+    """Return the conductor's state; None if this version cannot read it, or if no conductor writes so much."""
+    with suppress(ValidationError):
+        return RunState.model_validate_json(text) if len(text) <= _MAX_STATE_CHARACTERS else None
+    return None
 
 
 def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:

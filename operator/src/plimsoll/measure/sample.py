@@ -1,7 +1,8 @@
 """One client's measurement of one trial: the compact document to which an agent reduces a tool's output, and posts.
 
 All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded here; `implausible_number`
-and `implausible_host` check the numbers, so that an impossible one costs no more than its trial.
+and `implausible_host` check the numbers, so that an impossible one costs no more than its trial. Every list stops at
+its first invalid entry: pydantic would collect an error for each, however many entries are allowed.
 """
 
 from collections import Counter
@@ -17,13 +18,14 @@ MAX_TEXT = 10_000  # characters of one message or argument
 MAX_NAME = 256
 _MAX_OPERATIONS = 16
 _MAX_CELLS = 2**18  # seconds of the longest runtime, with a margin
+MAX_OSDS = 2**14
 MAX_GAPS = 4096  # the longest gaps of a client; of 50 ms each they are more than 5 % of an hour
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
-Messages = Annotated[tuple[Text, ...], Field(max_length=100)]
+Messages = Annotated[tuple[Text, ...], Field(max_length=100, fail_fast=True)]
 EncodedHistogram = Annotated[str, Field(max_length=2**20)]
-CellValues = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS)]
+CellValues = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS, fail_fast=True)]
 
 
 class Cells(Model):
@@ -61,7 +63,7 @@ class LatencySlices(Model):
     """
 
     width_nanoseconds: int
-    histograms: Annotated[tuple[EncodedHistogram, ...], Field(max_length=_MAX_CELLS)]
+    histograms: Annotated[tuple[EncodedHistogram, ...], Field(max_length=_MAX_CELLS, fail_fast=True)]
 
 
 class OperationSample(Model):
@@ -94,8 +96,9 @@ class Gaps(Model):
     """
 
     width_nanoseconds: int  # the width of the intervals in which the tool reports its completions
-    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()  # milliseconds after the start of measuring
-    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()  # milliseconds of each
+    # Milliseconds: after the start of measuring, and how long each was.
+    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
+    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
 
 
 class OsdRate(Model):
@@ -132,7 +135,7 @@ class Measurement(Model):
     # operation, or without a ramp.
     ramp_step: int = 0
     runtime: int  # length of the measured part
-    operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
+    operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)]
     submitters: int = 1  # threads or processes of the tool that submit operations
     # CPU time of the tool's threads that move data, as a part of the measured time of each; of the busiest of its
     # processes, at either end of a network; absent if the tool does not report it.
@@ -149,7 +152,7 @@ class Measurement(Model):
     flushes: bool = False  # the times of cached writes include making them durable
     gaps: Gaps | None = None  # absent if the tool does not report them in a usable form
     # Operations that the tool did, but too fast to time them.
-    untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS)] = ()
+    untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)] = ()
     # Rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such rate, or if
     # the tool does not show it.
     pace: float | None = None
@@ -157,9 +160,9 @@ class Measurement(Model):
     # if it can lose none.
     inexact: float | None = None
     # Of a tool that measures OSDs one after the other; the operations are their sum.
-    osds: Annotated[tuple[OsdRate, ...], Field(max_length=100_000)] = ()
+    osds: Annotated[tuple[OsdRate, ...], Field(max_length=MAX_OSDS, fail_fast=True)] = ()
     # Of a tool that measures between clients: a cell for each client that served this one.
-    peers: Annotated[tuple[PeerRate, ...], Field(max_length=4096)] = ()
+    peers: Annotated[tuple[PeerRate, ...], Field(max_length=4096, fail_fast=True)] = ()
     errors: Messages = ()  # the tool's own error messages
     warnings: Messages = ()  # output that the parser did not recognise, and the tool's remarks beside its document
 
@@ -184,7 +187,7 @@ class CpuUse(Model):
     throttled_seconds: float | None = None  # how long it was stopped, summed over CPUs; absent if unknown
     # From and until when, in milliseconds after the start of measuring, it was stopped at least once, to about a
     # second; in ascending order, and absent if unknown.
-    throttled: Annotated[tuple[tuple[int, int], ...], Field(max_length=MAX_GAPS)] | None = None
+    throttled: Annotated[tuple[tuple[int, int], ...], Field(max_length=MAX_GAPS, fail_fast=True)] | None = None
     node_busy: float  # part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts
     node_processors: int  # the node's CPUs
 
@@ -265,7 +268,7 @@ class ClientDocument(Model):
     exit_code: int  # of the tool; a negative number is the signal that ended it, as in `subprocess`
     launched_at: int  # when the agent started the tool
     finished_at: int
-    argv: Annotated[tuple[Text, ...], Field(max_length=1000)]
+    argv: Annotated[tuple[Text, ...], Field(max_length=1000, fail_fast=True)]
     measurement: Measurement | None = None
     parse_error: Text | None = None  # why a tool that ended has no measurement; names the field or the position
     stderr_tail: str = Field(default="", max_length=2000)

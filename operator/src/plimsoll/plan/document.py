@@ -18,6 +18,7 @@ PLAN_FILE = "plan.json"
 """The name of a plan in a ConfigMap, and in a results directory."""
 
 _SCHEMA_VERSION = 1
+_MAX_PARTS = 2**17  # fields, entries, mappings and lists
 _PREFIX = "plimsoll"
 
 
@@ -200,7 +201,10 @@ class _Versioned(Model):
 
 
 def load_plan(text: str) -> Plan:
-    """Read a frozen plan; SpecError if it has another schema version, or is damaged."""
+    """Read a frozen plan; SpecError if it has another schema version, too many parts, or is damaged."""
+    # Before it is parsed: an error for each part would take many times the memory of its text.
+    if (parts := sum(map(text.count, ",:[{"))) > _MAX_PARTS:
+        raise SpecError([Problem(field="", remedy=f"has {parts} parts, but at most {_MAX_PARTS} are allowed")])
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:

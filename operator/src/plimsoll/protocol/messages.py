@@ -24,6 +24,9 @@ SERVER_NAME = "conductor.plimsoll.dev"
 """The name in the conductor's certificate; agents verify it regardless of the address they connect to."""
 
 MAX_DOCUMENT_BYTES = 16 * 2**20  # of a result's post; the largest, three operations over a day, has about 9 MiB
+# Parts of a result's post: a parsed one takes up to 60 bytes, and 400 if it is a mapping or an unknown field
+MAX_DOCUMENT_ENTRIES = 2**20  # three operations over a day have 520,000
+MAX_DOCUMENT_FIELDS = 2**17  # fields, mappings and lists; 16384 OSDs have about 82,000
 MAX_MESSAGE_BYTES = 64 * 2**10  # of every other message of an agent
 MAX_REPORT_CHARACTERS = 2000  # of a report's message; agents truncate longer ones
 MAX_ATTEMPT = 1000  # far above the number of processes that a client may lose
@@ -199,7 +202,7 @@ class Report(Model):
     total_bytes: ByteCount = 0
     clock: Clock | None = None
     # The tool's rates while it runs; empty if it prints none
-    rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation))] = ()
+    rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation), fail_fast=True)] = ()
     caches: CacheDrop | None = None  # what was dropped, with the state `Dropped`
 
     @field_validator("clock")
