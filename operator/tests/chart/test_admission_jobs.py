@@ -44,8 +44,29 @@ def security(**changes: Any) -> Change:
     return lambda job: job["spec"]["template"]["spec"]["containers"][0]["securityContext"].update(changes)
 
 
-def volume(**source: Any) -> Change:
-    return lambda job: job["spec"]["template"]["spec"]["volumes"].append({"name": "more", **source})
+def volume(name: str = "more", **source: Any) -> Change:
+    """Add a volume, or replace the one of that name."""
+
+    def change(job: Document) -> None:
+        pod = job["spec"]["template"]["spec"]
+        pod["volumes"] = [*(one for one in pod["volumes"] if one["name"] != name), {"name": name, **source}]
+
+    return change
+
+
+def session(*keys: str, uid: str = UID) -> Change:
+    """Mount these keys of a session Secret, as `key` or `key=path`."""
+    items = [{"key": key.partition("=")[0], "path": key.rpartition("=")[2]} for key in keys]
+    return volume("session", secret={"secretName": f"plimsoll-session-{uid}", **({"items": items} if items else {})})
+
+
+def of_one_key(kind: str, name: str, key: str, path: str) -> Document:
+    """Return a projected volume with one key of a ConfigMap or a Secret."""
+    return {"sources": [{kind: {"name": name, "items": [{"key": key, "path": path}]}}]}
+
+
+def arguments(*more: str) -> Change:
+    return lambda job: job["spec"]["template"]["spec"]["containers"][0]["args"].extend(more)
 
 
 def secret(name: str) -> Change:
@@ -64,10 +85,10 @@ def variable(**fields: Any) -> Change:
     return lambda job: job["spec"]["template"]["spec"]["containers"][0]["env"].append(fields)
 
 
-def mounted(path: str) -> Change:
+def mounted(path: str, name: str = "scratch", **fields: Any) -> Change:
     def change(job: Document) -> None:
         mounts = job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
-        mounts.append({"name": "scratch", "mountPath": path})
+        mounts.append({"name": name, "mountPath": path, **fields})
 
     return change
 
@@ -75,7 +96,11 @@ def mounted(path: str) -> Change:
 DEFAULT = {"seccompProfile": {"type": "RuntimeDefault"}}
 EXEC = {"exec": {"command": ["sh", "-c", "id"]}}
 OWN_SECRETS = "mounts only the Secrets of its run and those that the operator may read"
-ONLY_VOLUMES = "mounts only ConfigMaps, Secrets, the run's PVCs"
+ONLY_VOLUMES = "mounts only its plan, its session, ceph.conf and keyrings, the run's PVCs"
+SESSION = "a conductor mounts tls.crt, tls.key and token.key, and a client tls.crt and one token"
+PLACES = "mounts each of its volumes, as a whole, at the directory for the volume's name"
+OPTIONS = "plimsoll agent has no other arguments than agent --assignment=/etc/plimsoll/assignment/assignment.json"
+ONE_POD = "only the pods that the Job controller creates for it, one at a time"
 HOST = "has no access to its node"
 PROFILES = "the runtime's default seccomp and AppArmor profiles"
 MARKS = "pods of runs have only Plimsoll's labels and annotations, with the UID of their run"
@@ -110,11 +135,60 @@ JOBS: dict[str, tuple[Change, str]] = {
     "other modules": (variable(name="PYTHONPATH", value="/data"), VARIABLES),
     "other libraries": (variable(name="LD_PRELOAD", value="/data/evil.so"), VARIABLES),
     "another configuration": (variable(name="CEPH_CONF", value="/data/ceph.conf"), VARIABLES),
-    "another program's file": (mounted("/opt/plimsoll/bin"), "mounts volumes only at /data"),
-    "a way out": (mounted("/etc/plimsoll/../../opt"), "mounts volumes only at /data"),
+    "another program's file": (mounted("/opt/plimsoll/bin"), PLACES),
+    "a way out": (mounted("/etc/plimsoll/../../opt"), PLACES),
     "another image": (container(image="evil:1"), f"{IMAGES}, not evil:1"),
     "an image that begins alike": (container(image="runner.example.com/evil:1"), "admission.allowedRepositories"),
     "an image of a registry that begins alike": (container(image="runner:5000/evil"), IMAGES),
+    "an assignment of another file": (container(args=["agent", "--assignment=/data/own.json"]), OPTIONS),
+    "another session": (arguments("--secret=/etc/plimsoll/x"), OPTIONS),
+    "another fio": (arguments("--fio=/etc/plimsoll/x/run.sh"), OPTIONS),
+    "an assignment by a variable": (variable(name="PLIMSOLL_ASSIGNMENT", value="/data/own.json"), VARIABLES),
+    "another fio by a variable": (variable(name="PLIMSOLL_FIO", value="/etc/plimsoll/x/run.sh"), VARIABLES),
+    "another token for kube-burner": (
+        variable(name="PLIMSOLL_BURN_TOKEN", value="/etc/plimsoll/session/token"),
+        VARIABLES,
+    ),
+    "a variable of an annotation": (
+        variable(name="LD_PRELOAD", valueFrom={"fieldRef": {"fieldPath": "metadata.annotations['plimsoll.dev/x']"}}),
+        VARIABLES,
+    ),
+    "a script of a ConfigMap": (volume("x", configMap={"name": "evil-plan", "defaultMode": 0o555}), ONLY_VOLUMES),
+    "a mounted script of a ConfigMap": (mounted("/etc/plimsoll/x", "x"), PLACES),
+    "an assignment of a ConfigMap": (volume("assignment", configMap={"name": "evil-plan"}), ONLY_VOLUMES),
+    "another ceph.conf": (
+        volume("ceph", projected=of_one_key("configMap", "evil-plan", "plan.json", "ceph.conf")),
+        ONLY_VOLUMES,
+    ),
+    "a ceph.conf of a Secret": (
+        volume("ceph", projected=of_one_key("secret", f"plimsoll-client-keyring-{UID}", "keyring", "ceph.conf")),
+        ONLY_VOLUMES,
+    ),
+    "a part of a volume": (mounted("/etc/plimsoll/burner", "burner-token", subPath="x"), PLACES),
+    "a token as that for kube-burner": (mounted("/etc/plimsoll/burner", "session"), PLACES),
+    "all keys of a session": (session(), SESSION),
+    "the key of all tokens": (session("tls.crt", "token.key=token"), SESSION),
+    "a conductor's keys": (session("tls.crt", "tls.key"), SESSION),
+    "a session under another name": (secret(f"plimsoll-session-{UID}"), SESSION),
+    "a projected session": (
+        volume(
+            "session",
+            projected={
+                "sources": [
+                    *of_one_key("configMap", "evil-plan", "tls.crt", "tls.crt")["sources"],
+                    *of_one_key("secret", f"plimsoll-session-{UID}", "token.key", "token")["sources"],
+                ]
+            },
+        ),
+        SESSION,
+    ),
+    "a keyring as a session": (volume("session", secret={"secretName": f"plimsoll-client-keyring-{UID}"}), SESSION),
+    "10000 pods": (lambda job: job["spec"].update(parallelism=10000, completions=10000), ONE_POD),
+    "10000 pods in turn": (lambda job: job["spec"].update(completions=10000), ONE_POD),
+    "the priority of Kubernetes' own pods": (
+        pod(priorityClassName="system-node-critical"),
+        "no PriorityClass of Kubernetes' own pods",
+    ),
     "a command": (container(command=["sh", "-c", "id"]), PROGRAM),
     "another program": (container(args=["run", "/data/evil.yaml"]), PROGRAM),
     "a conductor's program": (container(args=["conductor"]), PROGRAM),
@@ -141,7 +215,7 @@ JOBS: dict[str, tuple[Change, str]] = {
     "root": (security(runAsUser=0, runAsNonRoot=False), PRIVILEGES),
     "others' pods": (
         lambda job: job["spec"].update(manualSelector=True, selector={"matchLabels": {naming.LABEL_RUN_UID: UID}}),
-        "only the pods that the Job controller creates for it",
+        ONE_POD,
     ),
     "pods of a Service of others": (template(labels={"app": "bank"}), MARKS),
     "pods of another program": (template(labels={"app.kubernetes.io/name": "bank"}), MARKS),
@@ -181,6 +255,34 @@ def test_a_conductor_gets_no_token_of_another_account(cluster: Installation) -> 
         changed = job("conductor")
         change(changed)
         refused(create(cluster.operator, changed, dry_run=True), TOKENS)
+
+
+API_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            arguments(f"--caches-token={API_TOKEN}"),
+            "plimsoll conductor has no other arguments than conductor --namespace=",
+        ),
+        (arguments("--results=/data"), "plimsoll conductor has no other arguments"),
+        (arguments("--namespace=kube-system"), "plimsoll conductor has no other arguments"),
+        (arguments("--plan=/data/plan.json"), "plimsoll conductor has no other arguments"),
+        (variable(name="PLIMSOLL_CACHES_TOKEN", value=API_TOKEN), VARIABLES),
+        (variable(name="PLIMSOLL_RESULTS", value="/data"), VARIABLES),
+        (session("tls.crt", "tls.key", "token.key=token"), SESSION),
+        (session("tls.crt", "token-0=token"), SESSION),
+        (volume("caches-token", secret={"secretName": f"plimsoll-conductor-keyring-{UID}"}), ONLY_VOLUMES),
+        (volume("caches-token", projected={"sources": [{"serviceAccountToken": {"path": "token"}}]}), ONLY_VOLUMES),
+    ],
+)
+def test_a_conductor_sends_its_own_token_to_nobody(cluster: Installation, change: Change, words: str) -> None:
+    """It would send the file of `--caches-token` to its agents."""
+    changed = job("conductor")
+    change(changed)
+    refused(create(cluster.operator, changed, dry_run=True), words)
 
 
 def test_a_teardown_gets_no_secret_of_another_run(cluster: Installation) -> None:

@@ -76,15 +76,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     return Started(monkeypatch)
 
 
-def assigned(secret: Path, **fields: Any) -> dict[str, Any]:
+def assigned(**fields: Any) -> dict[str, Any]:
     """Return an assignment document."""
-    return {"conductor": "https://x", "secret": str(secret), "client": 0, "work": "/w", "tools": ["fio"], **fields}
+    return {"conductor": "https://x", "client": 0, "work": "/w", "tools": ["fio"], **fields}
 
 
-def invoke_agent(document: object, environment: Mapping[str, str] | None = None) -> Result:
+def invoke_agent(document: object, secret: Path, *options: str) -> Result:
     """Start an agent with a document on standard input."""
     text = document if isinstance(document, str) else json.dumps(document)
-    return CliRunner().invoke(main, ["agent", "--assignment=-"], input=text, env=dict(environment or {}))
+    return CliRunner().invoke(main, ["agent", "--assignment=-", f"--secret={secret}", *options], input=text)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def invoke_agent(document: object, environment: Mapping[str, str] | None = None)
 def test_the_agents_volume(
     started: Started, secret: Path, assignment: dict[str, Any] | None, volume: Volume | None
 ) -> None:
-    result = invoke_agent(assigned(secret, volume=assignment))
+    result = invoke_agent(assigned(volume=assignment), secret)
     assert result.exit_code == 0, result.output
     assert started.worker["volume"] == volume
 
 
 def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
     rados = {"pool": "p", "namespace": "n", "user": "u"}
-    result = invoke_agent(assigned(secret, rados=rados, osdKeyring="/k"))
+    result = invoke_agent(assigned(rados=rados, osdKeyring="/k"), secret)
     assert result.exit_code == 0, result.output
     pool = PoolTarget(pool="p", namespace="n", run_name="n", user="u")
     assert started.worker["targets"] == (pool, OsdsTarget(keyring="/k"))
@@ -140,17 +140,21 @@ def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
         ({"rados": {"pool": "p", "user": "u"}}, "rados.namespace"),
         ({"rados": {"pool": "p", "namespace": "n"}}, "rados.user"),
         ({"rados": {"namespace": "n", "user": "u"}}, "rados.pool"),
+        ({"programs": {"fio": "/etc/plimsoll/x/run.sh"}}, "programs"),
+        ({"secret": "/etc/plimsoll/x"}, "secret"),
+        ({"rados": {"pool": "--plugin_dir=/x", "namespace": "n", "user": "u"}}, "rados.pool"),
+        ({"volume": {"kind": "Image", "pool": "p", "image": "-c/x", "user": "u", "size": 5}}, "volume.Image.image"),
         ({"tools": ["fio", "unheardOf"]}, "the assignment contains unknown tools: unheardOf"),
     ],
 )
 def test_what_does_not_go_together_is_refused(secret: Path, fields: dict[str, Any], says: str) -> None:
-    result = invoke_agent(assigned(secret, **fields))
+    result = invoke_agent(assigned(**fields), secret)
     assert result.exit_code == 2
     assert says in result.output
 
 
-def test_an_assignment_has_to_be_a_document() -> None:
-    result = invoke_agent("client 3")
+def test_an_assignment_has_to_be_a_document(secret: Path) -> None:
+    result = invoke_agent("client 3", secret)
     assert result.exit_code == 2
     assert "the assignment is invalid" in result.output
 
@@ -158,9 +162,10 @@ def test_an_assignment_has_to_be_a_document() -> None:
 def test_an_agent_by_its_environment(started: Started, secret: Path, tmp_path: Path) -> None:
     path = tmp_path / "assignment.json"
     volume = {"kind": "Directory", "path": "/data"}
-    document = assigned(secret, client=3, attempt=2, volume=volume, programs={"fio": "/opt/fio"}, silenceSeconds=900)
+    document = assigned(client=3, attempt=2, volume=volume, silenceSeconds=900)
     path.write_text(json.dumps(document))
-    result = invoke("agent", environment={"PLIMSOLL_ASSIGNMENT": str(path), "PLIMSOLL_NODE": "node-1"})
+    environment = {"ASSIGNMENT": str(path), "SECRET": str(secret), "NODE": "node-1", "FIO": "/opt/fio"}
+    result = invoke("agent", environment={f"PLIMSOLL_{name}": value for name, value in environment.items()})
     assert result.exit_code == 0, result.output
     assert (started.worker["client"], started.worker["node"]) == (3, "node-1")
     assert started.worker["binaries"] == {"fio": "/opt/fio"}
@@ -171,15 +176,13 @@ def test_an_agent_by_its_environment(started: Started, secret: Path, tmp_path: P
 def test_an_agents_last_words(secret: Path, tmp_path: Path) -> None:
     words = tmp_path / "words"
     document = assigned(
-        secret,
         conductor=f"https://127.0.0.1:{free_port()}",
         work=str(tmp_path / "work"),
         terminationLog=str(words),
     )
-    assert invoke_agent({**document, "programs": {"fio": "/none/fio"}}).exit_code == EXIT_UNUSABLE
+    assert invoke_agent(document, secret, "--fio=/none/fio").exit_code == EXIT_UNUSABLE
     assert re.fullmatch(r"/none/fio cannot be run: .*; install fio", words.read_text())
-    quick = {**document, "programs": {"fio": "true"}, "silenceSeconds": 0.1}
-    assert invoke_agent(quick).exit_code == EXIT_SILENCE
+    assert invoke_agent({**document, "silenceSeconds": 0.1}, secret, "--fio=true").exit_code == EXIT_SILENCE
     assert words.read_text() == "the conductor did not answer for 0.1 s"
 
 
@@ -190,7 +193,7 @@ def test_a_refused_agents_last_words(secret: Path, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(Agent, "run", run)
     words = tmp_path / "words"
-    assert invoke_agent(assigned(secret, terminationLog=str(words))).exit_code == EXIT_REFUSED
+    assert invoke_agent(assigned(terminationLog=str(words)), secret).exit_code == EXIT_REFUSED
     assert words.read_text() == "refused: client 0 has a newer process"
 
 
@@ -200,7 +203,7 @@ def test_an_agent_that_breaks_says_how(secret: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Agent, "run", run)
     words = tmp_path / "words"
-    assert invoke_agent(assigned(secret, terminationLog=str(words))).exit_code == 1
+    assert invoke_agent(assigned(terminationLog=str(words)), secret).exit_code == 1
     assert words.read_text() == "RuntimeError: what nobody thought of"
 
 

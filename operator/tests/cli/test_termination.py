@@ -94,7 +94,7 @@ async def test_a_local_run_can_be_interrupted_before_its_conductor_handles_the_s
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     plan = make_plan().model_copy(update={"clients": 0})
-    launcher = Launcher(plan=plan, results=tmp_path, secret=tmp_path, programs={}, port=1)
+    launcher = Launcher(plan=plan, results=tmp_path, secret=tmp_path, fio="fio", port=1)
     async with asyncio.timeout(30):
         if not exists:
             launcher.interrupt()
@@ -109,10 +109,12 @@ async def wait_for_ever(*_: object) -> NoReturn:
 
 def test_an_agent_at_work_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_session(tmp_path, 1)
-    fields = f'"conductor": "https://x", "secret": "{client_directory(tmp_path, 0)}", "client": 0, "tools": []'
+    fields = '"conductor": "https://x", "client": 0, "tools": []'
     monkeypatch.setattr(Agent, "run", wait_for_ever)
     document = f'{{{fields}, "work": "{tmp_path}", "terminationLog": "{tmp_path / "log"}"}}'
-    result = CliRunner().invoke(agent.command, ["--assignment=-"], input=document)
+    result = CliRunner().invoke(
+        agent.command, ["--assignment=-", f"--secret={client_directory(tmp_path, 0)}"], input=document
+    )
     assert (result.exit_code, (tmp_path / "log").exists()) == (EXIT_STOPPED, False)
 
 

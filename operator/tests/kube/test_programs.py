@@ -99,17 +99,17 @@ class Programs:
     def agent(self, client: int, fio: str, volume: DataFile | None = None) -> "subprocess.Popen[str]":
         assignment = Assignment(
             conductor=f"https://127.0.0.1:{self.port}",
-            secret=str(client_directory(self.secret, client)),
             client=client,
             work=str(self.directory / f"work-{client}"),
             tools=("fio",),
             volume=volume,
-            programs={"fio": fio},
             termination_log=str(self.directory / f"client-{client}"),
         )
         path = self.directory / f"assignment-{client}.json"
         path.write_text(assignment.model_dump_json())
-        return self.start("agent", f"--assignment={path}", PLIMSOLL_NODE=f"node-{client}")
+        secret = client_directory(self.secret, client)
+        options = (f"--assignment={path}", f"--secret={secret}", f"--fio={fio}")
+        return self.start("agent", *options, PLIMSOLL_NODE=f"node-{client}")
 
     def state(self) -> RunState:
         path = f"/api/v1/namespaces/{self.namespace}/configmaps/{naming.state_config_map(self.plan.run.name)}"

@@ -288,15 +288,13 @@ def test_an_agent_with_a_wrong_token_is_refused_without_effect_on_the_run(tmp_pa
         url = f"https://127.0.0.1:{conductor[conductor.index('--port') + 1]}"
         assignment = Assignment(
             conductor=url,
-            secret=str(secret),
             client=0,
             attempt=9,
             work=str(tmp_path / "work"),
             tools=("fio",),
-            programs={"fio": fio},
         )
         intruder = subprocess.run(
-            [sys.executable, "-m", "plimsoll", "agent", "--assignment", "-"],
+            [sys.executable, "-m", "plimsoll", "agent", "--assignment=-", f"--secret={secret}", f"--fio={fio}"],
             input=assignment.model_dump_json(),
             check=False,
             capture_output=True,

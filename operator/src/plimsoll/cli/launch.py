@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +47,7 @@ class Launcher:
     secret: Path  # directory that `write_session` has written; also for assignments and the tools' output
     data: Path | None = None  # directory of the run's data; None if devices are measured
     devices: Sequence[Path] = ()
-    programs: Mapping[str, str]  # paths of programs that are not in PATH, by name
+    fio: str  # path of the fio to run
     raw_output: Path | None = None  # directory that keeps it; None if it is not kept
     port: int
     _conductor: _Child | None = field(default=None, init=False)
@@ -123,21 +123,20 @@ class Launcher:
         scratch = self.secret / "scratch"
         assignment = Assignment(
             conductor=f"https://127.0.0.1:{self.port}",
-            secret=str(client_directory(self.secret, client)),
             client=client,
             attempt=attempt,
             work=str(scratch / f"client-{client}-{attempt}"),
             tools=tools_of(self.plan),
             volume=client_volume(self.plan, client, data=self.data, devices=self.devices),
             caches=CacheDropping() if self.plan.prepare.drop_caches else None,
-            programs=dict(self.programs),
             raw_output=None if self.raw_output is None else str(self.raw_output),
         )
         # A file, not standard input: its name identifies the client in the list of processes.
         file = scratch / f"client-{client}-{attempt}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(assignment.model_dump_json(exclude_none=True))
-        return await self._start(f"client-{client}.log", attempt, "agent", "--assignment", str(file))
+        options = ("--assignment", str(file), "--secret", str(client_directory(self.secret, client)), "--fio", self.fio)
+        return await self._start(f"client-{client}.log", attempt, "agent", *options)
 
     async def _start(self, log: str, attempt: int, *arguments: str) -> Process:
         """Start a program of this package that ignores Ctrl-C of the terminal and ends with this process."""

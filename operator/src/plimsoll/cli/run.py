@@ -31,7 +31,6 @@ from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file, result_display
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
-from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 
 EXIT_INVALID = 2
 _PLACE_FILE = "place.json"
@@ -135,7 +134,7 @@ def measure(
             secret=secret,
             data=data,
             devices=target.devices,
-            programs={TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio},
+            fio=shutil.which(fio) or fio,
             raw_output=raw_output,
             port=free_port(),
         )

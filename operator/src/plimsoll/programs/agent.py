@@ -27,7 +27,7 @@ from plimsoll.protocol.assignment import (
     RbdImage,
     SharedDirectory,
 )
-from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import OsdsTarget, PoolTarget
 
 DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
@@ -35,11 +35,18 @@ DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
 @click.option("--assignment", type=click.File(), required=True, help="Assignment document; - for stdin.")
+@click.option(
+    "--secret",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Directory with the conductor's certificate and this client's token.",
+)
 @click.option("--node", default=platform.node, help="Name of this node.")
-def command(*, assignment: TextIO, node: str) -> None:
+@click.option("--fio", default=TOOLS[DATA_SET_TOOL].program, help="The fio to run.")
+def command(*, assignment: TextIO, secret: Path, node: str, fio: str) -> None:
     """Generate load as one client of a run, as described in an assignment document.
 
-    Both options can be set in the environment, as PLIMSOLL_ASSIGNMENT and PLIMSOLL_NODE.
+    Every option can be set in the environment, as PLIMSOLL_ASSIGNMENT, PLIMSOLL_NODE and so on.
     """
     log_to_stderr()
     last_error = LastError()
@@ -53,7 +60,7 @@ def command(*, assignment: TextIO, node: str) -> None:
     log = None if assigned.termination_log is None else Path(assigned.termination_log)
 
     async def serve(worker: Worker) -> int:
-        connection = Connection(assigned.conductor, Path(assigned.secret))
+        connection = Connection(assigned.conductor, secret)
         identity = AgentIdentity(client=assigned.client, attempt=assigned.attempt, node=node)
         silence = assigned.silence_seconds
         try:
@@ -62,7 +69,7 @@ def command(*, assignment: TextIO, node: str) -> None:
             await connection.close()
 
     try:
-        code = run_until_stopped(serve(_worker(assigned, node)))
+        code = run_until_stopped(serve(_worker(assigned, node, fio)))
     except Exception as error:
         write_termination_message(log, f"{type(error).__name__}: {error}")
         raise
@@ -73,7 +80,7 @@ def command(*, assignment: TextIO, node: str) -> None:
     sys.exit(code)
 
 
-def _worker(assigned: Assignment, node: str) -> Worker:
+def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
     targets: list[PoolTarget | OsdsTarget] = []
     if assigned.rados is not None:
         pool, namespace = assigned.rados.pool, assigned.rados.namespace
@@ -85,7 +92,7 @@ def _worker(assigned: Assignment, node: str) -> Worker:
         node=node,
         volume=None if assigned.volume is None else _volume(assigned.volume, assigned.client),
         directory=Path(assigned.work),
-        binaries=assigned.programs,
+        binaries={TOOLS[DATA_SET_TOOL].program: fio},
         host=Host(),
         tools=assigned.tools,
         targets=tuple(targets),

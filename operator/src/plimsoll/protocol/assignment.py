@@ -1,8 +1,8 @@
 """The assignment of one agent process: a document in a file or on standard input.
 
-The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, only the paths of the files with
-keys and tokens. A new field must be optional and absent by default: a run keeps the runner image that it started with,
-and that image rejects unknown fields.
+The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, and names neither a program nor
+the file of a token: an option does, which an admission policy fixes. A new field must be optional and absent by
+default: a run keeps the runner image that it started with, and that image rejects unknown fields.
 """
 
 import hmac
@@ -13,6 +13,7 @@ from pydantic import Field
 
 from plimsoll.api.model import Model
 from plimsoll.api.run import MAX_CLIENTS
+from plimsoll.api.storage import CephName
 from plimsoll.protocol.messages import MAX_ATTEMPT, ByteCount, ClientNumber
 
 # PEM files. Agents trust the conductor's self-signed certificate and nothing else; only the conductor gets its key.
@@ -66,9 +67,9 @@ class RbdImage(Model):
     """An RBD image, accessed through librbd. Its content is destroyed."""
 
     kind: Literal["Image"] = "Image"
-    pool: str
-    image: str
-    user: str  # CephX user, without `client.`; the configuration that CEPH_CONF names locates its key
+    pool: CephName
+    image: CephName
+    user: CephName  # CephX user, without `client.`; the configuration that CEPH_CONF names locates its key
     size: ByteCount
     cache: bool = False  # whether to use librbd's writeback cache
 
@@ -76,9 +77,9 @@ class RbdImage(Model):
 class RadosNamespace(Model):
     """This client's part of a pool, for tools that write RADOS objects; they use the namespace as run name."""
 
-    pool: str
-    namespace: str
-    user: str
+    pool: CephName
+    namespace: CephName
+    user: CephName
 
 
 class CacheDropping(Model):
@@ -96,7 +97,6 @@ class Assignment(Model):
     """What one agent process needs to know."""
 
     conductor: str  # the conductor's URL
-    secret: str  # directory with the conductor's certificate and this client's token
     client: ClientNumber
     attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
     work: str  # directory for the tools' output
@@ -106,7 +106,6 @@ class Assignment(Model):
     rados: RadosNamespace | None = None  # absent if no tool needs a pool
     osd_keyring: str | None = None  # file with an administrator's key, for tools that measure OSDs
     caches: CacheDropping | None = None  # absent if the run does not drop caches
-    programs: dict[str, str] = Field(default_factory=dict)  # paths of programs that are not in PATH, by name
     raw_output: str | None = None  # directory in which to keep the tools' raw output
     termination_log: str | None = None  # file for the reason of a failure
 

@@ -87,7 +87,6 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
             assigned = SharedDirectory(path=DATA_MOUNT, mounted=True, part=part, clients=clients, one_file=one_file)
     return Assignment(
         conductor=f"https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
-        secret=common.SECRET_MOUNT,
         client=client,
         attempt=attempt,
         work=common.SCRATCH_MOUNT,
@@ -157,7 +156,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
-        "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"],
+        "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}", f"--secret={common.SECRET_MOUNT}"],
         "env": common.environment({**to_ceph.environment, **burner.environment}, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": resources,
         "securityContext": common.container_security(is_root=has_device(plan, client)),
