@@ -20,6 +20,7 @@ from chart.admission import (
     refused,
 )
 from chart.rendering import Document, render
+from plimsoll.ceph.document import ceph_conf
 from plimsoll.lifecycle import naming
 from support.fake_kube import copy_of
 from support.specs import UID, ceph_run, made_for_ceph
@@ -79,7 +80,11 @@ NO_OBJECTS: dict[str, tuple[Document, str]] = {
         "no cephclients with the name admin",
     ),
 }
-CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIM_SPEC = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "fast",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
 
 
 @pytest.mark.parametrize("case", NO_OBJECTS)
@@ -186,6 +191,13 @@ RIGHTS: dict[str, tuple[Document, str]] = {
     "delete pods": (role("", "pods", ["delete"], "a"), "only create Roles to get and patch"),
     "all ConfigMaps": (role("", "configmaps", ["patch"]), "by name, the state and the results"),
     "another ConfigMap": (role("", "configmaps", ["patch"], "coredns"), "by name, the state and the results"),
+    "another's state": (role("", "configmaps", ["get", "patch"], "run-state", "argo-state"), "of the run that owns"),
+    "another run's results": (role("plimsoll.dev", "benchmarkresults", ["get"], "other-a"), "of the run that owns"),
+    "another run's numbers": (
+        role("plimsoll.dev", "benchmarkresults/status", ["patch"], "run-reads", "victim-reads"),
+        "of the run that owns",
+    ),
+    "deletion of results": (role("plimsoll.dev", "benchmarkresults", ["delete"], "run-reads"), "of the run that owns"),
     "all results": (role("plimsoll.dev", "benchmarkresults/status", ["patch"]), "by name, the state and the results"),
     "identity": (
         of_run("ServiceAccount", "plimsoll-run-conductor", **ACCOUNT) | {"secrets": [{"name": "x"}]},
@@ -211,11 +223,46 @@ RIGHTS: dict[str, tuple[Document, str]] = {
 }  # fmt: skip
 
 
+def state_of(run: str, name: str) -> Document:
+    made = role("", "configmaps", ["get", "patch"], name)
+    made["metadata"]["ownerReferences"][0]["name"] = run
+    return made
+
+
+def test_a_run_with_a_long_name_has_a_state_with_its_digest(cluster: Installation) -> None:
+    long = "a" * 57 + "-b"
+    for name in ("state", "plan", "long-state"):
+        obj = state_of(long, naming.child(long, name))
+        if name == "state":
+            create(cluster.operator, obj, dry_run=True).expect(201)
+        else:
+            refused(create(cluster.operator, obj, dry_run=True), "of the run that owns")
+    refused(create(cluster.operator, state_of("short", f"short-{'0' * 8}-state"), dry_run=True), "of the run that owns")
+
+
+CONF = ceph_conf(["192.0.2.1:6789", "[v2:192.0.2.2:3300/0,v1:192.0.2.2:6789/0]", "mon-a.example.com"])
+CONFIG_MAPS: dict[str, Document] = {
+    "a script": of_run("ConfigMap", "evil-plan", data={"run.sh": "#!/bin/sh\nid\n"}),
+    "a library": of_run("ConfigMap", "evil-plan", binaryData={"plan.json": "f0VMRg=="}),
+    "plugins": of_run("ConfigMap", "run-ceph", data={"ceph.conf": f"{CONF}rbd_plugins = evil\n"}),
+    "another directory of plugins": of_run(
+        "ConfigMap", "run-ceph", data={"ceph.conf": CONF.replace("\n\n", "\nplugin_dir = /etc/plimsoll/plan\n\n")}
+    ),
+    "another keyring": of_run("ConfigMap", "run-ceph", data={"ceph.conf": CONF.replace("/etc/plimsoll/ceph", "/data")}),
+}
+
+
+@pytest.mark.parametrize("case", CONFIG_MAPS)
+def test_no_config_map_has_a_program_or_another_configuration(cluster: Installation, case: str) -> None:
+    create(cluster.operator, of_run("ConfigMap", "run-ceph", data={"ceph.conf": CONF}), dry_run=True).expect(201)
+    refused(create(cluster.operator, CONFIG_MAPS[case], dry_run=True), "has its plan or state")
+
+
 @pytest.mark.parametrize("case", RIGHTS)
 def test_it_gives_nobody_rights_tokens_or_traffic(cluster: Installation, case: str) -> None:
     obj, words = RIGHTS[case]
     if obj["kind"] == "RoleBinding":
-        create(cluster.operator, role("plimsoll.dev", "benchmarkresults", ["get"], "a"))
+        create(cluster.operator, role("plimsoll.dev", "benchmarkresults", ["get"], "run-a"))
     refused(create(cluster.operator, obj, dry_run=True), words)
 
 
@@ -279,12 +326,23 @@ def default_class() -> Document:
 
 SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "db"}
 POOL_NAME = "plimsoll-run-01234567"
+EXEC = {"exec": {"command": ["sh", "-c", "id"]}}
 FILES = {"metadataPool": {"replicated": {"size": 3}}, "dataPools": [], "metadataServer": {"activeCount": 1}}
 CAPABILITIES = "has capabilities for I/O in pools"
 STORAGE: dict[str, tuple[Document, str]] = {
     "a clone": (claim(dataSource={"kind": "PersistentVolumeClaim", "name": "data-db-0"}), "new and empty"),
     "a snapshot": (claim(dataSourceRef=SNAPSHOT), "new and empty"),
     "a volume": (claim(volumeName="pv-of-others"), "new and empty"),
+    "a volume by its labels": (claim(selector={"matchLabels": {"db": "a"}}), "new and empty"),
+    "a volume without a class": (claim(storageClassName=""), "new and empty, and has a StorageClass"),
+    "a program in Rook's pods": (
+        outside(
+            "CephFilesystem",
+            POOL_NAME,
+            spec={**FILES, "metadataServer": {"activeCount": 1, "livenessProbe": {"probe": EXEC}}},
+        ),
+        "add nothing to Rook's pods",
+    ),
     "the default class": (default_class(), "only Plimsoll's labels and annotations"),
     "another provisioner": (storage_class(provisioner="ebs.csi.aws.com"), "for a pool of Rook's"),
     "a class that leaves volumes": (storage_class(reclaimPolicy="Retain"), "for a pool of Rook's"),
