@@ -85,10 +85,10 @@ def variable(**fields: Any) -> Change:
     return lambda job: job["spec"]["template"]["spec"]["containers"][0]["env"].append(fields)
 
 
-def mounted(path: str, name: str = "scratch", **fields: Any) -> Change:
+def mounted(path: str, name: str = "scratch") -> Change:
     def change(job: Document) -> None:
         mounts = job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
-        mounts.append({"name": name, "mountPath": path, **fields})
+        mounts.append({"name": name, "mountPath": path})
 
     return change
 
@@ -154,7 +154,10 @@ JOBS: dict[str, tuple[Change, str]] = {
         VARIABLES,
     ),
     "a script of a ConfigMap": (volume("x", configMap={"name": "evil-plan", "defaultMode": 0o555}), ONLY_VOLUMES),
-    "a mounted script of a ConfigMap": (mounted("/etc/plimsoll/x", "x"), PLACES),
+    "a mounted script of a ConfigMap": (
+        lambda job: (volume("x", configMap={"name": "evil-plan"})(job), mounted("/etc/plimsoll/x", "x")(job)),
+        PLACES,
+    ),
     "an assignment of a ConfigMap": (volume("assignment", configMap={"name": "evil-plan"}), ONLY_VOLUMES),
     "another ceph.conf": (
         volume("ceph", projected=of_one_key("configMap", "evil-plan", "plan.json", "ceph.conf")),
@@ -164,7 +167,10 @@ JOBS: dict[str, tuple[Change, str]] = {
         volume("ceph", projected=of_one_key("secret", f"plimsoll-client-keyring-{UID}", "keyring", "ceph.conf")),
         ONLY_VOLUMES,
     ),
-    "a part of a volume": (mounted("/etc/plimsoll/burner", "burner-token", subPath="x"), PLACES),
+    "a part of a volume": (
+        lambda job: job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0].update(subPath="token"),
+        PLACES,
+    ),
     "a token as that for kube-burner": (mounted("/etc/plimsoll/burner", "session"), PLACES),
     "all keys of a session": (session(), SESSION),
     "the key of all tokens": (session("tls.crt", "token.key=token"), SESSION),
@@ -246,6 +252,7 @@ def test_a_job_in_rooks_namespace_gets_no_administrators_key(cluster: Installati
     for name in ("rook-ceph-admin-keyring", "rook-ceph-mon"):
         changed = job("conductor")
         changed["metadata"]["namespace"] = ROOK
+        changed["spec"]["template"]["spec"]["containers"][0]["args"][1] = f"--namespace={ROOK}"
         secret(name)(changed)
         refused(create(cluster.operator, changed, dry_run=True), OWN_SECRETS)
 
