@@ -70,7 +70,8 @@ def test_results_that_cannot_be_read_are_waited_for(world: PretendWorld) -> None
 def test_agents_get_an_assignment_document(world: PretendWorld) -> None:
     world.create("a")
     found = agents_arguments(world)
-    assert found == [["agent", "--assignment=/etc/plimsoll/assignment/assignment.json"]] * len(found)
+    paths = ["--assignment=/etc/plimsoll/assignment/assignment.json", "--secret=/etc/plimsoll/session"]
+    assert found == [["agent", *paths]] * len(found)
 
 
 def agents_arguments(world: PretendWorld) -> list[list[str]]:
