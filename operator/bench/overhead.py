@@ -113,19 +113,18 @@ def _alternate(case: _Case) -> tuple[list[Figures], list[Figures]]:
     plan, data = write_plan(shape, results), directory / "client-0.data"
     assignment = Assignment(
         conductor=f"https://127.0.0.1:{port}",
-        secret=str(client_directory(secret, 0)),
         client=0,
         work=str(directory / "work"),
         tools=("fio",),
         volume=DataFile(path=str(data), capacity=_VOLUME_BYTES),
-        programs={"fio": fio()},
     )
     assigned = directory / "assignment.json"
     assigned.write_text(assignment.model_dump_json())
     with ExitStack() as stack:
         argv = [str(BENCH / "pausing_conductor.py"), str(results), str(secret), str(port)]
         conductor = stack.enter_context(running(argv, directory / "conductor.log", pipes=True))
-        argv = ["-m", "plimsoll", "agent", f"--assignment={assigned}"]
+        options = [f"--assignment={assigned}", f"--secret={client_directory(secret, 0)}", f"--fio={fio()}"]
+        argv = ["-m", "plimsoll", "agent", *options]
         agent = stack.enter_context(running(argv, directory / "agent.log"))
         return _pairs(plan, data, conductor, agent)
 
