@@ -197,7 +197,6 @@ RIGHTS: dict[str, tuple[Document, str]] = {
         role("plimsoll.dev", "benchmarkresults/status", ["patch"], "run-reads", "victim-reads"),
         "of the run that owns",
     ),
-    "deletion of results": (role("plimsoll.dev", "benchmarkresults", ["delete"], "run-reads"), "of the run that owns"),
     "all results": (role("plimsoll.dev", "benchmarkresults/status", ["patch"]), "by name, the state and the results"),
     "identity": (
         of_run("ServiceAccount", "plimsoll-run-conductor", **ACCOUNT) | {"secrets": [{"name": "x"}]},
