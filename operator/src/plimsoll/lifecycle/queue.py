@@ -184,12 +184,18 @@ def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
     A run may have several targets, such as the monitors that it names. Without a common order of A and B, which have no
     target in common, and C, which has one with each, a cycle of runs could wait for each other.
     """
-    targets: frozenset[str] = frozenset()
-    found = [this]
-    while (reached := targets.union(*(entry.targets for entry in found))) != targets:
-        targets = reached
-        found = [entry for entry in entries if entry.targets & targets]
-    return found
+    by_target: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        for target in entry.targets:
+            by_target[target].append(entry)
+    # Each target is followed once, so that a chain of runs, each of which shares a target with the next, costs no more.
+    reached, found, unexplored = set(this.targets), {this.uid: this}, [*this.targets]
+    while unexplored:
+        for entry in by_target[unexplored.pop()]:
+            found[entry.uid] = entry
+            unexplored.extend(entry.targets - reached)
+            reached |= entry.targets
+    return [*found.values()]
 
 
 def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[Entry]:
