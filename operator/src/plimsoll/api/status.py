@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from plimsoll.api.line import Ending, Vary
 from plimsoll.api.model import Model, ServerOnly
@@ -22,6 +22,7 @@ from plimsoll.api.names import (
     Verdict,
 )
 from plimsoll.api.operation import Rate
+from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 
 MAX_HEADLINES = 32
 STATE_FILE = "state.json"
@@ -33,6 +34,30 @@ _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _Count = Annotated[int, Field(ge=0)]
 _Setting = Annotated[str, Field(max_length=1024, description="Version or setting.")]
 _SmallCount = Annotated[_Count, ServerOnly(format="int32")]
+
+# Of a state, which any user who may edit ConfigMaps can change: arithmetic on these numbers never overflows.
+_LATEST_SECONDS = 1e11
+_Number = Annotated[int, Field(ge=0, lt=2**31)]
+_Bytes = Annotated[int, Field(ge=0, lt=2**63)]
+_UnixSeconds = Annotated[float, Field(ge=0, le=_LATEST_SECONDS, allow_inf_nan=False)]
+_Members = Annotated[tuple[_Number, ...], Field(max_length=MAX_CLIENTS + MAX_SERVERS)]
+
+
+def moment_of(text: str) -> datetime:
+    """Return a time of a state or a result; ValueError if arithmetic with it and other times could fail."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    if not 0 <= moment.timestamp() <= _LATEST_SECONDS:
+        raise ValueError(f"{text} is before 1970, or too far in the future")
+    return moment
+
+
+def _checked_moment(text: str) -> str:
+    """Reject a time that `moment_of` refuses; empty is none."""
+    if text:
+        moment_of(text)
+    return text
 
 
 class AnyCondition(Model):
@@ -304,16 +329,16 @@ class CurrentTrial(Model):
 
     key: TrialKey
     label: str
-    clients: tuple[int, ...]
-    starts_at: float
-    ends_at: float
+    clients: _Members
+    starts_at: _UnixSeconds
+    ends_at: _UnixSeconds
 
 
 class Prefill(Model):
     """Progress of the prefill over all clients."""
 
-    done_bytes: int = 0
-    total_bytes: int = 0
+    done_bytes: _Bytes = 0
+    total_bytes: _Bytes = 0
 
 
 class LiveRate(Model):
@@ -360,20 +385,21 @@ class RunState(Model):
     epoch: str = ""  # identity of the conductor process
     phase: RunPhase = RunPhase.GATHERING
     message: str = ""
-    registered: tuple[int, ...] = ()
-    missing: tuple[int, ...] = ()
+    registered: _Members = ()
+    missing: _Members = ()
     gathered: str = ""  # UID of the conductor's Job once all clients have registered with a conductor of that Job
     prefill: Prefill = Prefill()
     current: CurrentTrial | None = None
     live: Live | None = None  # current rates; absent unless a running tool has reported any
     # The attempt that has started and is not recorded yet; a later conductor records it as aborted
     in_flight: TrialKey | None = None
-    in_flight_since: str = ""
-    in_flight_t0_nanoseconds: int = 0  # T0 of its first round, Unix time; 0 before that is set
+    in_flight_since: Annotated[str, AfterValidator(_checked_moment)] = ""
+    in_flight_t0_nanoseconds: _Bytes = 0  # T0 of its first round, Unix time; 0 before that is set
     osds: OsdsSeen = NO_OSDS  # the most OSDs that the run's conductors have seen
-    elapsed_seconds: float = 0.0  # how long the run has been active, without suspensions and interruptions
+    elapsed_seconds: _UnixSeconds = 0.0  # how long the run has been active, without suspensions and interruptions
     # Number of (point, pass) pairs that need no further attempt; a search for the line is one pair
-    trials_done: int = 0
-    trials_total: int = 0
-    probes_done: int = 0  # number of probes of the search to which the next trial belongs that need no further attempt
+    trials_done: _Number = 0
+    trials_total: _Number = 0
+    # Number of probes of the search to which the next trial belongs that need no further attempt
+    probes_done: _Number = 0
     failure: Failure | None = None

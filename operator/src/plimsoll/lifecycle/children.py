@@ -11,6 +11,7 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
 from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdict
 from plimsoll.api.result import ResultStatus
+from plimsoll.api.status import moment_of
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.plan.document import base_name, file_system_name
@@ -384,8 +385,8 @@ def digest(status: ResultStatus) -> Measured:
         TrialFact(
             epoch=trial.epoch,
             outcome=trial.outcome,
-            started=datetime.fromisoformat(trial.started_at),
-            finished=datetime.fromisoformat(trial.finished_at),
+            started=moment_of(trial.started_at),
+            finished=moment_of(trial.finished_at),
         )
         for trial in status.trials
     )

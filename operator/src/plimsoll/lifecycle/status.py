@@ -41,6 +41,7 @@ _TOLERATED_SECONDS = 10.0  # how wrong an estimate may be before it is replaced
 _TOLERATED_SHARE = 0.1
 """The same as a share of the remaining time: otherwise every look during a prefill would write a status."""
 
+_MAX_LEFT_SECONDS = 1e9  # some thirty years: a longer estimate could exceed what a time can be
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
@@ -132,7 +133,7 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     if plan is None or state is None or run.is_suspended:
         return None
     before = time_of(run.status.get("estimatedCompletionTime"))
-    if not seen.all_registered or not 0 <= state.trials_done < state.trials_total:
+    if not seen.all_registered or not 0 <= state.trials_done < min(state.trials_total, len(plan.pairs)):
         return before
     pace = _pace(plan, seen)
     match state.phase:
@@ -372,4 +373,4 @@ def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_
 
 
 def _after(moment: datetime, seconds: float) -> datetime:
-    return moment + timedelta(seconds=ceil(seconds))
+    return moment + timedelta(seconds=ceil(min(seconds, _MAX_LEFT_SECONDS)))
