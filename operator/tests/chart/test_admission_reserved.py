@@ -24,7 +24,7 @@ from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.protocol.helpers import BURNER_CERTIFICATE
 from support.apiserver import Answer, ApiServer
 from support.fake_kube import copy_of
-from support.specs import MONITORS, UID, ceph_run, made_for_ceph
+from support.specs import MONITORS, UID, ceph_run, document, made_for_ceph
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 
@@ -133,7 +133,8 @@ def test_nobody_labels_an_object_as_a_runs(cluster: Installation, kind: str, lab
 
 
 @pytest.mark.parametrize("labels", RESERVED, ids=["run-uid", "managed-by"])
-def test_labels_are_not_added_and_not_changed_but_kept(cluster: Installation, labels: Document) -> None:
+@pytest.mark.usefixtures("backup")
+def test_labels_are_neither_added_nor_changed_nor_removed(cluster: Installation, labels: Document) -> None:
     (label,) = labels
     plain = config_map(f"plain-{label.rpartition('/')[2]}")
     put(cluster.tenant, plain)
@@ -149,8 +150,11 @@ def test_labels_are_not_added_and_not_changed_but_kept(cluster: Installation, la
     cluster.tenant.request("PATCH", path, harmless, content=MERGE).expect(200)
     other = {"metadata": {"labels": {naming.LABEL_RUN_UID: "another"}}}
     refused(cluster.tenant.request("PATCH", path, other, content=MERGE), "is reserved")
+    # Without the label, the object would not be found, and so not be waited for when the run is deleted.
     removed = {"metadata": {"labels": {label: None}}}
-    cluster.tenant.request("PATCH", f"{path}?dryRun=All", removed, content=MERGE).expect(200)
+    refused(cluster.tenant.request("PATCH", path, removed, content=MERGE), "is reserved")
+    with closing(cluster.administrator.as_user("backup")) as backup:
+        backup.request("PATCH", f"{path}?dryRun=All", removed, content=MERGE).expect(200)
 
 
 def test_the_job_controller_creates_the_pods_of_a_run(cluster: Installation) -> None:
@@ -207,6 +211,50 @@ def test_the_chart_has_no_pod_that_is_reserved(cluster: Installation) -> None:
         tried(cluster.administrator, pod).expect(201)
 
 
+def test_the_owners_of_a_runs_objects_are_kept(cluster: Installation) -> None:
+    """What has another owner, or none, is not the run's, and would not be waited for."""
+    made = ceph_run("rook-claims")
+    conf = render_ceph.config_map(made.run, MONITORS)
+    conf["metadata"]["name"] = "owned-ceph"
+    create(cluster.operator, conf).expect(201)
+    path = f"{collection(conf)}/owned-ceph"
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "another"}
+    for owners in ([], [other]):
+        change = {"metadata": {"ownerReferences": owners}}
+        refused(cluster.tenant.request("PATCH", path, change, content=MERGE), "the owners of an object")
+        with closing(cluster.administrator.as_user(f"{CONTROLLERS}generic-garbage-collector")) as collector:
+            collector.request("PATCH", f"{path}?dryRun=All", change, content=MERGE).expect(200)
+    more = {"metadata": {"ownerReferences": [*conf["metadata"]["ownerReferences"], other]}}
+    cluster.tenant.request("PATCH", f"{path}?dryRun=All", more, content=MERGE).expect(200)
+
+
+# -- the finalizer
+
+
+FINALIZER = "plimsoll.dev/teardown"
+
+
+def test_only_the_operator_and_administrators_remove_the_finalizer_of_a_run(cluster: Installation) -> None:
+    """Without it, a deleted run would be gone before its teardown; with it, users may change everything else."""
+    run = document() | {"metadata": {"name": "kept", "namespace": BENCH}}
+    put(cluster.tenant, run)
+    path = f"{collection(run)}/kept"
+    mine = {"metadata": {"finalizers": [FINALIZER, "example.com/mine"], "annotations": {"a": "b"}}}
+    cluster.operator.request("PATCH", path, {"metadata": {"finalizers": [FINALIZER]}}, content=MERGE).expect(200)
+    cluster.tenant.request("PATCH", path, mine, content=MERGE).expect(200)
+    for finalizers in ([], ["example.com/mine"]):
+        removal = {"metadata": {"finalizers": finalizers}}
+        refused(cluster.tenant.request("PATCH", path, removal, content=MERGE), "is kept until everything of the run")
+        for user in (cluster.operator, cluster.administrator):
+            user.request("PATCH", f"{path}?dryRun=All", removal, content=MERGE).expect(200)
+    cluster.tenant.request("PATCH", path, {"metadata": {"finalizers": [FINALIZER]}}, content=MERGE).expect(200)
+    cluster.tenant.request("DELETE", path).expect(200)
+    removal = {"metadata": {"finalizers": []}}
+    refused(cluster.tenant.request("PATCH", path, removal, content=MERGE), "is kept until everything of the run")
+    cluster.operator.request("PATCH", path, removal, content=MERGE).expect(200)
+    assert cluster.tenant.request("GET", path).code == 404
+
+
 # -- names
 
 
@@ -245,12 +293,18 @@ def test_other_names_are_free(cluster: Installation, kind: str, name: str) -> No
     tried(cluster.tenant, obj).expect(201)
 
 
-def test_users_whom_the_administrator_exempts_restore_objects_of_runs(cluster: Installation) -> None:
+@pytest.fixture(scope="module")
+def backup(cluster: Installation) -> None:
+    """Give all rights to the user whom the administrator exempts."""
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "backup"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     metadata = {"metadata": {"name": "backup"}}
     binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "roleRef": role}
     put(cluster.administrator, {**binding, **metadata, "subjects": [subject]})
+
+
+@pytest.mark.usefixtures("backup")
+def test_users_whom_the_administrator_exempts_restore_objects_of_runs(cluster: Installation) -> None:
     with closing(cluster.administrator.as_user("backup")) as backup:
         for obj in made_for_ceph(ceph_run("rook-claims")):
             assert create(backup, copy_of(dict(obj)), dry_run=True).code in {201, 409}

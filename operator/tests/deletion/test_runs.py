@@ -3,6 +3,7 @@
 e2e/tests does the same on real nodes in the other ways.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -85,6 +86,25 @@ def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase:
     world.until(lambda: not world.leftovers(namespace), "the garbage collector is done")
     world.until(lambda: not world.results(namespace), "the results are gone")
     world.until(lambda: not world.volumes(namespace), "the volumes are gone")
+
+
+DONE = {"started": "2026-01-01T00:00:00", "stopped": "2026-01-01T00:00:01", "purpose": "delete", "success": True}
+LATER = {"started": "2026-01-01T00:00:00", "delayed": "2099-01-01T00:00:00", "purpose": "delete", "retries": 1}
+
+
+@pytest.mark.usefixtures("storage_class")
+@pytest.mark.parametrize("progress", [json.dumps(DONE), json.dumps(LATER), "{not json"])
+def test_nothing_that_users_annotate_skips_or_delays_a_teardown(
+    world: ServedWorld, namespace: str, progress: str
+) -> None:
+    """kopf would keep its progress, and what it has handled last, in these annotations."""
+    reach(world, namespace, "Provisioning")
+    annotations = {"plimsoll.dev/remove": progress, "plimsoll.dev/last-handled": progress}
+    path = path_of("BenchmarkRun", namespace, "doomed")
+    change = {"metadata": {"annotations": annotations}}
+    world.api.request("PATCH", path, change, content="application/merge-patch+json").expect(200)
+    world.delete(namespace, "doomed", way="background")
+    assert world.in_use(namespace) == []
 
 
 def test_what_is_created_for_a_run_that_does_not_exist_is_garbage(world: ServedWorld, namespace: str) -> None:

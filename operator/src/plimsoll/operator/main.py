@@ -116,8 +116,8 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.networking.request_timeout = 30
     settings.networking.enforce_retry_after = True
     settings.persistence.finalizer = f"{GROUP}/teardown"
-    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP, v1=False)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, key="last-handled", v1=False)
+    settings.persistence.progress_storage = _NoProgress(prefix=GROUP, v1=False)
+    settings.persistence.diffbase_storage = _NoDiffs()
     settings.peering.standalone = True
     settings.posting.loggers = False
     settings.posting.level = logging.INFO
@@ -129,6 +129,38 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     # One line per event of every run would be noise; transitions are posted as events about the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
+
+
+class _NoProgress(kopf.AnnotationsProgressStorage):
+    """Remembers nothing of `remove`, which can be called again at any time.
+
+    kopf keeps the progress of handlers in annotations, which users could write: a run whose teardown had "succeeded"
+    would be gone without one. All that is written is kopf's own annotation that wakes it after a pause.
+    """
+
+    def fetch(self, **_: object) -> None:
+        """Return no progress."""
+
+    def store(self, **_: object) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: object) -> None:
+        """Remove nothing."""
+
+
+class _NoDiffs(kopf.DiffBaseStorage):
+    """Compares nothing, since no handler is called for changes, and copies no object into an annotation of its own."""
+
+    def build(self, **_: object) -> kopf.BodyEssence:
+        """Return the same for every state of an object."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: object) -> kopf.BodyEssence:
+        """Return the same, so that an object is never new and never changed."""
+        return kopf.BodyEssence()
+
+    def store(self, **_: object) -> None:
+        """Store nothing."""
 
 
 @kopf.on.login(retries=5)
