@@ -252,7 +252,7 @@ def test_only_the_operator_and_administrators_remove_the_finalizer_of_a_run(clus
     removal = {"metadata": {"finalizers": []}}
     refused(cluster.tenant.request("PATCH", path, removal, content=MERGE), "is kept until everything of the run")
     cluster.operator.request("PATCH", path, removal, content=MERGE).expect(200)
-    assert cluster.tenant.request("GET", path).code == 404
+    assert cluster.administrator.request("GET", path).code == 404
 
 
 # -- names
