@@ -289,6 +289,9 @@ _BAD: dict[str, Storage] = {
         lambda part: 1 if part < 0.4 else 0.35, runtime=(60, 120)
     ),
     "freezes of 0.2 s every 2 s": _freezing(0.2, 2.0),
+    "a slow disk, 5 IOPS at a depth of 4, that stands still for 15 s": _disks(
+        Course(frozen=[(20.0, 35.0)]), parameters={"ioDepth": 4}, rate=5, clients=1, runtime=60
+    ),
     "shared processors: a quota stops clients for 15 % of the time": _flash(
         Course(host=_throttled(lambda periods: 0.15 * periods))
     ),

@@ -158,19 +158,24 @@ class _Progress:
     # counts as working time: a client that rarely completes anything must not seem fast.
     not_working: list[Interval]
 
+    @property
+    def least_missed(self) -> float:
+        """How many operations are missing in a freeze, since single ones may be slow: more if few are in flight."""
+        return max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, self.in_flight))
+
 
 def _no_chance(
     stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
 ) -> Collection[Interval]:
     """Return the stalls that count: at a pace at which an empty second is no chance, all of them.
 
-    At a slower pace, those in which as many operations are missing at the pace of all other time, and no less than a
-    few queues, since storage may complete its queue at once.
+    At a slower pace, those in which at the pace of all other time more is missing than slow operations explain, and
+    a few queues, since storage may complete its queue at once.
     """
     least = least_pace(window.length / NANOSECONDS * clients)
     if pace >= least:
         return stalls
-    missed = max(least, _QUEUES_BETWEEN * progress.in_flight)
+    missed = max(least, progress.least_missed, _QUEUES_BETWEEN * progress.in_flight)
 
     def expected(stall: Interval) -> float:
         elsewhere = _pace(progress.ios, window.length - stall.length) if progress.ios else pace
@@ -229,7 +234,7 @@ def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) ->
     active = window.length - length_of(seen)
     if not active or not progress.ios:
         return joined(progress.stalls), []
-    missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, progress.in_flight))
+    missed = progress.least_missed
     if _is_slow(seen, progress, window, _FREEZE):
         # The pace between such stretches is unknown, but not the pace of the whole window.
         least = max(float(_NO_BATCH), missed * window.length / progress.ios)

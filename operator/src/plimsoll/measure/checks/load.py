@@ -63,7 +63,7 @@ def client_stalled(evidence: Evidence) -> CheckedValues:
 
     A client stands still in 2 s without a completion, or in 1 s in which it should have completed 20 operations (with
     fewer than 8 in flight, 150 divided by their number), if it usually completes 10 a second or more. If it is slower,
-    it stands still while it should have completed that many, and four queues. Freezes, which are shorter, count with
+    it stands still while it should have completed as many, and four queues. Freezes, which are shorter, count with
     such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that counts makes its point
     Suspect (`summary.rolled_up`).
     """
