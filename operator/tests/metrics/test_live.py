@@ -63,7 +63,7 @@ rates = st.builds(
     st.floats(0, 2**62),
     st.integers(0, 2**62),
 )
-times = st.floats(0, 2**40)
+times = st.floats(0, 10**11)  # the latest time that a state may have
 trials = st.builds(
     lambda label, start, end: CurrentTrial(key=KEY, label=label, clients=(0,), starts_at=start, ends_at=end),
     st.text(),
