@@ -507,7 +507,10 @@ def test_the_switches_are_independent() -> None:
         policies = render({"admission": admission}).of_kind("ValidatingAdmissionPolicy")
         return {one["metadata"]["name"].removeprefix("plimsoll-") for one in policies}
 
-    confining, reserving = {"objects", "runs", "rights", "jobs", "storage"}, {"labels", "names", "claims", "copies"}
+    confining, reserving = (
+        {"objects", "runs", "rights", "jobs", "storage"},
+        {"labels", "names", "claims", "copies", "finalizer"},
+    )
     assert names() == confining | reserving | {"metadata"}
     assert names(operator=False) == reserving | {"metadata"}
     assert names(runs=False) == confining | {"metadata"}

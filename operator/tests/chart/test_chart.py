@@ -153,7 +153,10 @@ def test_generated_files_are_what_their_sources_say() -> None:
 # -- what is rendered
 
 
-POLICIES = ("claims", "copies", "jobs", "labels", "metadata", "names", "objects", "rights", "runs", "storage")
+POLICIES = (
+    *("claims", "copies", "finalizer", "jobs", "labels", "metadata"),
+    *("names", "objects", "rights", "runs", "storage"),
+)
 
 
 def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Rendering) -> None:

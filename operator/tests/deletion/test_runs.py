@@ -111,6 +111,7 @@ def test_what_is_created_for_a_run_that_does_not_exist_is_garbage(world: ServedW
     """Policies cannot tell whether a UID exists: somebody with the operator's token may invent one."""
     text = (Path(__file__).parents[1] / "golden" / "render" / "filesystem.yaml").read_text()
     text = text.replace("namespace: bench", f"namespace: {namespace}")
+    text = text.replace("--namespace=bench", f"--namespace={namespace}")
     objects = read_yamls(text.replace("image: runner:1", "image: plimsoll-runner:0.1.0"))
     paths = [f"{path_of(obj['kind'], namespace)}/{obj['metadata']['name']}" for obj in objects]
     with closing(world.api.as_user("system:serviceaccount:plimsoll-system:plimsoll")) as operator:
