@@ -57,10 +57,6 @@ def test_a_lower_line_is_a_regression() -> None:
     (row,) = csv.DictReader(compare("before", "after", "-o", "csv", code=3).splitlines())
     assert (row["metric"], row["conclusion"], row["baseline"]) == ("line", "Regression", "12000.0")
     assert row["operation"] == document["points"][0]["metrics"][0]["operation"] == "all"
-    (noise,) = csv.DictReader(invoke("noise", "before", "-o", "csv", code=0).splitlines())
-    (noise_document,) = json.loads(invoke("noise", "before", "-o", "json", code=0))
-    assert noise["operation"] == noise_document["operation"] == "all"
-    assert " all " in invoke("noise", "before", code=0)
 
 
 def test_lines_above_all_loads_have_no_ratio() -> None:

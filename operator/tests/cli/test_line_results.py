@@ -1,4 +1,4 @@
-"""`plimsoll results` and `plimsoll percentile` of searches for the line."""
+"""`plimsoll results` of searches for the line."""
 
 import csv
 import io
@@ -173,25 +173,6 @@ def test_points_are_selected() -> None:
 def test_probes_without_a_search_are_refused() -> None:
     output = run("results", "run", "--point", "w-001", "--probes", code=1)
     assert "no search for the line is among these results; omit --probes to see them" in output
-
-
-def test_percentile_of_a_search_needs_a_probe() -> None:
-    output = " ".join(run("percentile", "only", "50", code=1).split())
-    assert "line-000: a search for the line, whose trials have different loads and no percentile together" in output
-    assert "give --trial with the number of a probe" in output
-    assert "results only --probes" in output
-
-
-def test_percentile_of_one_probe_is_that_of_its_histogram() -> None:
-    (answer,) = json.loads(run("percentile", "only", "50", "--trial", "0", "-o", "json"))
-    assert answer["nanoseconds"] == pytest.approx(100_000, rel=0.01)
-
-
-def test_percentile_leaves_out_searches_beside_points() -> None:
-    found = CliRunner().invoke(main, ["percentile", "run", "50", "-o", "json"])
-    assert found.exit_code == 0
-    assert [one["point"] for one in json.loads(found.stdout)] == ["w-001"]
-    assert "Left out: line-000: a search for the line" in found.stderr
 
 
 @pytest.mark.parametrize("arguments", [["results"], ["results", "--probes"], ["report", "--output", "page.html"]])

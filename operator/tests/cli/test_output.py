@@ -20,9 +20,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "cli.md"
 COMMANDS: dict[str, Sequence[str]] = {
     "results": ["results", "before", "after"],
     "compare": ["compare", "before", "after"],
-    "noise": ["noise", "before"],
     "layers": ["layers", "layered"],
-    "percentile": ["percentile", "before", "99"],
 }
 
 
@@ -105,22 +103,9 @@ def test_comparison_has_a_row_for_every_metric() -> None:
     assert float(iops["low"]) < 0.8 < float(iops["high"])
 
 
-def test_noise_has_a_row_for_every_metric() -> None:
-    iops = csv_rows("noise")[0]
-    assert (iops["point"], iops["metric"], iops["trials"], iops["threshold"]) == ("w-000", "iops", "5", "0.05")
-    assert float(iops["mean"]) == 998.0
-    assert iops["between"] == ""
-
-
 def test_layers_have_a_row_for_every_operation() -> None:
     rows = {(row["layer"], row["operation"]): row for row in csv_rows("layers")}
     rbd = rows["RBD", "write"]
     part = float(rbd["bytes_per_second"]) / float(rbd["bytes_per_second_limit"])
     assert float(rbd["bytes_per_second_efficiency"]) == pytest.approx(part)
     assert rows["OSD", "write"]["iops_limit"] == ""
-
-
-def test_percentile_has_a_row_for_every_operation() -> None:
-    (row,) = csv_rows("percentile")
-    document = json.loads(printed(COMMANDS["percentile"], "json"))[0]
-    assert row == {name: "" if value is None else str(value) for name, value in document.items()}

@@ -311,7 +311,7 @@ def test_yaml_is_what_json_is() -> None:
 def test_command_line_names_its_commands() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0
-    for name in ("plan", "run", "watch", "results", "report", "compare", "noise", "percentile", "suite"):
+    for name in ("plan", "run", "watch", "results", "report", "compare", "suite"):
         assert f"\n  {name} " in result.output
     assert CliRunner().invoke(main, ["bogus"]).exit_code == 2
 

@@ -1,4 +1,4 @@
-"""The sources of `results`, `compare`, `noise` and `percentile`."""
+"""The sources of `results`, `compare` and `report`."""
 
 import json
 import os

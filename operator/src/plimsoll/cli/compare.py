@@ -1,10 +1,9 @@
-"""`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse. `plimsoll noise`: the detectable changes."""
+"""`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import asdict
 
 import click
 from pydantic import JsonValue
@@ -14,20 +13,18 @@ from rich.text import Text
 from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.options import CSV, TABLE, output_option, rule_options, write_csv, write_document
+from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.options import output_option, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of, quantity_text
-from plimsoll.measure.compare.noise import MetricNoise, noise_of
+from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.values import RegressionRule, RepeatsError, check_distinct, match_points, operation_text
-from plimsoll.measure.summary import MINIMUM_TRIALS
+from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
-from plimsoll.report.view import Column, count_text, metric_text, ratio_text
+from plimsoll.report.view import count_text
 
 _VALUE_CHARACTERS = 60
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
@@ -184,115 +181,3 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
 def _points(results: tuple[BenchmarkResult, ...]) -> str:
     specs = [result.spec for result in results]
     return first_few([f"{spec.workload} {spec.label} with {count_text(spec.clients, 'client')}" for spec in specs], 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NoiseRow:
-    result: BenchmarkResult
-    noise: MetricNoise
-
-
-_NoiseColumn = Column[_NoiseRow]
-
-
-def _percent(heading: str, key: str, read: Callable[[MetricNoise], float | None], *, priority: int = 1) -> _NoiseColumn:
-    show = partial(ratio_text, decimals=1)
-    return Column(heading, lambda row: read(row.noise), key=key, show=show, right=True, priority=priority)
-
-
-_NOISE_COLUMNS: Sequence[_NoiseColumn] = (
-    _NoiseColumn("", lambda row: row.result.spec.point, key="point"),
-    _NoiseColumn("Workload", lambda row: row.result.spec.workload, stacked=True),
-    _NoiseColumn(
-        "Parameters",
-        lambda row: f"{row.result.spec.label}, {count_text(row.result.spec.clients, 'client')}",
-        stacked=True,
-    ),
-    _NoiseColumn("Op", lambda row: operation_text(row.noise.operation, row.noise.metric), key="operation"),
-    _NoiseColumn("Metric", lambda row: row.noise.metric, key="metric"),
-    _NoiseColumn(
-        "Mean",
-        lambda row: row.noise.side.mean,
-        key="mean",
-        text=lambda row: metric_text(row.noise.metric, row.noise.side.mean),
-        right=True,
-        priority=1,
-    ),
-    _NoiseColumn("Trials", lambda row: row.noise.side.trials, key="trials", right=True, priority=1),
-    _percent("Scatter", "deviation", lambda noise: noise.side.deviation),
-    _NoiseColumn("", lambda row: row.noise.within, key="within"),
-    _percent("Between runs", "between", lambda noise: noise.between),
-    _NoiseColumn("", lambda row: row.noise.runs, key="runs"),
-    _percent("Detectable", "detectable", lambda noise: noise.detectable, priority=0),
-    _percent("Threshold", "threshold", lambda noise: noise.threshold),
-    _NoiseColumn(
-        "Gating",
-        lambda row: row.noise.gates,
-        key="gates",
-        text=lambda row: "ungateable" if row.noise.note else "gates" if row.noise.gates else "could gate",
-    ),
-    _NoiseColumn("", lambda row: row.noise.note, key="note"),
-)
-"""Operations and bytes per second, nanoseconds, and ratios to the mean."""
-
-
-@click.command()
-@click.argument("result")
-@click.argument("same", nargs=-1)
-@rule_options
-@click.option(
-    "--trials",
-    type=click.IntRange(min=MINIMUM_TRIALS, max=1000),
-    help="Trials on each side of a future comparison; the planned trials of RESULT by default.",
-)
-@output_option
-@cluster_options
-def noise_command(*, result: str, same: tuple[str, ...], rule: RegressionRule, trials: int | None, output: str) -> None:
-    """Show the scatter of the trials of RESULT, and the smallest change that a comparison with it can detect.
-
-    SAME are further runs with nothing changed: only they show the noise between runs. Two runs show little; five are
-    enough to detect changes about five times as large as the noise. All are given as for `plimsoll compare`.
-    """
-    groups = _with_same(load_results(result), result, [(source, load_results(source)) for source in same])
-    rows = [
-        _NoiseRow(result=results[0], noise=noise)
-        for results in groups
-        for noise in noise_of(results, rule, trials or max(MINIMUM_TRIALS, results[0].spec.repetitions))
-    ]
-    if output == CSV:
-        write_csv(_NOISE_COLUMNS, rows)
-        return
-    if output != TABLE:
-        documents = [{"point": row.result.spec.point, **row.noise.model_dump(mode="json")} for row in rows]
-        write_document(documents, output)
-        return
-    console = Terminal()
-    console.print(fitted(_NOISE_COLUMNS, rows, remedy="-o json", blank_repeats=True))
-    for row in rows:
-        if row.noise.note and row.noise.gates:
-            place = f"{row.result.spec.point} {quantity_text(row.noise.operation, row.noise.metric)}"
-            print_line(console, f"{place}: {row.noise.note}")
-
-
-def _with_same(
-    first: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
-) -> list[list[BenchmarkResult]]:
-    """Return the results of each point over all runs; refuses different specifications, and the same run twice."""
-    sources = ", ".join([name, *(source for source, _ in same)])
-    try:
-        check_distinct([first, *(run for _, run in same)])
-    except RepeatsError as error:
-        raise click.ClickException(f"{sources}: {error}") from error
-    groups = [[result] for result in first]
-    for source, run in same:
-        matching = match_points(first, run)
-        if not matching.pairs or not likeness_of(matching.pairs).is_same:
-            raise click.ClickException(
-                f"{source} has another specification than {name}; `{program()} compare {name} {source}` lists the "
-                "differences"
-            )
-        others = {pair.baseline.spec.point: pair.candidate for pair in matching.pairs}
-        groups = [[*group, others[group[0].spec.point]] for group in groups if group[0].spec.point in others]
-    if not groups:
-        raise click.ClickException(f"{sources} have no point in common; name runs of the same workloads")
-    return groups

@@ -1,27 +1,21 @@
-"""What the results of runs show: as tables or documents, as a report, and any percentile of their histograms."""
+"""What the results of runs show: as tables or documents, and as a report."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
-from operator import attrgetter
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from plimsoll.api.names import LatencyKind, Operation, format_duration
-from plimsoll.api.operation import Latency, OperationResult, OperationSummary
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli.cluster import cluster_options, program
+from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results, selected_points
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
-from plimsoll.measure.histogram import MINIMUM_BEYOND, OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import likeness_of
@@ -39,10 +33,9 @@ from plimsoll.report.points import (
     probe_rows,
     result_rows,
 )
-from plimsoll.report.view import Column, ReportPage, count_text, csv_rows
+from plimsoll.report.view import ReportPage, count_text, csv_rows
 from plimsoll.suite.evaluation import Compared
 
-_TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 MOST_RUNS = 8  # of a report; the number of distinguishable colours
 
 
@@ -182,108 +175,3 @@ def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> Reporte
     if all(result.status.environment.ceph is None for result in results):
         return run
     return replace(run, layers=layers_of(results), write_amplification=write_amplification(results))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PercentileAnswer:
-    """One percentile, or the reason why it is absent."""
-
-    point: str
-    operation: str
-    percentile: float
-    nanoseconds: int | None = None  # midpoint of the histogram's bin, off by at most 0.8 %; None if absent
-    operations: int
-    beyond: int | None = None  # operations beyond it
-    because: str = ""
-
-
-@click.command()
-@click.argument("result")
-@click.argument("percentile", type=click.FloatRange(min=0, max=100, min_open=True, max_open=True))
-@click.option("--operation", type=click.Choice([name.value for name in Operation]), help="Only this operation.")
-@click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
-@click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; by default all that count, merged.")
-@output_option
-@cluster_options
-def percentile_command(
-    *, result: str, percentile: float, operation: str | None, points: tuple[str, ...], trial: str | None, output: str
-) -> None:
-    """Read the latency below which PERCENTILE of 100 operations stay, such as 99.95, from the stored histograms.
-
-    RESULT is given as for `plimsoll compare`. A percentile with fewer than ten operations beyond it depends on single
-    operations and is absent. The percentile of all trials together is for display: `plimsoll compare` uses that of
-    each trial. Trials of a search for the line have different loads: choose one of its probes with --trial.
-    """
-    results = selected_points(load_results(result), points)
-    if trial is None and (searches := [each.spec.point for each in results if each.spec.line is not None]):
-        results = [each for each in results if each.spec.line is None]
-        message = (
-            f"{first_few(searches, 4)}: a search for the line, whose trials have different loads and no percentile "
-            f"together; give --trial with the number of a probe, which `{program()} results {result} --probes` lists"
-        )
-        if not results:
-            raise click.ClickException(message)
-        click.echo(f"Left out: {message}", err=True)
-    answers = [
-        _answer(each.spec.point, summary.operation, summary.latency, percentile)
-        for each in results
-        for summary in _operations(each, trial)
-        if operation in {None, summary.operation.value}
-    ]
-    if not answers:
-        raise click.ClickException(f"{result} has no such numbers; omit --operation, --point or --trial to see all")
-    match output:
-        case "table":
-            for answer in answers:
-                what = f"{answer.point} {answer.operation} p{str(answer.percentile).removesuffix('.0')}"
-                if answer.nanoseconds is None:
-                    click.echo(f"{what} absent: {answer.because} ({answer.operations} operations)")
-                    continue
-                value = f"{format_duration(answer.nanoseconds)} = {answer.nanoseconds} ns"
-                click.echo(f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)")
-        case "csv":
-            names = [field.name for field in fields(PercentileAnswer)]
-            write_csv([Column("", attrgetter(name), key=name) for name in names], answers)
-        case _:
-            write_document([asdict(answer) for answer in answers], output)
-
-
-def _operations(result: BenchmarkResult, named: str | None) -> Sequence[OperationSummary | OperationResult]:
-    """Return the operations of all trials that count, of the named attempt, or of the last one of a named pass."""
-    if named is None:
-        return result.status.summary.operations if result.status.summary else ()
-    match = _TRIAL.fullmatch(named)
-    if match is None:
-        raise click.UsageError(
-            f"--trial {named} is not PASS or PASS.ATTEMPT; write 0 for the first pass, 0.1 for its second attempt"
-        )
-    attempts = [trial for trial in result.status.trials if trial.pass_number == int(match["pass"])]
-    if match["attempt"] is not None:
-        attempts = [trial for trial in attempts if trial.attempt == int(match["attempt"])]
-    last = max(attempts, key=lambda trial: trial.attempt, default=None)
-    return last.operations if last else ()
-
-
-def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> PercentileAnswer:
-    answer = partial(
-        PercentileAnswer, point=point, operation=operation.value, percentile=percentile, operations=latency.count
-    )
-    highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
-    if latency.histogram is None:
-        is_full = latency.kind is LatencyKind.FULL
-        reason = (
-            "the histogram of a trial that does not count is not kept" if is_full else "the tool keeps no histogram"
-        )
-        return answer(because=f"{reason}{highest}")
-    try:
-        histogram = Histogram.decode(latency.histogram)
-    except HistogramError as error:
-        return answer(because=f"its histogram cannot be read: {error}")
-    beyond = histogram.samples_beyond(percentile)
-    if beyond < MINIMUM_BEYOND:
-        return answer(beyond=beyond, because=f"fewer than {MINIMUM_BEYOND} operations beyond{highest}")
-    value = histogram.percentile(percentile)
-    if value is None:
-        end = bin_bounds(OPEN_BIN)[0] / 10**9
-        return answer(beyond=beyond, because=f"beyond {end:.2f} s, where the histogram ends{highest}")
-    return answer(nanoseconds=value, beyond=beyond)

@@ -17,7 +17,7 @@ from plimsoll.cli.options import TABLE, document_option, write_document
 from plimsoll.cli.results import page_option, with_layers, write_page
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line, results_table
-from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.report import suite as texts

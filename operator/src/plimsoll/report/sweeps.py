@@ -165,8 +165,7 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
 def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the latency distributions; None if no tool records any."""
     charts = [chart for sweep in sweeps for chart in _distributions(sweep)]
-    remedy = "`plimsoll percentile` prints any percentile of any point"
-    return figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts, remedy=remedy)
+    return figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts)
 
 
 def ccdf(histogram: Histogram) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.measure.attempts import repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.comparison import change_text, compare, mean_text, place_of, quantity_text
-from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.values import Matching, RegressionRule, RepeatsError, check_distinct, match_points
 from plimsoll.measure.hypotheses.decide import Decision, decide_all

@@ -12,7 +12,7 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.attempts import counted, repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
-from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.significance import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped

@@ -12,9 +12,9 @@ from plimsoll.measure.compare.significance import (
     LogChange,
     assess,
     between_variance_of_means,
+    between_variance_of_runs,
     conclude,
     point_members,
-    variance_components,
 )
 from support.simulated_comparisons import RULE, sample_of
 
@@ -27,25 +27,20 @@ QUIET = [0.99, 1.0, 1.01]
 
 
 def test_the_part_between_runs_is_what_the_scatter_within_does_not_explain() -> None:
-    found = variance_components([QUIET, [1.1 * value for value in QUIET]])
+    found = between_variance_of_runs([QUIET, [1.1 * value for value in QUIET]])
     assert found is not None
-    assert found.within == pytest.approx(0.01, rel=0.01)
-    explained = found.within**2 / 3
-    assert found.between.variance == pytest.approx(math.log(1.1) ** 2 / 2 - explained)
-    assert found.between.runs == 2
-    assert found.whole == pytest.approx(math.hypot(found.within, math.sqrt(found.between.variance)))
+    assert found.variance == pytest.approx(math.log(1.1) ** 2 / 2 - 0.01**2 / 3, rel=0.001)
+    assert found.runs == 2
 
 
 def test_runs_that_differ_less_than_their_trials_differ_by_nothing() -> None:
-    found = variance_components([QUIET, QUIET, QUIET])
-    assert found is not None
-    assert found.between == BetweenVariance(variance=0, runs=3)
+    assert between_variance_of_runs([QUIET, QUIET, QUIET]) == BetweenVariance(variance=0, runs=3)
 
 
 @pytest.mark.parametrize("other", [[], [1.0, 1.0], [1.0, 1.0, None], [1.0, 1.0, 0.0]])
 def test_a_run_without_usable_values_does_not_count(other: list[float | None]) -> None:
-    assert variance_components([QUIET, other]) is None
-    assert variance_components([QUIET]) is None
+    assert between_variance_of_runs([QUIET, other]) is None
+    assert between_variance_of_runs([QUIET]) is None
 
 
 def test_more_trials_do_not_lessen_the_part_between_runs() -> None:
@@ -76,9 +71,8 @@ def regressions(between: float, runs: int, change: float) -> float:
     chance = random.Random(f"{between} {runs} {change}")  # noqa: S311 - numbers, not secrets
     found = 0
     for _ in range(SIMULATED):
-        floor = variance_components([run_of(chance, between) for _ in range(runs)])
+        noise = between_variance_of_runs([run_of(chance, between) for _ in range(runs)])
         sample = sample_of(run_of(chance, between), run_of(chance, between, change))
-        noise = floor.between if floor else None
         (assessment,) = assess(point_members([replace(sample, trials=replace(sample.trials, between=noise))]))
         found += conclude(sample.metric, assessment, RULE).conclusion is Conclusion.REGRESSION
     return found / SIMULATED

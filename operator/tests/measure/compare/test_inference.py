@@ -15,7 +15,6 @@ from plimsoll.measure.compare.significance import (
     holm,
     log_change,
     log_standard_deviation,
-    minimum_detectable_change,
 )
 
 positive = st.floats(1e-3, 1e12)
@@ -156,20 +155,6 @@ def test_needed_trials_follow_the_rule_of_thumb_where_they_are_many() -> None:
 def test_no_trials_are_enough_without_a_margin() -> None:
     assert change(0.1, 0.05, 5).trials_needed(0, 0.025) is None
     assert change(0.1, 0, 5).trials_needed(0.01, 0.025) == RECOMMENDED_TRIALS
-
-
-@pytest.mark.parametrize(("trials", "power"), [(3, 0.68), (5, 0.78), (8, 0.8), (10, 0.8)])
-def test_a_detectable_change_is_found_with_about_the_promised_power(trials: int, power: float) -> None:
-    chance = random.Random(trials)  # noqa: S311 - numbers, not secrets
-    shift = minimum_detectable_change(0.03, trials)
-    found = sum(
-        log_change(draw(chance, trials, 0.0), draw(chance, trials, shift)).p_value() < 0.05 for _ in range(1000)
-    )
-    assert found / 1000 == pytest.approx(power, abs=0.05)
-
-
-def draw(chance: random.Random, trials: int, shift: float) -> Sequence[float]:
-    return [chance.lognormvariate(shift, 0.03) for _ in range(trials)]
 
 
 # Holm

@@ -13,7 +13,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.lines import line_estimate, valueless
-from plimsoll.measure.compare.noise import as_one_run, noise_of
+from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
@@ -234,16 +234,3 @@ def test_of_an_interval_that_is_not_symmetric_the_wider_side_counts() -> None:
     even, uneven = (_of(line(12_000, low=low, high=12_600), line(12_000)) for low in (12_000 / 1.05, 11_900))
     assert even.low == pytest.approx(uneven.low)
     assert even.high == pytest.approx(uneven.high)
-
-
-def test_noise_of_a_search_is_the_error_of_its_line() -> None:
-    (alone,) = noise_of([searched(line(12_000))], _RULE, 5)
-    # An interval of 10 % is 4 standard errors wide; 2.05 + 0.84 errors of a difference are found in 80 % of cases.
-    assert alone.within == pytest.approx(math.log(1 / 0.95) / 2.09, rel=0.01)
-    assert alone.detectable == pytest.approx(0.095, abs=0.003)
-    assert (alone.metric, alone.between) == (Metric.LINE, None)
-    runs = [searched(line(load), run=f"same-{load}") for load in (10_000, 12_000, 14_000)]
-    (several,) = noise_of(runs, _RULE, 5)
-    assert several.between == pytest.approx(0.166, abs=0.01)
-    assert (several.side.mean, several.side.trials) == (12_000, 60)
-    assert not noise_of([searched(above())], _RULE, 5)

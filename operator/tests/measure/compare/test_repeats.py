@@ -15,7 +15,7 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.compare import values
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.noise import as_one_run
+from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.summary import values_of
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of

@@ -26,13 +26,13 @@ from plimsoll.measure.compare.significance import (
     Series,
     Trials,
     between_variance_of_means,
+    between_variance_of_runs,
     bound_of,
     change_of,
     conclude,
     log_standard_deviation,
     logarithms_of,
     pass_means,
-    variance_components,
     weights,
 )
 from plimsoll.measure.compare.values import COMPARED, Pair, RegressionRule, gates_of, operation_text
@@ -149,8 +149,7 @@ def _case(
         )
     between = None
     if repeated is not None:
-        components = variance_components([values_of(of_run, operation, metric) for of_run in repeated])
-        between = components.between if components else None
+        between = between_variance_of_runs([values_of(of_run, operation, metric) for of_run in repeated])
         problem = problem or ("" if between else UNKNOWN_NOISE)
     sample = None
     if not problem:

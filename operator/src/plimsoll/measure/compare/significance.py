@@ -17,7 +17,7 @@ from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import Identity, Pair, RegressionRule, by_identity, check_distinct, worsening
-from plimsoll.measure.statistics import CONFIDENCE, half_width, t_quantile, t_two_sided_p_value
+from plimsoll.measure.statistics import CONFIDENCE, half_width, t_two_sided_p_value
 from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
 MINIMUM_RUNS = 2
@@ -28,7 +28,6 @@ _EXCLUSION_LEVEL = 1 - CONFIDENCE  # one-sided, not adjusted: `NoRegression` exc
 _UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
-POWER = 0.8  # with this probability a detectable change is found
 
 Series = Mapping[int, float]  # a point's trials: pass -> logarithm
 Group = tuple[str, Operation, Metric]  # workload, operation and metric: what has a mean change
@@ -142,21 +141,6 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
         adjusted[index] = worst
         left -= weights[index]
     return adjusted
-
-
-def minimum_detectable_change(
-    deviation: float, trials: int, between: BetweenVariance | None = None, confidence: float = CONFIDENCE
-) -> float:
-    """Return the change of a logarithm that is found significant in about 80 % of comparisons.
-
-    Both sides have that many trials, with that deviation within a run. This uses the usual approximation, the sum of
-    two quantiles of t instead of a non-central t: with three trials the true power is about 70 %, from five on 80 %.
-    """
-    degrees, apart = 2 * (trials - 1), 0.0
-    if between is not None:
-        degrees, apart = min(degrees, between.runs - 1), between.variance
-    quantiles = t_quantile((1 + confidence) / 2, degrees) + t_quantile(POWER, degrees)
-    return quantiles * math.sqrt(2 * (apart + deviation**2 / trials))
 
 
 def log_mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
@@ -340,44 +324,27 @@ def bound_of(metric: Metric, change: LogChange) -> float:
     return low if metric.is_rate else high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceComponents:
-    """The noise of a quantity, by source; `within` is the standard deviation of a run's trials."""
+def between_variance_of_runs(runs: Sequence[Sequence[float | None]]) -> BetweenVariance | None:
+    """Return the noise between runs, from the values of each run's trials; None if it is unknown.
 
-    within: float
-    between: BetweenVariance
-
-    @property
-    def whole(self) -> float:
-        """The standard deviation of trials of different runs."""
-        return math.hypot(self.within, math.sqrt(self.between.variance))
-
-
-def variance_components(runs: Sequence[Sequence[float | None]]) -> VarianceComponents | None:
-    """Return the components of the logarithms' variance, from the trials of each run; None if they are unknown.
-
-    The part between runs is the variance of the runs' means, minus what the scatter of their trials explains, and never
+    It is the variance of the means of the runs' logarithms, minus what the scatter of their trials explains, and never
     below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
-    return _components([math.log(value) for value in values] for values in usable)
+    return _between_variance_of_logarithms([math.log(value) for value in values] for values in usable)
 
 
 def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
     """Return the noise between runs in the mean over points, from passes that have all; None if it is unknown."""
-    components = _components([[*pass_means(points).values()] for points in runs if points])
-    return components.between if components else None
+    return _between_variance_of_logarithms([*pass_means(points).values()] for points in runs if points)
 
 
-def _components(runs: Iterable[Sequence[float]]) -> VarianceComponents | None:
+def _between_variance_of_logarithms(runs: Iterable[Sequence[float]]) -> BetweenVariance | None:
     whole = [values for values in runs if len(values) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
     moments = [(*mean_and_variance(values), len(values)) for values in whole]
-    squares = math.fsum(variance * (trials - 1) for _, variance, trials in moments)
-    within = squares / sum(trials - 1 for _, _, trials in moments)
-    between = between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
-    return VarianceComponents(within=math.sqrt(within), between=between)
+    return between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
 
 
 def between_variance(means: Sequence[float], squared_errors: Sequence[float]) -> BetweenVariance:

@@ -1,141 +1,20 @@
-"""Noise: repeated runs as one result, and the smallest change that a comparison could detect."""
+"""Repeated runs as one result, in which each run counts like a trial."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from statistics import NormalDist, fmean
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import Metric, Operation, Outcome, Verdict
+from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
-from plimsoll.measure.compare.lines import line_estimate, lines_between, operation_of, side_of_line
-from plimsoll.measure.compare.sides import MetricModel, Side, deviation_of, noise_note, side_of
-from plimsoll.measure.compare.significance import (
-    POWER,
-    REGRESSION_LEVEL,
-    log_mean_and_variance,
-    minimum_detectable_change,
-    variance_components,
-)
-from plimsoll.measure.compare.values import (
-    COMPARED,
-    RegressionRule,
-    RepeatsError,
-    by_identity,
-    check_distinct,
-    gates_of,
-)
+from plimsoll.measure.compare.lines import line_estimate
+from plimsoll.measure.compare.significance import log_mean_and_variance
+from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
 from plimsoll.measure.statistics import half_width
-from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise, values_of
-
-_WHOLE = 0.9995  # rounded to a tenth of a percent, this is 100 %
-
-
-class MetricNoise(MetricModel):
-    """The noise of one metric of one operation."""
-
-    gates: bool
-    side: Side  # over all trials that count; for several runs, its deviation is that of trials of different runs
-    within: float | None = None  # standard deviation of the logarithms within a run; absent if unknown
-    between: float | None = None  # the same between runs' means, beyond what `within` explains; absent for one run
-    runs: int = 0  # the number of runs behind `between`; 0 for one run
-    # The smallest change for the worse that would be significant in about 80 % of comparisons of this point alone, as a
-    # part of the baseline; absent if unknown, or if not even a change of 100 % would be.
-    detectable: float | None = None
-    threshold: float  # the change that matters, likewise
-    note: str = ""  # that the metric is ungateable, and what to do; empty if it is not
-
-
-def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:
-    """Return the noise of every metric of a point, from all its results, for comparisons with that many trials a side.
-
-    That of a search is the error of its line, whatever the number of trials is. ValueError for fewer than two trials a
-    side, RepeatsError if a run is given twice.
-    """
-    check_distinct([result] for result in results)
-    if trials < 2:  # noqa: PLR2004 - one trial has no deviation
-        raise ValueError(f"a comparison needs at least 2 trials on each side, not {trials}")
-    if any(result.spec.line is not None for result in results):
-        return tuple(_noise_of_line(results, rule))
-    runs = [counted(result.status.trials) for result in results]
-    good = [trial for run in runs for trial in run]
-    gates = {operation: gates_of(rule, good, operation) for operation in operations_of(good)}
-    measured = [
-        (operation, metric, values)
-        for operation in gates
-        for metric in COMPARED
-        for values in [[values_of(run, operation, metric) for run in runs]]
-        if any(value is not None for run in values for value in run)
-    ]
-    level = REGRESSION_LEVEL / max(1, sum(metric in gates[operation] for operation, metric, _ in measured))
-    return tuple(
-        _noise(operation, metric, values, replace(rule, gates=gates[operation]), trials, level)
-        for operation, metric, values in measured
-    )
-
-
-def _noise(
-    operation: Operation,
-    metric: Metric,
-    values: Sequence[Sequence[float | None]],
-    rule: RegressionRule,
-    trials: int,
-    level: float,
-) -> MetricNoise:
-    side, components = side_of([value for run in values for value in run]), variance_components(values)
-    # Without components, the scatter of several runs is not that within one run.
-    within, between = side.deviation if len(values) == 1 else None, None
-    if components:
-        within, between = components.within, components.between
-        side = side.model_copy(update={"deviation": components.whole})
-    change = None if within is None else minimum_detectable_change(within, trials, between, 1 - 2 * level)
-    return MetricNoise(
-        operation=operation,
-        metric=metric,
-        gates=metric in rule.gates,
-        side=side,
-        within=within,
-        between=deviation_of(between),
-        runs=between.runs if between else 0,
-        detectable=None if change is None else _as_part(metric, change),
-        threshold=rule.threshold(metric),
-        note=noise_note(side, metric, rule),
-    )
-
-
-def _noise_of_line(results: Sequence[BenchmarkResult], rule: RegressionRule) -> Iterator[MetricNoise]:
-    """Yield the noise of a line, from the mean error of these searches; nothing if none has an interval."""
-    sides = [side for side in map(side_of_line, results) if side.mean is not None and side.deviation is not None]
-    if not sides:
-        return
-    mean, within = (
-        fmean(side.mean or 0 for side in sides),
-        math.sqrt(fmean((side.deviation or 0) ** 2 for side in sides)),
-    )
-    between = lines_between(results)
-    whole = math.hypot(within, math.sqrt(between.variance)) if between else within
-    change = (NormalDist().inv_cdf(1 - REGRESSION_LEVEL) + NormalDist().inv_cdf(POWER)) * math.sqrt(2) * whole
-    yield MetricNoise(
-        operation=operation_of(results),
-        metric=Metric.LINE,
-        gates=True,
-        side=Side(trials=sum(side.trials for side in sides), mean=mean, deviation=whole),
-        within=within,
-        between=deviation_of(between),
-        runs=between.runs if between else 0,
-        detectable=_as_part(Metric.LINE, change),
-        threshold=rule.threshold(Metric.LINE),
-    )
-
-
-def _as_part(metric: Metric, change: float) -> float | None:
-    """Return a change of the logarithm for the worse as a part of the baseline; None if that is 100 % or more."""
-    part = -math.expm1(-change) if metric.is_rate else math.expm1(min(change, 1.0))
-    return part if part < _WHOLE else None
-
+from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise
 
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
     """Return a result for each point with a trial for each run; RepeatsError if runs differ, or one is given twice."""
