@@ -96,7 +96,7 @@ def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and
     configured.set_option("osd.1", PROFILE, ADMINISTRATORS)
     ended = cluster.until_over("disturbed", namespace)
     assert ended["status"] == "False"
-    assert ended["reason"] == "ClusterNotReady"
+    assert ended["reason"] == "GateClosed"
     measured = [trial for trial in cluster.trials("disturbed", namespace) if trial["outcome"] == "Measured"]
     findings = [finding for finding in measured[0]["findings"] if finding["reason"] == "CephOptionsDiffer"]
     assert [finding["verdict"] for finding in findings] == ["Invalid"]

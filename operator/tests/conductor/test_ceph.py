@@ -35,7 +35,7 @@ from support.pretended_ceph import (
 )
 from support.rendezvous import Setting, until_up
 
-EXIT_CLUSTER_NOT_READY = 13
+EXIT_GATE_CLOSED = 13
 TOO_OLD = FailureReason.CEPH_TOO_OLD
 QUINCY, REEF, TENTACLE = (
     f"ceph version {version} (stable)" for version in ("17.2.9 (0) quincy", "18.2.7 (0) reef", "20.2.4 (0) tentacle")
@@ -393,7 +393,7 @@ async def test_a_cluster_that_stays_unhealthy_ends_the_run_with_its_own_exit_cod
     with ceph.changing() as state:
         state["status"] = "status-osd-down"
     setting = Setting(tmp_path, plan_of(ready_seconds=1))
-    assert await setting.conduct(cluster=cluster_of(setting.plan)) == EXIT_CLUSTER_NOT_READY
+    assert await setting.conduct(cluster=cluster_of(setting.plan)) == EXIT_GATE_CLOSED
     left = (await FilesSink(setting.results).load()).state
     assert left is not None
     assert left.failure is not None

@@ -62,7 +62,7 @@ def test_a_cluster_that_never_becomes_ready_ends_the_run_with_its_problems_and_a
     simulation.settle()
     failure = simulation.state.failure
     assert failure is not None
-    assert failure.reason is FailureReason.CLUSTER_NOT_READY
+    assert failure.reason is FailureReason.GATE_CLOSED
     assert failure.message == (
         "the cluster was not ready within timeouts.readySeconds (1000 s): 1 of 3 OSDs are down; 8 placement groups are "
         "undersized; fix this or raise the limit"

@@ -52,7 +52,7 @@ def test_a_cluster_may_become_ready_as_late_as_the_clients() -> None:
     assert simulation.state.gathered == "job-1"
     simulation.pass_time(101)
     simulation.session.advance(simulation.moment)
-    assert failure_of(simulation) is FailureReason.CLUSTER_NOT_READY
+    assert failure_of(simulation) is FailureReason.GATE_CLOSED
 
 
 def test_clients_that_never_register_end_the_run() -> None:

@@ -291,8 +291,8 @@ CASES = [
         says=("spec.repetitions", "many"),
     ),
     Case(
-        reason="ClusterNotReady",
-        meanwhile=fail_as(FailureReason.CLUSTER_NOT_READY),
+        reason="GateClosed",
+        meanwhile=fail_as(FailureReason.GATE_CLOSED),
         says=("as it was told",),
     ),
     Case(

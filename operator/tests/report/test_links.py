@@ -6,7 +6,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.report.layers_links import links_of, links_section
 from plimsoll.report.page import make_page
 from plimsoll.report.render import render
-from support.goldens import charts_of, run_of, tables_of, texts, words_of
+from support.goldens import run_of, tables_of, texts, words_of
 from support.results import full_mesh, matrix, matrix_point
 
 HEALTHY = full_mesh(range(3), range(3))
@@ -14,35 +14,21 @@ SLOW = HEALTHY | {(2, 0): 94.0}
 SERVED = full_mesh(range(2), range(2, 5), 9_400)
 
 
-def test_a_map_has_a_row_for_each_client_and_a_column_for_each_that_serves() -> None:
-    section = links_section([run_of([matrix_point(matrix(SERVED))])])
-    (chart,) = charts_of(section)
-    (trace,) = chart.data
-    assert trace["y"] == ["client 0 (n0)", "client 1 (n1)"]
-    assert trace["x"] == ["client 2 (n2)", "client 3 (n3)", "client 4 (n4)"]
-    assert trace["z"] == [[pytest.approx(9.4)] * 3] * 2
-    assert "Gbit/s" in chart.title
-    assert "no outliers among 6 pairs" in words_of(section)
-
-
-def test_outliers_are_marked_and_named() -> None:
-    section = links_section([run_of([matrix_point(matrix(SLOW))])])
-    (chart,) = charts_of(section)
-    (trace,) = chart.data
-    assert trace["text"] == [["", "937", "937"], ["937", "", "937"], ["94*", "937", ""]]
-    assert trace["z"][0][0] is None
-    assert trace["customdata"][2][0] == "client 2 (n2) to client 0 (n0): 94 Mbit/s, 10 % of the median 937 Mbit/s"
-    assert "1 outlier: client 2 (n2) to client 0 (n0): 94 Mbit/s, 10 % of the median" in words_of(section)
-
-
 def test_the_numbers_are_in_a_table_slowest_first() -> None:
     section = links_section([run_of([matrix_point(matrix(SLOW, retransmits=7))])])
-    (chart,) = charts_of(section)
-    assert chart.table is not None
-    rows = texts(chart.table)
+    (table,) = tables_of(section)
+    assert "Mbit/s" in table.headings
+    rows = texts(table)
     assert rows[0] == ["client 2 (n2)", "client 0 (n0)", "94*", "94", "7", "outlier"]
     assert len(rows) == 6
     assert rows[1][-1] == ""
+
+
+def test_a_point_is_a_sentence_that_names_its_outliers() -> None:
+    words = words_of(links_section([run_of([matrix_point(matrix(SERVED))])]))
+    assert "no outliers among 6 pairs" in words
+    words = words_of(links_section([run_of([matrix_point(matrix(SLOW))])]))
+    assert "1 outlier: client 2 (n2) to client 0 (n0): 94 Mbit/s, 10 % of the median 937 Mbit/s" in words
 
 
 def test_many_outliers_are_counted() -> None:
@@ -52,18 +38,10 @@ def test_many_outliers_are_counted() -> None:
     assert words.endswith("; 2 more.")
 
 
-def test_pairs_that_would_fill_a_hundredth_of_a_map_are_a_table() -> None:
-    section = links_section([run_of([matrix_point(matrix({(n, 100 + n): 937.0 for n in range(100)}))])])
-    assert charts_of(section) == []
-    (table,) = tables_of(section)
-    assert len(table.rows) == 100
-
-
 def test_the_fastest_of_many_pairs_are_left_out_of_the_table() -> None:
     section = links_section([run_of([matrix_point(matrix(full_mesh(range(40), range(40, 60))))])])
-    (chart,) = charts_of(section)
-    assert chart.table is not None
-    assert (len(chart.table.rows), "the 288 fastest are left out" in chart.table.caption) == (512, True)
+    (table,) = tables_of(section)
+    assert (len(table.rows), "the 288 fastest are left out" in table.caption) == (512, True)
 
 
 def test_a_tool_that_counts_operations_shows_them() -> None:
@@ -72,7 +50,7 @@ def test_a_tool_that_counts_operations_shows_them() -> None:
     assert (links.unit, links.usual) == ("operations/s", 9_400)
 
 
-def test_points_without_a_matrix_and_invalid_ones_have_no_map() -> None:
+def test_points_without_a_matrix_and_invalid_ones_have_no_table() -> None:
     assert links_section([run_of([matrix_point(None)])]) is None
     assert links_section([run_of([matrix_point(matrix(SLOW), verdict=Verdict.INVALID)])]) is None
 

@@ -184,7 +184,7 @@ class FailureReason(StrEnum):
 
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
-    CLUSTER_NOT_READY = "ClusterNotReady"
+    GATE_CLOSED = "GateClosed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"

@@ -34,7 +34,7 @@ EXIT_OF_FAILURE = {
     FailureReason.CLIENTS_NOT_READY: 10,
     FailureReason.PREPARATION_FAILED: 11,
     FailureReason.DEADLINE_EXCEEDED: 12,
-    FailureReason.CLUSTER_NOT_READY: 13,
+    FailureReason.GATE_CLOSED: 13,
     FailureReason.CEPH_OPTION_REFUSED: 14,
     FailureReason.CEPH_CLIENT_TOO_OLD: 15,
     FailureReason.CEPH_TOO_OLD: 16,

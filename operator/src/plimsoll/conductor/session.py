@@ -305,7 +305,7 @@ class Session:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
             reasons = shortened(problems)
             message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
-            return self._fail(FailureReason.CLUSTER_NOT_READY, message, moment)
+            return self._fail(FailureReason.GATE_CLOSED, message, moment)
         # A client may have died in the meantime.
         return self._gather(moment)
 

@@ -46,9 +46,9 @@ class Lateness:
     late: float  # share that took longer than the published percentile, counted from when they were due
     by_chance: float  # the longest that chance makes the percentile of so many operations, in nanoseconds
 
-    def is_longer(self, times: float) -> bool:
-        """Whether the percentile is more than so many times as long, and not by chance."""
-        return self.from_due > max(times * self.published, self.by_chance)
+    def longest(self, times: float) -> float:
+        """Return the longest that the percentile may be: so many times as long, or longer by chance."""
+        return max(times * self.published, self.by_chance)
 
 
 def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> Lateness | None:

@@ -16,7 +16,6 @@ from plimsoll.report.figure import (
     UNFINISHED,
     ReportedRun,
     colour,
-    limited,
     linear_axis,
     results_of,
     scatter,
@@ -50,13 +49,10 @@ _WORDS = (
     "a cache answered."
 )
 
-MOST_CELLS = 4096  # of a grid: pairs that take turns may fill only a small part of one
 _MOST_ROWS = 512
 _NAMED_OUTLIERS = 8
 _BITS = 8
 _UNITS = ((10**9, "Gbit/s"), (10**6, "Mbit/s"))
-_ROW_PIXELS = 36
-_MARGIN_PIXELS = 160
 
 
 def layers_section(runs: Sequence[ReportedRun]) -> Section | None:
@@ -199,11 +195,6 @@ class Links:
         """The clients that serve them, in order."""
         return sorted(set(self.matrix.peers))
 
-    @property
-    def fits_grid(self) -> bool:
-        """Whether a grid of all clients by all that serve them is not too large for a figure."""
-        return len(self.clients) * len(self.peers) <= MOST_CELLS
-
     @cached_property
     def usual(self) -> float:
         """The median of the cells between nodes; of all cells if there are none."""
@@ -269,7 +260,6 @@ def links_of(result: BenchmarkResult) -> Links | None:
 
 def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     """Return the matrix of every point that has one; None without any. Invalid points are left out."""
-    charts: list[Chart] = []
     tables: list[Table] = []
     sentences: list[str] = []
     for run, result in results_of(runs):
@@ -281,11 +271,7 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
         slowest = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
         omitted = len(links.pairs) - len(slowest)
         caption = "Rates between clients, slowest first" + (f"; the {omitted} fastest are left out" if omitted else "")
-        table = page_table(f"{caption}: {title}", link_columns(links), slowest)
-        if links.fits_grid:
-            charts.append(_map(f"links-{len(sentences)}", title, links, table))
-        else:
-            tables.append(table)
+        tables.append(page_table(f"{caption}: {title}", link_columns(links), slowest))
         words = f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
         if outliers := links.outliers:
             named = [links.sentence(pair) for pair in outliers[:_NAMED_OUTLIERS]]
@@ -295,49 +281,13 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
         sentences.append(words)
     if not sentences:
         return None
-    introduction = (
-        "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
-    )
-    first, *figures = limited(introduction, charts, "`plimsoll results` shows all")
-    blocks: list[Block] = [first, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
-    return Section(key="links", title="Links", blocks=blocks)
-
-
-def _map(key: str, title: str, links: Links, table: Table) -> Chart:
-    grid = links.grid
-    return Chart(
-        key=key,
-        title=f"Rates between clients in {links.unit}: {title}",
-        description=(
-            f"Heat map of the rates of {count_text(len(links.clients), 'client')} to {len(links.peers)} that serve "
-            f"them, median {number_text(links.usual)} {links.unit}, {count_text(len(links.outliers), 'outlier')}. "
-            "The table of numbers has each cell."
-        ),
-        data=[
-            {
-                "type": "heatmap",
-                "x": [links.name(peer) for peer in links.peers],
-                "y": [links.name(client) for client in links.clients],
-                "z": [[None if pair is None else links.value(pair) for pair in row] for row in grid],
-                "text": [["" if pair is None else links.text(pair) for pair in row] for row in grid],
-                "customdata": [["no pair" if pair is None else links.sentence(pair) for pair in row] for row in grid],
-                "texttemplate": "%{text}",
-                "textfont": {"size": 12},
-                "hovertemplate": "%{customdata}<extra></extra>",
-                "colorscale": "Cividis",
-                "zmin": 0,
-                "colorbar": {"title": {"text": links.unit}, "thickness": 12},
-                "xgap": 2,
-                "ygap": 2,
-            }
-        ],
-        layout={
-            "xaxis": {"title": {"text": "served by"}, "type": "category", "automargin": True},
-            "yaxis": {"title": {"text": "load from"}, "type": "category", "automargin": True, "autorange": "reversed"},
-        },
-        height=_MARGIN_PIXELS + _ROW_PIXELS * len(links.clients),
-        table=table,
-    )
+    paragraphs = [
+        "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier).",
+        *sentences,
+    ]
+    if (more := len(tables) - MOST_FIGURES) > 0:
+        paragraphs.append(f"{count_text(more, 'more table')} omitted; `plimsoll results` shows all.")
+    return Section(key="links", title="Links", blocks=[Text(paragraphs=paragraphs), *tables[:MOST_FIGURES]])
 
 
 def link_columns(links: Links) -> Sequence[Column[Pair]]:

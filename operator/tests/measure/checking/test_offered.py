@@ -88,8 +88,8 @@ def test_a_full_depth_hides_latency_although_all_arrives() -> None:
     )
     assert numbers.verdict is Verdict.SUSPECT
     assert not messages(measure(document(0, working(1000, full=0.009)), offer=ARRIVALS))
-    assert (
-        "how often ioDepth, 64" in messages(measure(document(0, working(1000, full=None)), offer=ARRIVALS))["DepthFull"]
+    assert messages(measure(document(0, working(1000, full=None)), offer=ARRIVALS))["DepthFull"].startswith(
+        "how often ioDepth, 64 on each client, was full is unknown; "
     )
     # After equal times, a tool does at once what it could not do in time: a queue fills for a moment on good storage.
     assert not messages(measure(document(0, working(1000, full=0.09)), offer=RATE))
@@ -122,7 +122,8 @@ def test_what_is_due_in_a_freeze_starts_late_although_all_of_it_comes(depth: int
     numbers = measure(document(0, frozen(1000, depth, 400, 2)), offer=offer)
     assert numbers.verdict is Verdict.SUSPECT
     found = re.match(
-        r"about ([0-9.]+) % of the operations were due while ioDepth.*: .* p99 is", messages(numbers)["DepthFull"]
+        r"about ([0-9.]+) % of the operations were due while ioDepth.*: .* p99 is .* instead of .* \(limit 1.00 ms\); ",
+        messages(numbers)["DepthFull"],
     )
     assert found is not None
     least = 100 * 2 * (400 - depth - 1) / (1000 * RUNTIME)
@@ -173,7 +174,7 @@ def test_a_depth_of_1_is_a_queue_with_one_server(busy: float, sigma: float) -> N
     assert late is not None
     assert late.published == pytest.approx(10**9 * published, rel=0.02)
     assert late.from_due == pytest.approx(10**9 * real, rel=0.3)
-    assert late.is_longer(2)
+    assert late.from_due > late.longest(2)
 
 
 @pytest.mark.parametrize(("busy", "sigma", "depth"), [(0.4, 0.7, 1), (0.6, 0.7, 1), (0.8, 0.4, 1), (1.65, 1.0, 4)])
@@ -182,7 +183,7 @@ def test_a_disk_that_keeps_up_is_not_late(busy: float, sigma: float, depth: int)
     published, real, late = queue(busy, sigma, depth)
     assert real < 1.6 * published
     assert late is not None
-    assert not late.is_longer(2)
+    assert late.from_due <= late.longest(2)
 
 
 def test_too_few_operations_for_a_percentile_show_nothing() -> None:

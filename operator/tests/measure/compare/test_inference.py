@@ -157,6 +157,10 @@ def test_no_trials_are_enough_without_a_margin() -> None:
     assert change(0.1, 0, 5).trials_needed(0.01, 0.025) == RECOMMENDED_TRIALS
 
 
+def draw(chance: random.Random, trials: int, shift: float) -> Sequence[float]:
+    return [chance.lognormvariate(shift, 0.03) for _ in range(trials)]
+
+
 # Holm
 
 

@@ -1,6 +1,5 @@
 """A lower line is a regression, as far as the intervals of both searches show."""
 
-import math
 import re
 
 import pytest

@@ -77,7 +77,7 @@ class Reason(StrEnum):
     POOL_NOT_ALLOWED = "PoolNotAllowed"
     FILE_SYSTEM_NOT_FOUND = "FileSystemNotFound"
     FILE_SYSTEM_NOT_ALLOWED = "FileSystemNotAllowed"
-    CLUSTER_NOT_READY = "ClusterNotReady"
+    GATE_CLOSED = "GateClosed"
     CEPH_OPTION_NOT_ALLOWED = "CephOptionNotAllowed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"

@@ -469,7 +469,7 @@ ENTRIES = (
         "ask its owner to set it",
     ),
     _end(
-        Reason.CLUSTER_NOT_READY,
+        Reason.GATE_CLOSED,
         "the Ceph cluster did not pass the gates before a trial within `readySeconds`, or the pool does not match "
         "the specification; the message has the details",
         "repair the cluster, wait for its recovery, or relax `gates`",

@@ -90,6 +90,7 @@ class CheckedValue:
     value: float
     clients: tuple[int, ...] = ()  # those with this value; empty for a value of the trial or the point
     detail: str = ""  # replaces the bare value in the message, such as the tool's own message
+    limit: str | None = None  # replaces the check's limit in the message; empty if the detail needs none
     detail_names_clients: bool = False  # whether the message needs no other mention of the clients
     cause: Cause | None = None  # what this value shows if it is Invalid; None if its check or other attempts tell
 
@@ -133,9 +134,12 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     others = [client for client in clients if client not in worst.clients]
     subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
-    limit = check.limit(verdict)
-    # A detail about something that must not occur needs no "limit 0".
-    limit_text = f" (limit {check.with_unit(limit)})" if limit or not worst.detail else ""
+    limit = worst.limit
+    if limit is None:
+        bound = check.limit(verdict)
+        # A detail about something that must not occur needs no "limit 0".
+        limit = check.with_unit(bound) if bound or not worst.detail else ""
+    limit_text = f" (limit {limit})" if limit else ""
     also = f"; also {clients_text(others)}" if others else ""
     message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
     causes = {item.cause for item in bad if item.cause and check.verdict(item.value) is Verdict.INVALID}

@@ -237,13 +237,16 @@ def depth_full(evidence: Evidence) -> CheckedValues:
         detail = (
             f"about {percent_text(100 * late.waited)} of the operations were due while ioDepth, {depth} on each "
             f"client, was full: counted from when they were due, p{late.percentile} is {format_duration(late.from_due)}"
-            f" instead of {format_duration(late.published)}, which {percent_text(100 * late.late)} exceeded"
+            f" instead of {format_duration(late.published)}"
         )
-        yield CheckedValue(value=100 * late.late if late.is_longer(_MUCH_LONGER) else 0.0, detail=detail)
+        longest = late.longest(_MUCH_LONGER)
+        value = 100 * late.late if late.from_due > longest else 0.0
+        yield CheckedValue(value=value, detail=detail, limit=format_duration(longest))
     if not offer.is_open_loop:
         return
     if share is None:
-        yield CheckedValue(value=100, detail=f"how often ioDepth, {depth} on each client, was full is unknown")
+        detail = f"how often ioDepth, {depth} on each client, was full is unknown"
+        yield CheckedValue(value=100, detail=detail, limit="")
         return
     what = f"of the submissions filled ioDepth, {depth} on each client"
     if depth == 1:

@@ -16,6 +16,7 @@ from plimsoll.measure.compare.values import RepeatsError, by_identity, check_dis
 from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise
 
+
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
     """Return a result for each point with a trial for each run; RepeatsError if runs differ, or one is given twice."""
     check_distinct(runs)
