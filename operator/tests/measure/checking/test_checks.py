@@ -1,11 +1,24 @@
+import inspect
+import re
 from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.checks import cluster, documents, hosts, judge, load, outliers, repetitions
-from plimsoll.measure.checks.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
+from plimsoll.measure.checks.check import (
+    MAX_NAMED_CLIENTS,
+    Check,
+    CheckedValue,
+    Direction,
+    Evidence,
+    evaluate,
+    verdict_of,
+)
 from plimsoll.measure.checks.documents import (
     client_missing,
     clock_offset,
@@ -17,7 +30,7 @@ from plimsoll.measure.checks.documents import (
     short_run,
     wide_spread,
 )
-from plimsoll.measure.checks.judge import CHECKS, markdown_table
+from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import clients_text, number_text, passes_text, quote, size_text
 
@@ -42,6 +55,20 @@ def test_reasons_are_distinct_and_camel_case() -> None:
     ]
     assert [reason for reason, count in Counter(reasons).items() if count > 1] == shared
     assert all(reason.isalnum() and reason[0].isupper() for reason in reasons)
+
+
+def test_a_reason_leads_to_its_check_and_to_what_comes_before_and_after_it() -> None:
+    """As "Follow a reason" of CONTRIBUTING.md says."""
+    checks = {check.reason: check.values_of.__name__ for check in reversed(TRIAL_CHECKS)}
+    assert {reason: re.sub(r"(?<!^)(?=[A-Z])", "_", reason).lower() for reason in checks} == checks
+    guide = (Path(__file__).parents[4] / "CONTRIBUTING.md").read_text().partition("## Follow a reason")[2]
+    steps = re.findall(r"`((?:line\.)?[a-z]+)\.([A-Za-z_]+)`", guide.partition("\n## ")[0])
+    steps += re.findall(r"`([a-z]+)\.([a-z_]+)`", inspect.getsource(Evidence))
+    assert len(steps) > 15
+    packages = ("plimsoll.measure", "plimsoll.measure.checks", "plimsoll.measure.line")
+    for module, name in steps:
+        place = next(f"{package}.{module}" for package in packages if find_spec(f"{package}.{module}"))
+        assert hasattr(import_module(place), name), (module, name)
 
 
 def test_every_check_has_its_place_in_the_order() -> None:

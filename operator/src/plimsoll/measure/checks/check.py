@@ -156,19 +156,24 @@ Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A trial as planned, as received and as calculated."""
+    """A trial as planned, as received and as calculated: all that a check looks at.
+
+    `trial.measure_trial` puts it together, with the functions that are named here.
+    """
 
     facts: TrialFacts
-    intake: Intake
-    window: Window | None
+    intake: Intake  # `intake.receive`
+    window: Window | None  # `timeline.window_of`
     # The time that rates cover: the common window, or the whole run for a tool without a window; None if no client
     # measured.
     span: Interval | None
-    rates: Mapping[Operation, OperationRates]
+    rates: Mapping[Operation, OperationRates]  # `rates.rates_of`
     operations: tuple[OperationResult, ...]
-    standstill: Standstill | None  # None if it is unknown
-    steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
-    observation: Observation | None = None  # what the trial shows of an offered load; None if it shows nothing
+    standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
+    # `steadiness.rate_steadiness`: of the rate of all operations; None if it is not judged
+    steadiness: Steadiness | None
+    # `observe.observed`: what the trial shows of an offered load; None if it shows nothing
+    observation: Observation | None = None
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:

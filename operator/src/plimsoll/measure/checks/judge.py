@@ -1,7 +1,8 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
+sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`. "Follow a reason"
+in CONTRIBUTING.md leads from a reason to its numbers, and to the verdict of the point.
 """
 
 from collections import Counter
