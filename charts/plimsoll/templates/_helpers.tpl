@@ -238,6 +238,17 @@ volumes: [{name: tmp, emptyDir: {sizeLimit: 64Mi}}]
   verbs: [list, create]
 {{- end }}
 
+{{/* The limits that are set, as JSON. */}}
+{{- define "plimsoll.limits" -}}
+{{- $limits := dict }}
+{{- range $name, $value := .Values.limits }}
+{{- if $value }}
+{{- $limits = set $limits $name $value }}
+{{- end }}
+{{- end }}
+{{- toJson $limits }}
+{{- end }}
+
 {{/* The namespaces whose runs it looks after, as JSON; empty for all. Its own is always among them: `helm test` makes a run there. */}}
 {{- define "plimsoll.namespaces" -}}
 {{- if .Values.watchNamespaces }}

@@ -14,7 +14,7 @@ from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, h
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.run import Burning, Helper
+from plimsoll.lifecycle.run import Burning, Helper, Limits
 from plimsoll.operator.main import settings_of
 from support.apiserver import read_yaml
 from support.tooling import restricted, unsaid
@@ -22,6 +22,7 @@ from support.tooling import restricted, unsaid
 pytestmark = pytest.mark.chart
 ROOT = CHART.parents[1]
 COLD = {"enabled": True, "namespaces": ["bench"]}
+NIGHT = {"from": "22:00", "to": "06:00"}
 DIGEST = f"sha256:{'0' * 64}"
 
 
@@ -61,6 +62,11 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"caches": {"namespaces": ["ben*"]}}, "'ben*' does not match pattern"),
         ({"caches": COLD | {"ceph": {"monitors": ["192.0.2.1"]}}}, "caches.ceph.keyringSecret is empty"),
         ({"caches": COLD | {"ceph": {"keyringSecret": "key"}}}, "caches.ceph.monitors is empty"),
+        ({"limits": {"maxClients": -1}}, "at '/limits/maxClients': minimum"),
+        ({"limits": {"maxVolumeSize": "big"}}, "at '/limits/maxVolumeSize': 'big' does not match pattern"),
+        ({"maintenanceWindows": [NIGHT | {"days": ["Monday"]}]}, "at '/maintenanceWindows/0/days/0'"),
+        ({"maintenanceWindows": [NIGHT | {"to": "25:00"}]}, "at '/maintenanceWindows/0/to'"),
+        ({"maintenanceWindows": [NIGHT, NIGHT | {"to": "22:00"}]}, "maintenanceWindows[1]: from and to are both 22:00"),
         ({"queue": {"holdSeconds": 59}}, "at '/queue/holdSeconds': minimum: got 59, want 60"),
         ({"watchNamespaces": ["be*"]}, "'be*' does not match pattern"),
         ({"admission": {"runs": "no"}}, "at '/admission/runs': got string, want boolean"),
@@ -92,6 +98,19 @@ def test_conductors_are_not_scraped_by_whoever_wants_to() -> None:
 
 def test_definitions_that_go_need_runs_that_go_only_if_the_chart_has_them() -> None:
     assert render({"crds": {"enabled": False, "keep": False}}).of_kind("CustomResourceDefinition") == []
+
+
+def test_what_the_administrator_limits_reaches_the_operator() -> None:
+    windows = [NIGHT | {"days": ["Sat", "Sun"], "timeZone": "Europe/Berlin"}]
+    values = {"limits": {"maxClients": 4, "maxVolumeSize": "10Gi"}, "maintenanceWindows": windows}
+    environment = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
+    limited = Limits(max_clients=4, max_volume_size=10 * 2**30)
+    for rendering, limits, count in ((render(), Limits(), 0), (render(values), limited, 1)):
+        (container,) = rendering.one("Deployment")["spec"]["template"]["spec"]["containers"]
+        rendered = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+        settings = settings_of(environment | rendered)
+        assert settings.limits == limits
+        assert len(settings.windows) == count
 
 
 # -- values and their schema

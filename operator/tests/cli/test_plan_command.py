@@ -35,13 +35,14 @@ def test_table_shows_points_and_costs() -> None:
     lines = [line.rstrip() for line in run(str(QUICKSTART), "--seed", "1").splitlines()]
     assert lines[:2] == ["quickstart", "Point             Tool  Parameters          Clients  Ramp + run"]
     assert lines[2] == "random-read-000   fio   randread 4Ki qd1        2/2     1 + 3 s"
-    assert lines[7:14] == [
+    assert lines[7:15] == [
         "Points     4 in 3 passes, each in its own shuffled order (seed 1)",
         "Trials     12, plus repeated attempts",
         "Measuring  0:01:24 without repeated attempts",
         "Prefill    0:00:03 if every client writes 100Mi/s",
         "Settling   2 s",
         "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
+        "Writing    429.5 MB to prefill",
         "Capacity   429.5 MB of data, without the copies that the storage keeps",
     ]
 

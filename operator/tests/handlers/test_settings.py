@@ -4,7 +4,7 @@ import kopf
 import pytest
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.run import Settings
+from plimsoll.lifecycle.run import Limits, Settings
 from plimsoll.operator.main import settings_of
 
 IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
@@ -106,9 +106,44 @@ def test_namespaces_that_are_listed_may_use_kube_burner() -> None:
     assert not settings_of(IMAGE | {"PLIMSOLL_KUBE_BURNER": BURNER.replace("bench", "*")}).burning_problem("lab")
 
 
+def test_nothing_limits_runs_by_default() -> None:
+    for empty in ({}, {"PLIMSOLL_LIMITS": "{}", "PLIMSOLL_MAINTENANCE_WINDOWS": "[]"}):
+        settings = settings_of(IMAGE | empty)
+        assert settings.limits == Limits()
+        assert settings.windows == ()
+
+
+def test_limits_and_windows_are_read() -> None:
+    limits = '{"maxClients": 4, "maxVolumeSize": "10Gi", "maxWrittenBytes": "2Ti"}'
+    windows = '[{"days": ["Sat"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]'
+    settings = settings_of(IMAGE | {"PLIMSOLL_LIMITS": limits, "PLIMSOLL_MAINTENANCE_WINDOWS": windows})
+    assert settings.limits == Limits(max_clients=4, max_volume_size=10 * 2**30, max_written_bytes=2 * 2**40)
+    (window,) = settings.windows
+    assert (window.days, window.begin, window.end, window.time_zone) == (("Sat",), "22:00", "06:00", "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[{"from": "22:00", "to": "22:00"}]', r"MAINTENANCE_WINDOWS\[0\]: .*from and to are both 22:00"),
+        ('[{"from": "1:00", "to": "2:00", "timeZone": "Mars"}]', r"\[0\]\['from'\]"),
+        ('[{"from": "01:00", "to": "02:00", "timeZone": "Mars"}]', r"\[0\]\['timeZone'\]: .*is no known time zone"),
+    ],
+)
+def test_a_window_that_cannot_be_meant_is_named(text: str, says: str) -> None:
+    with pytest.raises(kopf.PermanentError, match=says):
+        settings_of(IMAGE | {"PLIMSOLL_MAINTENANCE_WINDOWS": text})
+
+
 @pytest.mark.parametrize(
     ("variable", "example", "texts"),
     [
+        (
+            "PLIMSOLL_LIMITS",
+            r'write JSON such as \{"maxClients"',
+            ["[]", '{"maxClients": 0}', '{"maxVolumeSize": "big"}', '{"maxPods": 1}'],
+        ),
+        ("PLIMSOLL_MAINTENANCE_WINDOWS", r'"timeZone": "Europe/Berlin"', ["{}", '[{"from": "22:00"}]']),
         (
             "PLIMSOLL_ROOK_CLUSTERS",
             r'write JSON such as \{"rook-ceph/rook-ceph"',

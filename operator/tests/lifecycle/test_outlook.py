@@ -16,7 +16,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.status import estimated_end, is_late
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate, make_plan
+from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate, make_plan
 from support.pretend_world import PretendWorld, make_run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -192,7 +192,7 @@ def test_nothing_is_said_before_there_is_a_conductor_with_all_its_clients() -> N
 
 def test_prefill_precondition_and_settling_come_on_top() -> None:
     seen = seen_in(RunPhase.PREPARING, plan=plan_of(precondition={"seconds": 600}, fillPercent=50))
-    guessed = -(-(2**29) // ASSUMED_PREFILL_BYTES_PER_SECOND)
+    guessed = -(-(2**29) // ASSUMED_WRITE_BYTES_PER_SECOND)
     assert estimated_end(run_with(), seen, NOON) == after(guessed + 600 + SETTLE + TRIALS * PLANNED)
 
 

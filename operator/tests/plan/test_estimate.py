@@ -7,11 +7,12 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import (
-    ASSUMED_PREFILL_BYTES_PER_SECOND,
+    ASSUMED_WRITE_BYTES_PER_SECOND,
     TRIAL_OVERHEAD_SECONDS,
     Estimate,
     check_fits_deadline,
     estimate,
+    estimate_writes,
     make_plan,
 )
 
@@ -46,7 +47,7 @@ def test_measuring_time_covers_all_trials(make_run: MakeRun) -> None:
 
 def test_every_client_prefills_its_own_volume_at_the_same_time(make_run: MakeRun) -> None:
     cost = cost_of(make_run({"fio": {}}, storage=storage("10Gi")))
-    assert cost.prefill_seconds == 10 * 2**30 // ASSUMED_PREFILL_BYTES_PER_SECOND + 1
+    assert cost.prefill_seconds == 10 * 2**30 // ASSUMED_WRITE_BYTES_PER_SECOND + 1
     assert cost.data_bytes == 8 * 10 * 2**30
 
 
@@ -161,3 +162,59 @@ def test_a_run_longer_than_its_deadline_is_refused(
         f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that {words} take without prefill; "
         "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
     )
+
+
+@pytest.mark.parametrize(
+    ("workload", "per_client"),
+    [
+        ({"fio": {"pattern": "randread"}}, 0),
+        ({"fio": {"pattern": "randtrim"}}, 0),
+        ({"fio": WRITE}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
+        ({"fio": {"pattern": "randrw"}}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
+        ({"fio": WRITE | {"rateIops": 100}}, 60 * 100 * 4096),
+        ({"fio": {"pattern": "randrw", "readPercent": 70, "rateIops": 100}}, 60 * 30 * 4096),
+        ({"dd": {"operation": "Read"}}, 0),
+        ({"dd": {"operation": "Copy"}}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
+        ({"ioping": {"operation": "read"}}, 0),
+        ({"iperf3": {}}, 0),
+    ],
+)
+def test_trials_write_at_their_rate_or_at_an_assumed_one(
+    make_run: MakeRun, workload: dict[str, Any], per_client: int
+) -> None:
+    run = make_run(
+        workload | {"runtimeSeconds": 50, "rampSeconds": 10}, repetitions=3, storage=storage("1Gi", "Filesystem")
+    )
+    assert estimate_writes(make_plan(run, seed=1)).loading == 3 * 8 * per_client
+
+
+def test_objects_are_written_before_they_are_read(make_run: MakeRun) -> None:
+    ceph = {"ceph": CEPH}
+    write, read = (
+        make_run({"radosBench": {"operation": operation}, "runtimeSeconds": 50, "rampSeconds": 10}, storage=ceph)
+        for operation in ("write", "rand")
+    )
+    assert estimate_writes(make_plan(write, seed=1)) == estimate_writes(make_plan(read, seed=1))
+    assert estimate_writes(make_plan(read, seed=1)).loading > 0
+
+
+@pytest.mark.parametrize(
+    ("prepare", "times", "overwriting"),
+    [
+        ({}, 1, 0),
+        ({"precondition": {"seconds": 900}}, 1, 900),
+        ({"precondition": {"seconds": 900}, "perTrial": "NewDataSet"}, 2, 900),
+    ],
+)
+def test_every_preparation_writes_the_data_sets(
+    make_run: MakeRun, prepare: dict[str, Any], times: int, overwriting: int
+) -> None:
+    writes = estimate_writes(make_plan(make_run({"fio": {}}, prepare=prepare, storage=storage("1Gi")), seed=1))
+    assert writes.preparing == times * 8 * 2**30
+    assert writes.loading == times * 8 * overwriting * ASSUMED_WRITE_BYTES_PER_SECOND
+
+
+def test_without_a_prefill_only_trials_write(make_run: MakeRun) -> None:
+    writes = estimate_writes(make_plan(make_run({"fio": WRITE}, prepare={"prefill": False}), seed=1))
+    assert writes.preparing == 0
+    assert writes.loading > 0

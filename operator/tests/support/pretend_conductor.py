@@ -47,7 +47,7 @@ class Knobs:
         verdict: of every trial.
         fails: runs by UID that fail at their next step, and why.
         stuck: conductors say nothing and do nothing.
-        stays: the phase, Preparing or Measuring, in which conductors stay.
+        stays: the phase, Preparing, WaitingForWindow or Measuring, in which conductors stay.
 
     """
 
@@ -170,8 +170,8 @@ class _Desk:
             self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
         elif missing:
             self._publish(ledger, phase=RunPhase.GATHERING, missing=missing)
-        elif self._all.knobs.stays is RunPhase.PREPARING:
-            self._publish(ledger, phase=RunPhase.PREPARING)
+        elif self._all.knobs.stays in {RunPhase.PREPARING, RunPhase.WAITING_FOR_WINDOW}:
+            self._publish(ledger, phase=self._all.knobs.stays)
         else:
             self._all._since[self.epoch] = self._cluster.now
             pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}

@@ -3,8 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainSerializer, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    Strict,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from plimsoll.api.errors import Problem, SpecError, shown
@@ -116,6 +127,24 @@ Size = Annotated[
     BeforeValidator(parse_quantity),
     PlainSerializer(format_quantity, return_type=str),
     ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN),
+]
+
+
+def _check_time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
+        ) from error
+    return name
+
+
+TimeZone = Annotated[
+    str,
+    Field(max_length=64),
+    AfterValidator(_check_time_zone),
+    ServerOnly(pattern=r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"),
 ]
 
 BlockSize = Annotated[Size, ServerOnly(pattern=r"^([1-9][0-9]{0,3}Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$")]

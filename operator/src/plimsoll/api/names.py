@@ -149,6 +149,7 @@ class RunPhase(StrEnum):
     PREPARING = "Preparing"
     SETTLING = "Settling"
     MEASURING = "Measuring"
+    WAITING_FOR_WINDOW = "WaitingForWindow"
     COMPLETE = "Complete"
     FAILED = "Failed"
     INTERRUPTED = "Interrupted"

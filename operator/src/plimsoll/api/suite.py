@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, Self
-from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mean, field_path, load_document, shown
 from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypothesis
-from plimsoll.api.model import Choice, Flag, Integer, Model, Rule, ServerOnly, without_field
+from plimsoll.api.model import Choice, Flag, Integer, Model, Rule, ServerOnly, TimeZone, without_field
 from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
 from plimsoll.api.run import ObjectMeta, RunSpec, WithoutStatus, repeated_names
 from plimsoll.api.storage import DnsLabel
@@ -34,16 +33,6 @@ def _check_cron(expression: str) -> str:
     return expression
 
 
-def _check_time_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError(
-            "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
-        ) from error
-    return name
-
-
 class Schedule(Model):
     """When rounds start.
 
@@ -57,12 +46,7 @@ class Schedule(Model):
     """
 
     cron: Annotated[str, Field(max_length=256), AfterValidator(_check_cron), ServerOnly(pattern=_CRON_PATTERN)]
-    time_zone: Annotated[
-        str,
-        Field(max_length=64),
-        AfterValidator(_check_time_zone),
-        ServerOnly(pattern=r"^[A-Za-z0-9+_-]+(/[A-Za-z0-9+_-]+)*$"),
-    ] = "Etc/UTC"
+    time_zone: TimeZone = "Etc/UTC"
     # As of a CronJob of Kubernetes, whose controller misses times with less.
     starting_deadline_seconds: Annotated[Integer, Field(ge=10, le=365 * 24 * 3600)] | None = None
 

@@ -21,8 +21,17 @@ from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
-from plimsoll.plan.expand import ASSUMED_PREFILL_BYTES_PER_SECOND, estimate, most_seconds, most_trials, round_count
+from plimsoll.plan.expand import (
+    ASSUMED_WRITE_BYTES_PER_SECOND,
+    estimate,
+    estimate_writes,
+    most_seconds,
+    most_trials,
+    round_count,
+)
 from plimsoll.plan.refusals import search_settings
+
+_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)
 
 
 @click.command()
@@ -90,11 +99,15 @@ def _costs(plan: Plan) -> Table:
         if cost.stored_bytes is None
         else f"{decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
     )
+    writes = estimate_writes(plan)
+    prefilled = f"{decimal(writes.preparing, separator=' ')} to prefill" if writes.preparing else ""
+    loading = decimal(writes.loading, separator=" ")
+    loaded = f"about {loading} while it loads, if a client without a rate writes {_RATE}/s"
+    written = " and ".join(filter(None, (prefilled, loaded if writes.loading else "")))
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     prefill, servers = "none", ""
     if plan.prepare.prefill and plan.volume is not None:
-        rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
-        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
+        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {_RATE}/s"
     if plan.servers is not None:
         nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
         servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
@@ -127,6 +140,7 @@ def _costs(plan: Plan) -> Table:
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
+        ("Writing", written),
         ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
     )
     return facts_table(facts)

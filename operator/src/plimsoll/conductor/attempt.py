@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
@@ -19,6 +20,7 @@ from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.refusals import at_load
 from plimsoll.plan.sweep import client_seed
+from plimsoll.plan.windows import Windows
 from plimsoll.protocol import messages
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast, Round
@@ -31,7 +33,7 @@ _REMEMBERED_ARMINGS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """All in seconds, except factors."""
+    """All in seconds, except factors and windows."""
 
     hold: float = 10.0  # an order request is answered after this time even without a new order
     lost_after: float = 20.0  # a client without a request for this time is lost
@@ -55,6 +57,7 @@ class Timings:
     gate_fresh: float = 15.0  # a view of the cluster expires after this time
     live: float = 2.0  # minimum interval of reports of rates ...
     live_per_client: float = 0.02  # ... and the interval per client, because hundreds of clients share one conductor.
+    windows: Windows = ()  # the maintenance windows in which trials may load; empty for any time
     linger: float = 5.0  # at the end, the agents have this time to fetch their dismissal
 
     def live_seconds(self, clients: int) -> float:
@@ -68,6 +71,11 @@ class Moment:
 
     seconds: float
     wall: int
+
+    @property
+    def time(self) -> datetime:
+        """The time on the wall clock."""
+        return datetime.fromtimestamp(self.wall / SECOND, tz=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

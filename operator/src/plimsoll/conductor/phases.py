@@ -1,6 +1,7 @@
 """The phases of a session, what the first ones wait for, its effects for the shell, and the dropping of caches."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from plimsoll.api.names import AbortReason, Cause, FailureReason, Layer, RunPhase
 from plimsoll.api.result import ResultStatus
@@ -30,6 +31,14 @@ class Preparing:
     """The clients without a data set prefill; `deadline` applies to missing clients, None if there are none."""
 
     deadline: float | None = None
+    closes: datetime | None = None  # when the maintenance window closes; None if the clients may prefill at any time
+
+
+@dataclass(slots=True, kw_only=True)
+class AwaitingWindow:
+    """Waiting for a maintenance window in which the next trial can end, with the preparation before it."""
+
+    opens: datetime
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +122,7 @@ class Ended:
     since: float
 
 
-Phase = Gathering | Preparing | Settling | Gating | InFlight | Ended
+Phase = Gathering | AwaitingWindow | Preparing | Settling | Gating | InFlight | Ended
 
 
 class Start:
@@ -131,6 +140,7 @@ class Start:
         self._elapsed_before = before.elapsed_seconds if before else 0.0
         self.has_gathered = not job or (before is not None and before.gathered == job)
         self._since = now
+        self._is_paused = False
 
     @property
     def gathered(self) -> str:
@@ -151,8 +161,16 @@ class Start:
         return missing
 
     def elapsed(self, now: float) -> float:
-        """Return the seconds that the run has been active, across all its conductors."""
-        return self._elapsed_before + (now - self._since if self.has_gathered else 0.0)
+        """Return the seconds that the run has been active, across all its conductors, without pauses."""
+        return self._elapsed_before + (now - self._since if self.has_gathered and not self._is_paused else 0.0)
+
+    def pause(self, now: float) -> None:
+        """Do not count the time until `resume` as time of the run."""
+        self._elapsed_before, self._is_paused = self.elapsed(now), True
+
+    def resume(self, now: float) -> None:
+        """End the pause."""
+        self._since, self._is_paused = now, False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

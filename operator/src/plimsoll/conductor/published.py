@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from plimsoll.api.names import Operation, RunPhase
-from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState
+from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, format_time
 from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Moment, unready_clients
 from plimsoll.conductor.roster import Client, failures, names, shortened
@@ -66,6 +66,9 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
         case phases.Gathering():
             phase = RunPhase.GATHERING if missing else phase
             message = f"waiting for {names(missing)}" if missing else failures(roster)
+        case phases.AwaitingWindow(opens=opens):
+            phase = RunPhase.WAITING_FOR_WINDOW
+            message = f"waiting until {format_time(opens)} for the next maintenance window that is long enough"
         case phases.Preparing():
             step = "prefilling" if prepare.prefill else "preparing"
             phase, message = RunPhase.PREPARING, f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
@@ -83,11 +86,10 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
             message = f"{step}: {names([client.number for client in unready])}" if unready else "all clients are staged"
         case phases.Dropping():
             message = f"dropping the caches of {shortened(phases.undropped_nodes(session.phase, roster))}"
-        case phases.Recording(attempt=attempt):
-            message = f"recording {attempt.key}"
         case phases.InFlight(attempt=attempt):
             search = session.ledger.search(attempt.key.point)
-            message = search.message if search else ""
+            is_recorded = isinstance(session.phase, phases.Recording)
+            message = f"recording {attempt.key}" if is_recorded else search.message if search else ""
     return phase, message
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.status import NO_OSDS, Failure, RunState
+from plimsoll.api.status import NO_OSDS, Failure, RunState, TrialKey, format_time
 from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import (
     CONDUCTOR_RESTARTED,
@@ -41,6 +41,8 @@ from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.roster import Client, Roster, environment, failures, names, shortened, timestamp, why_not_ready
 from plimsoll.measure.trial import TrialNumbers, combined
 from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import estimate, trial_seconds
+from plimsoll.plan.windows import closing_time, next_start
 from plimsoll.protocol import messages
 from plimsoll.tools.registry import TOOLS
 
@@ -191,6 +193,8 @@ class Session:
             match self.phase:
                 case phases.Gathering():
                     is_due = self._leave_gathering(self.phase, moment)
+                case phases.AwaitingWindow(opens=opens):
+                    is_due = self._end_if_due(moment) or (moment.time >= opens and self._leave_awaiting(moment))
                 case phases.Preparing():
                     is_due = self._end_if_due(moment) or self._leave_preparing(self.phase, moment)
                 case phases.Settling(until=until):
@@ -257,8 +261,10 @@ class Session:
         is_prepared = self.gate.view.prepared
         if is_prepared and (missing or not all(client.is_quiet for client in self.roster)):
             return self._fail_unready(phase.deadline, missing, moment)
+        if is_prepared and self._await_window(key, moment):
+            return True
         if is_prepared and self.unprepared():
-            self.phase = phases.Preparing()
+            self.phase = phases.Preparing(closes=closing_time(self.timings.windows, moment.time))
         elif not is_prepared or self.gate.problems(moment.seconds):
             self.phase = phases.Gating(deadline=self.start.deadline(moment.seconds))
         else:
@@ -268,10 +274,39 @@ class Session:
             self._effects.append(phases.BeginAttempt())
         return True
 
+    def _await_window(self, key: TrialKey, moment: Moment) -> bool:
+        """Wait for a maintenance window in which the next trial can end; false if it may start now, or has begun."""
+        if not self.timings.windows or self.unfinished is not None:
+            return False
+        seconds = trial_seconds(self.plan.point(key.point), self.plan.server_count)
+        seconds += estimate(self.plan).preparation_seconds if self.unprepared() else 0
+        opens = next_start(self.timings.windows, moment.time, seconds)
+        if opens is None:
+            message = (
+                f"the next trial takes {seconds} s with its preparation, and no maintenance window is that long; "
+                "lower runtimeSeconds, or ask the operator's administrator for longer maintenanceWindows"
+            )
+            return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
+        if opens <= moment.time:
+            return False
+        self.start.pause(moment.seconds)
+        self.phase = phases.AwaitingWindow(opens=opens)
+        return True
+
+    def _leave_awaiting(self, moment: Moment) -> bool:
+        self.start.resume(moment.seconds)
+        return self._gather(moment)
+
     def _leave_preparing(self, phase: phases.Preparing, moment: Moment) -> bool:
         """Have all clients prefill, including processes that replaced others meanwhile."""
         message = failures(self.roster)
         if message:
+            return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
+        if phase.closes is not None and moment.time >= phase.closes:
+            message = (
+                f"the data sets were not prepared when the maintenance window closed at {format_time(phase.closes)}; "
+                "lower clients.count or volume.size, or ask the operator's administrator for longer maintenanceWindows"
+            )
             return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
         unprepared = self.unprepared()
         for client in unprepared:

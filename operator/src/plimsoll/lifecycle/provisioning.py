@@ -16,6 +16,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Fact, RunEnding, Teardown, deletions
+from plimsoll.lifecycle.limits import spec_excess
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
@@ -97,6 +98,8 @@ def rejection(run: Run, settings: Settings) -> RunEnding | None:
     if run.document is None:
         return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
     spec = run.document.spec
+    if excess := spec_excess(spec, settings.limits):
+        return excess
     if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
         message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
         return RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)

@@ -18,6 +18,7 @@ from plimsoll.api.status import Condition
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
 from plimsoll.plan.document import RunIdentity
+from plimsoll.plan.windows import Windows
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
 
 ANY_NAMESPACE = "*"
@@ -227,6 +228,14 @@ class Burning(Helper):
     max_volume_size: Annotated[Size, Field(ge=1)]  # bytes of a PVC
 
 
+class Limits(Model):
+    """How much one run may do; None for no limit. `plimsoll.lifecycle.limits` checks it."""
+
+    max_clients: Annotated[int, Field(ge=1)] | None = None
+    max_volume_size: Annotated[Size, Field(ge=1)] | None = None  # bytes of one client's volume
+    max_written_bytes: Annotated[Size, Field(ge=1)] | None = None  # as `plimsoll plan` estimates them
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
@@ -242,6 +251,8 @@ class Settings:
     burning: Burning | None = None  # None if no run may use kube-burner
     platform_assigns_user: bool = False  # whether pods leave user and group to the platform, as OpenShift requires
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
+    limits: Limits = field(default_factory=Limits)
+    windows: Windows = ()  # the maintenance windows, outside of which no trial may load; empty for any time
     # How long a run may block others on its target while it does not measure: suspended, in total between two measured
     # trials, or after its end until it is cleaned up.
     hold_seconds: int = 3600

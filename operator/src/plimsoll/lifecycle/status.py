@@ -130,7 +130,7 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     wrong. Other delays do not move it, so it reveals a run that is behind schedule.
     """
     plan, state = seen.plan, seen.state
-    if plan is None or state is None or run.is_suspended:
+    if plan is None or state is None or run.is_suspended or state.phase is RunPhase.WAITING_FOR_WINDOW:
         return None
     before = time_of(run.status.get("estimatedCompletionTime"))
     if not seen.all_registered or not 0 <= state.trials_done < min(state.trials_total, len(plan.pairs)):

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
+from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType, RunPhase
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import provisioning, queue, status
+from plimsoll.lifecycle import limits, provisioning, queue, status
 from plimsoll.lifecycle.decision import (
     Create,
     Decision,
@@ -89,6 +89,8 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
         # with a plan does not fail because another version of the operator understands less of its specification.
         may_be_rejected = seen.plan is None or (run.start_time is None and run.document is not None)
         ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or obstacle(run, seen)
+    if ending is None and seen.plan is not None and run.start_time is None:
+        ending = limits.plan_excess(seen.plan, settings, now)
     if ending is None and seen.plan is not None:
         ending = ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
@@ -123,6 +125,8 @@ def _before_plan(
     actions: tuple[Create, ...] = ()
     if seen.platform is not None:
         plan = provisioning.freeze(run, document, seen.platform, settings)
+        if isinstance(plan, Plan):
+            plan = limits.plan_excess(plan, settings, now) or plan
         if isinstance(plan, Fact):
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
@@ -143,14 +147,8 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if blocker := version_blocker(run, seen):
         stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(run, plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
-    if seen.turn.ahead and (not seen.jobs or queue.has_lost_place(run)):
-        ahead, most = seen.turn.ahead, counted(seen.turn.own_ahead + 1, "run")
-        message = (
-            f"position {len(ahead)} in the queue, behind {ahead[-1]}; namespaces take turns on a target, so at most "
-            f"{most} of each other namespace can start before this one"
-        )
-        turn = Fact.false(Reason.WAITING_FOR_TURN, message)
-        return _situation(Stage.WAITING, turn.reason, message, Admitted=turn)
+    if (not seen.jobs or queue.has_lost_place(run)) and (wait := _wait_to_start(run, seen, plan, settings, now)):
+        return _situation(Stage.WAITING, wait.reason, wait.message, Admitted=wait)
     provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)
     cause = waiting_fact(storage_fact, clients, seen)
     situation = _situation(
@@ -158,7 +156,9 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         cause.reason,
         cause.message,
         seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
-        Admitted=Fact.true(Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}"),
+        Admitted=Fact.true(
+            Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {limits.writes_text(plan)}"
+        ),
         StorageReady=storage_fact,
         ClientsReady=clients,
     )
@@ -166,7 +166,23 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if not seen.all_registered:
         return _with_refusal(situation, seen)
     message = status.progress_message(seen) or (seen.state.message if seen.state else "")
-    return replace(situation, stage=Stage.MEASURING, reason=Reason.MEASURING, message=message)
+    is_waiting = seen.state is not None and seen.state.phase is RunPhase.WAITING_FOR_WINDOW
+    stage, reason = (Stage.WAITING, Reason.WAITING_FOR_WINDOW) if is_waiting else (Stage.MEASURING, Reason.MEASURING)
+    return replace(situation, stage=stage, reason=reason, message=message)
+
+
+def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Fact | None:
+    """Return what a run waits for that is not running: its turn, or a maintenance window; None if it may start."""
+    if seen.turn.ahead:
+        ahead, most = seen.turn.ahead, counted(seen.turn.own_ahead + 1, "run")
+        message = (
+            f"position {len(ahead)} in the queue, behind {ahead[-1]}; namespaces take turns on a target, so at most "
+            f"{most} of each other namespace can start before this one"
+        )
+        return Fact.false(Reason.WAITING_FOR_TURN, message)
+    # Afterwards, its conductor waits.
+    closed = "" if run.holds(ConditionType.ADMITTED) else limits.closed_until(plan, settings, now)
+    return Fact.false(Reason.WAITING_FOR_WINDOW, closed) if closed else None
 
 
 def _situation(

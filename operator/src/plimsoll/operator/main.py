@@ -16,11 +16,12 @@ from plimsoll.api.names import GROUP
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import MANAGED_BY
-from plimsoll.lifecycle.run import Burning, Helper, Settings
+from plimsoll.lifecycle.run import Burning, Helper, Limits, Settings
 from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.operator.watches import Context, KnownResults, follow_children, post
+from plimsoll.plan.windows import WINDOWS
 
 _MIN_SECONDS = 60
 
@@ -49,6 +50,11 @@ _KUBE_BURNER_EXAMPLE = (
     'JSON such as {"service": "plimsoll-kube-burner/plimsoll-kube-burner", "namespaces": ["bench"], "maxObjects": 200, '
     '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
     'namespaces whose runs may use it, or "*" for all, and the limits of each run'
+)
+_LIMITS_EXAMPLE = 'JSON such as {"maxClients": 16, "maxVolumeSize": "100Gi", "maxWrittenBytes": "2Ti"}, all optional'
+_WINDOWS_EXAMPLE = (
+    'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
+    "may load; the days are those on which the window begins"
 )
 _PEERS_EXAMPLE = (
     "the peers of a NetworkPolicy as JSON, such as "
@@ -229,6 +235,8 @@ def settings_of(environment: dict[str, str]) -> Settings:
         burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
+        limits=_json(environment, "PLIMSOLL_LIMITS", TypeAdapter(Limits), _LIMITS_EXAMPLE) or Limits(),
+        windows=_json(environment, "PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, _WINDOWS_EXAMPLE) or (),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=int(hold),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),

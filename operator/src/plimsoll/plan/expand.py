@@ -14,6 +14,7 @@ from plimsoll.plan.refusals import contradictions
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
 from plimsoll.tools.base import StepKind, Timing
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 
 def make_plan(
@@ -94,7 +95,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
 TRIAL_OVERHEAD_SECONDS = 3
 """Barrier, start of the tool, collection and recording; `make bench` measures it."""
 
-ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
+ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20
 """A guess for one client; the real rate is unknown before the run."""
 
 
@@ -107,7 +108,7 @@ class Estimate:
     searches: int  # the points among these that are searches for the line, which often need fewer trials
     measuring_seconds: int  # warm-ups, runtimes, `prepare` steps and overhead. Certain but for attempts and searches.
     preparations: int  # how often the data sets are prepared: once, or before each trial. Without replaced clients.
-    prefill_seconds: int  # of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
+    prefill_seconds: int  # of one preparation, at `ASSUMED_WRITE_BYTES_PER_SECOND` per client. A guess.
     precondition_seconds: int  # of one preparation: overwriting after the prefill. Certain.
     settle_seconds: int  # of one preparation: the pause after that
     data_bytes: int  # maximum size of all clients' data sets together, without objects
@@ -142,12 +143,37 @@ def estimate(plan: Plan) -> Estimate:
         searches=sum(point.line is not None for point in plan.points),
         measuring_seconds=sum(most_seconds(plan, point) for point in plan.points),
         preparations=trials if plan.renews_data_sets else 1,
-        prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
+        prefill_seconds=-(-prefilled // ASSUMED_WRITE_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
         stored_bytes=ceil(plan.clients * filled * copies) if pool else None,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """The bytes that all clients of a plan write, without replicas or coding chunks."""
+
+    preparing: int  # in all prefills; certain but for replaced clients
+    loading: int  # while preconditioning and in trials, without repeated attempts. A guess: see `estimate_writes`.
+
+
+def estimate_writes(plan: Plan) -> Writes:
+    """Return what a plan writes if a client whose rate nothing limits writes `ASSUMED_WRITE_BYTES_PER_SECOND`."""
+    cost, loading = estimate(plan), Fraction(0)
+    for point in plan.points:
+        tool = TOOLS[point.tool]
+        if tool.target in {TargetKind.PEER, TargetKind.API}:
+            continue
+        parameters = tool.parameters.model_validate(point.parameters)
+        rate = parameters.most_written_per_second
+        timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
+        trial = Fraction(ASSUMED_WRITE_BYTES_PER_SECOND if rate is None else rate) * parameters.writing_seconds(timing)
+        loading += trial * point.clients * most_trials(plan, point)
+    overwriting = plan.clients * cost.precondition_seconds * ASSUMED_WRITE_BYTES_PER_SECOND
+    prefilled = cost.data_bytes if plan.prepare.prefill else 0
+    return Writes(preparing=cost.preparations * prefilled, loading=ceil(loading) + cost.preparations * overwriting)
 
 
 def most_trials(plan: Plan, point: Point) -> int:

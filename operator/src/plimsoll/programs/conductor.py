@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.status import RunState
@@ -17,6 +18,7 @@ from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink, KubeSink, Sink
 from plimsoll.kube.port import ApiError
 from plimsoll.plan.document import Plan, load_plan
+from plimsoll.plan.windows import WINDOWS
 from plimsoll.programs.termination import log_to_stderr, write_termination_message
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
@@ -44,6 +46,7 @@ Measure = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
 @click.option(
     "--caches-token", type=click.Path(path_type=Path), help="File with the token for the helpers that drop caches."
 )
+@click.option("--maintenance-windows", default="[]", help="When trials may load, as JSON; at any time by default.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
     *,
@@ -59,6 +62,7 @@ def command(
     epoch: str | None,
     job: str,
     caches_token: Path | None,
+    maintenance_windows: str,
     termination_log: Path | None,
 ) -> None:
     """Measure the missing trials of a plan, with the agents that connect to this address.
@@ -71,7 +75,9 @@ def command(
         listen = Listen(
             host=host, port=port, tls=server_context(secret), token_key=token_key, caches_token=caches_token
         )
-        timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
+        windows = WINDOWS.validate_json(maintenance_windows)
+        hold = min(_DEFAULTS.hold, lost_after / 2)
+        timings = Timings(lost_after=lost_after, silence=silence, hold=hold, windows=windows)
 
         async def measure(plan: Plan, sink: Sink, cluster: "CephCluster | None") -> int:
             watched = _WatchedSink(sink)
@@ -90,7 +96,7 @@ def command(
             return code
 
         code = _run(results, namespace, plan_file, measure)
-    except (ApiError, SpecError, OSError) as error:
+    except (ApiError, SpecError, ValidationError, OSError) as error:
         write_termination_message(termination_log, str(error))
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - the message is enough
         sys.exit(1)

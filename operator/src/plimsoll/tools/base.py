@@ -161,6 +161,15 @@ class ToolParameters(Model):
         """JSON names of the numbers that an administrator limits -> their values."""
         return {}
 
+    def writing_seconds(self, timing: "Timing") -> int:
+        """Return for how long a client may write data in each trial, in the step `prepare` too."""
+        return 0 if self.reads_data else timing.ramp_seconds + timing.runtime_seconds
+
+    @property
+    def most_written_per_second(self) -> float | None:
+        """The bytes that a client writes per second; None if nothing but the storage limits them."""
+        return None
+
     def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
         """Return the duration of the `prepare` step of each trial."""
         return 0

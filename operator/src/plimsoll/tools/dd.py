@@ -19,6 +19,7 @@ from plimsoll.tools.base import (
     Command,
     Output,
     StepContext,
+    Timing,
     Tool,
     ToolParameters,
     ended_by_signal,
@@ -85,6 +86,10 @@ class DdParameters(ToolParameters):
     def reads_data(self) -> bool:
         """Whether the operation reads."""
         return Operation.READ in self.operation.operations
+
+    def writing_seconds(self, timing: Timing) -> int:
+        """Return the whole measurement, unless the operation only reads."""
+        return 0 if self.operation is DdOperation.READ else timing.ramp_seconds + timing.runtime_seconds
 
     def label(self) -> str:
         """Return a short description: `dd write 1Mi x1000 buffered fdatasync`."""

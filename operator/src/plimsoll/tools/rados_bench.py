@@ -93,6 +93,10 @@ class RadosBenchParameters(ToolParameters):
         """Whether objects are read in random order, in which rados bench repeats some."""
         return self.operation is RadosOperation.RAND
 
+    def writing_seconds(self, timing: Timing) -> int:
+        """Return how long objects are written, by the measurement or before it."""
+        return self.preparation_seconds(timing) if self.reads_data else super().writing_seconds(timing)
+
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long objects are written before they are read."""
         times = 3 if self.operation is RadosOperation.SEQ else 1

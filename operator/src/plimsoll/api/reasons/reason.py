@@ -12,6 +12,7 @@ class Reason(StrEnum):
 
     PLANNING = "Planning"
     WAITING_FOR_TURN = "WaitingForTurn"
+    WAITING_FOR_WINDOW = "WaitingForWindow"
     SUSPENDED_TOO_LONG = "SuspendedTooLong"
     WAITING_FOR_EARLIER_RUN = "WaitingForEarlierRun"
     SPEC_UNREADABLE = "SpecUnreadable"
@@ -71,6 +72,8 @@ class Reason(StrEnum):
     STORAGE_CLASS_NOT_FOUND = "StorageClassNotFound"
     POD_SECURITY_TOO_STRICT = "PodSecurityTooStrict"
     ROOK_CLUSTER_NOT_ALLOWED = "RookClusterNotAllowed"
+    LIMIT_EXCEEDED = "LimitExceeded"
+    WINDOWS_TOO_SHORT = "WindowsTooShort"
     OSD_BENCH_NOT_ALLOWED = "OsdBenchNotAllowed"
     POOL_NOT_FEASIBLE = "PoolNotFeasible"
     POOL_NOT_FOUND = "PoolNotFound"

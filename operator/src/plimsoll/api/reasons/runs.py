@@ -63,6 +63,12 @@ ENTRIES = (
         "`PLIMSOLL_HOLD_SECONDS`",
     ),
     _normal(
+        Reason.WAITING_FOR_WINDOW,
+        (*_SUMMARY, ConditionType.ADMITTED),
+        "no trial may start now, because it would not end within a maintenance window; the message says until when",
+        "wait, or ask the administrator for longer `maintenanceWindows`",
+    ),
+    _normal(
         Reason.SUSPENDED_TOO_LONG,
         (ConditionType.ADMITTED, ConditionType.RECONCILING),
         "the run has been suspended for more than `PLIMSOLL_HOLD_SECONDS` in total since its last measured trial; "
@@ -434,6 +440,16 @@ ENTRIES = (
         Reason.ROOK_CLUSTER_NOT_ALLOWED,
         "runs in this namespace may not use that Rook cluster",
         "ask an administrator to allow it in `PLIMSOLL_ROOK_CLUSTERS`",
+    ),
+    _end(
+        Reason.LIMIT_EXCEEDED,
+        "the run has more clients or larger volumes than the administrator allows, or would write more",
+        "lower what the message names, or ask the administrator to raise that limit of the chart's `limits`",
+    ),
+    _end(
+        Reason.WINDOWS_TOO_SHORT,
+        "no maintenance window is as long as the run's longest trial and the preparation before it",
+        "shorten the trials or lower `volume.size`, or ask for longer `maintenanceWindows`",
     ),
     _end(
         Reason.OSD_BENCH_NOT_ALLOWED,

@@ -7,6 +7,7 @@ from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan
+from plimsoll.plan.windows import WINDOWS
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14, 15, 16]
@@ -15,6 +16,7 @@ _INTERRUPTED_EXIT_CODE = 3
 _JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"
 """The UID of a pod's Job: the same for all pods of the Job, and another one after a suspension."""
 
+_YEAR = 365 * 24 * 3600  # within which a run with maintenance windows has to end
 _OPERATIONS = 3  # maximum number of a client's operations in one trial
 _BYTES_PER_ROW = 200
 """Memory in the conductor for one second of one operation of one client until the trial is judged, with a margin."""
@@ -68,12 +70,13 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         {"action": "Ignore", "onExitCodes": {**exits, "values": [_INTERRUPTED_EXIT_CODE]}},
     ]
     metadata = {"labels": labels, "annotations": dict(common.NOT_EVICTED)}
-    # Before its clients have registered, the run's own time does not count; and an hour of slack.
+    # The run's own time does not count before its clients have registered, and while it waits for a maintenance window;
+    # and an hour of slack.
     starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
     spec = {
         "backoffLimit": settings.conductor_restarts,
         "podReplacementPolicy": "Failed",
-        "activeDeadlineSeconds": starting_seconds + plan.timeouts.total_seconds + 3600,
+        "activeDeadlineSeconds": starting_seconds + plan.timeouts.total_seconds + (_YEAR if settings.windows else 3600),
         "podFailurePolicy": {"rules": rules},
         "template": {"metadata": metadata, "spec": _pod(run, plan, settings)},
     }
@@ -93,6 +96,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     clients = run.document.spec.clients if run.document else Clients()
     # For the documents of the largest trial: 1 GiB, and more for very long trials.
     rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
+    windows = WINDOWS.dump_json(settings.windows).decode()
     caches, memory = network.caches_access(plan), f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
     container = {
         "name": naming.CONDUCTOR,
@@ -112,6 +116,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                 "PLIMSOLL_METRICS_PORT": str(settings.metrics_port),
                 **(ceph.ENVIRONMENT if plan.ceph else {}),
                 **caches.environment,
+                **({"PLIMSOLL_MAINTENANCE_WINDOWS": windows} if settings.windows else {}),
             },
             {"PLIMSOLL_EPOCH": "metadata.uid", "PLIMSOLL_JOB": _JOB_UID},
         ),

@@ -239,6 +239,16 @@ class FioParameters(ToolParameters):
         """Whether the pattern reads."""
         return Operation.READ in self.pattern.operations
 
+    def writing_seconds(self, timing: Timing) -> int:
+        """Return the whole measurement if the pattern writes."""
+        return timing.ramp_seconds + timing.runtime_seconds if self.pattern.writes else 0
+
+    @property
+    def most_written_per_second(self) -> float | None:
+        """The bytes of the writes that are due; None without a limited rate."""
+        due = self.offered_rates.get(Operation.WRITE)
+        return None if due is None else due * self.block_size
+
     @property
     def at_random(self) -> bool:
         """Whether the pattern is random; with an end, fio visits each block once."""
