@@ -21,10 +21,9 @@ from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
-from plimsoll.report.view import count_text
 
 _VALUE_CHARACTERS = 60
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}

@@ -17,7 +17,7 @@ from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, resu
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.line.summary import headline_text
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import likeness_of
 from plimsoll.report.figure import ReportedRun, runs_of
 from plimsoll.report.overview import worst_cases
@@ -33,7 +33,7 @@ from plimsoll.report.points import (
     probe_rows,
     result_rows,
 )
-from plimsoll.report.view import ReportPage, count_text, csv_rows
+from plimsoll.report.view import ReportPage, csv_rows
 from plimsoll.suite.evaluation import Compared
 
 MOST_RUNS = 8  # of a report; the number of distinguishable colours

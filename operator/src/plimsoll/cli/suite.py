@@ -17,9 +17,10 @@ from plimsoll.cli import LazyGroup
 from plimsoll.cli.options import TABLE, chosen_seed, document_option, freeze_variants, read_suite, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
+from plimsoll.measure.text import count_text
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import Estimate, estimate
-from plimsoll.report.view import NONE, Column, count_text
+from plimsoll.report.view import NONE, Column
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem

@@ -20,10 +20,10 @@ from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line, results_ta
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.text import count_text
 from plimsoll.report import suite as texts
 from plimsoll.report.figure import ReportedRun, ReportedSuite
 from plimsoll.report.page import make_suite_page
-from plimsoll.report.view import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement

@@ -33,7 +33,7 @@ from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
 from plimsoll.cli.tables import Terminal
 from plimsoll.cli.watch import BAR_COLUMNS, LineLog, LivePicture, clock
 from plimsoll.cli.watched import POLL_SECONDS, Display, Polling, WatchedDisplay, follow, read_leniently
-from plimsoll.report.view import count_text
+from plimsoll.measure.text import count_text
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
 

@@ -26,7 +26,8 @@ from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.view import NONE, Column, bytes_rate_text, count_text
+from plimsoll.measure.text import count_text
+from plimsoll.report.view import NONE, Column, bytes_rate_text
 
 EXIT_FAILED = 1
 EXIT_NOT_ENDED = 3

@@ -8,8 +8,8 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import RunSpec
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle.decision import RunEnding
-from plimsoll.lifecycle.run import Limits, Settings, counted
-from plimsoll.measure.text import size_text
+from plimsoll.lifecycle.run import Limits, Settings
+from plimsoll.measure.text import count_text, size_text
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, Writes, estimate, estimate_writes
 from plimsoll.plan.windows import longest_load_seconds, next_start
@@ -76,8 +76,8 @@ def _excesses(spec: RunSpec, limits: Limits) -> Iterator[str]:
     count, most = spec.clients.count, limits.max_clients
     if most is not None and count > most:
         yield (
-            f"spec.clients.count is {count}, but a run may have {counted(most, 'client')}; lower it, {_ASK} raise the "
-            "chart's limits.maxClients"
+            f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}; lower it, {_ASK} raise "
+            "the chart's limits.maxClients"
         )
     volume, largest = spec.storage.volume if spec.storage else None, limits.max_volume_size
     if volume is not None and largest is not None and volume.size > largest:

@@ -21,10 +21,11 @@ from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.run import Platform, Run, Settings, counted, listed
+from plimsoll.lifecycle.run import Platform, Run, Settings
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.storage.seam import Storage
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.sweep import run_seed
@@ -151,16 +152,17 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.loading_pods and load_is_gone(seen, now):
             message = (
-                f"{counted(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone {LOAD_GONE_SECONDS} s "
-                "ago and can no longer load the storage, so the next run may start; delete the Node if it will not "
-                "return, or taint it node.kubernetes.io/out-of-service"
+                f"{count_text(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone "
+                f"{LOAD_GONE_SECONDS} s ago and can no longer load the storage, so the next run may start; "
+                "delete the Node if it will not return, or taint it node.kubernetes.io/out-of-service"
             )
             fact = Fact.false(Reason.NODE_GONE, message)
         step = Teardown(actions=(*load, *rights), fact=fact)
     else:
         storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
         claims = [claim.child.name for claim in seen.claims]
-        kept = "; ".join([*([f"{counted(len(claims), 'PVC')}: {listed(claims)}"] if claims else []), *storage.kept])
+        kept_claims = [f"{count_text(len(claims), 'PVC')}: {first_few(claims, 3)}"] if claims else []
+        kept = "; ".join([*kept_claims, *storage.kept])
         if keep_volumes and kept:
             step = Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
         elif (removal := storage.removal()) is not None:
@@ -210,13 +212,13 @@ def stopping_message(seen: Observed) -> str:
     """Return what is still stopping, and on which nodes."""
     nodes = _nodes(seen)
     where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
-    return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.loading_pods), 'pod')} are stopping{where}"
+    return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
 
 
 def _nodes(seen: Observed) -> str:
     """Return the nodes of pods that are being deleted, as ` on a, b`; empty if there are none."""
     nodes = sorted({pod.node for pod in seen.loading_pods if pod.child.deleting and pod.node})
-    return f" on {listed(nodes)}" if nodes else ""
+    return f" on {first_few(nodes, 3)}" if nodes else ""
 
 
 def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:

@@ -1,6 +1,6 @@
 """What decisions start from: a `BenchmarkRun` as the operator sees it, its cluster, and the operator's settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -188,24 +188,6 @@ def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnv
             allow_volume_expansion=obj.get("allowVolumeExpansion"),
         )
     return PlatformEnvironment(kubernetes=kubernetes, storage_class=described)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of things: `1 PVC`, `2 PVCs`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def are(number: int) -> str:
-    """Return the verb for that many things."""
-    return "is" if number == 1 else "are"
-
-
-def listed(items: Sequence[str], *, most: int = 3, separator: str = ", ") -> str:
-    """Return the first items and how many more there are: `a, b, c and 2 more`."""
-    shown = separator.join(items[:most])
-    if len(items) <= most:
-        return shown
-    return f"{shown}{separator.rstrip(', ')} and {len(items) - most} more"
 
 
 def _read_name(value: object) -> object:

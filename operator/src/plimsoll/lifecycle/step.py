@@ -24,7 +24,7 @@ from plimsoll.lifecycle.decision import (
 )
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render.common import plan_config_map
-from plimsoll.lifecycle.run import Run, Settings, counted, listed
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.waiting import (
     clients_fact,
@@ -38,6 +38,7 @@ from plimsoll.lifecycle.waiting import (
     waited_seconds,
     waiting_fact,
 )
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0  # maximum delay of a run after a missed event
@@ -117,7 +118,7 @@ def _before_plan(
     if seen.departing:
         if late:
             return name_still_taken(seen, limit)
-        message = f"an earlier run with this name is being deleted; remaining: {listed(seen.departing, most=1)}"
+        message = f"an earlier run with this name is being deleted; remaining: {first_few(seen.departing, 1)}"
         return _situation(Stage.WAITING, Reason.WAITING_FOR_EARLIER_RUN, message)
     if late and seen.refusal is not None:
         return refused_too_long(seen.refusal, limit)
@@ -134,7 +135,7 @@ def _before_plan(
         if isinstance(plan, RunEnding):
             return plan
         passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
-        message, config_map = f"{counted(len(plan.points), 'point')}, {passes}", plan_config_map(run, plan)
+        message, config_map = f"{count_text(len(plan.points), 'point')}, {passes}", plan_config_map(run, plan)
         actions, digest = (Create(obj=config_map),), sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
     situation = _situation(Stage.PROVISIONING, Reason.PLANNING, message, seconds=_SOON_SECONDS)
     return replace(_with_refusal(situation, seen), actions=actions, plan_sha256=digest)
@@ -174,7 +175,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
 def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Fact | None:
     """Return what a run waits for that is not running: its turn, or a maintenance window; None if it may start."""
     if seen.turn.ahead:
-        ahead, most = seen.turn.ahead, counted(seen.turn.own_ahead + 1, "run")
+        ahead, most = seen.turn.ahead, count_text(seen.turn.own_ahead + 1, "run")
         message = (
             f"position {len(ahead)} in the queue, behind {ahead[-1]}; namespaces take turns on a target, so at most "
             f"{most} of each other namespace can start before this one"
@@ -244,7 +245,7 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
     if seen.plan is not None:
         final, points = sum(result.final for result in seen.results.values()), len(seen.plan.points)
         reason = Reason.ALL_FINAL if final == points else Reason.INCOMPLETE
-        message = f"{final} of {counted(points, 'point')} complete"
+        message = f"{final} of {count_text(points, 'point')} complete"
         facts["Measured"] = Fact(holds=final == points, reason=reason, message=message)
     actions, ended = progress.actions, run.completion_time
     requeue_seconds: float | None = _LOOK_AGAIN_SECONDS

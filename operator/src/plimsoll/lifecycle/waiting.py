@@ -26,9 +26,10 @@ from plimsoll.lifecycle.children import PodFact
 from plimsoll.lifecycle.decision import Fact, Refusal, RunEnding, reason_of_words
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
-from plimsoll.lifecycle.run import Run, Settings, are, counted, listed
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.measure.checks.judge import main_reasons
+from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
 _MAX_NAMES = 3
@@ -45,7 +46,7 @@ def version_blocker(run: Run, seen: Observed) -> Fact | None:
         return Fact.true(Reason.SPEC_UNREADABLE, message)
     job = seen.conductor_job
     if seen.unreadable_results and job is not None and job.complete:
-        results = f"{counted(len(seen.unreadable_results), 'result')} ({listed(seen.unreadable_results)})"
+        results = f"{count_text(len(seen.unreadable_results), 'result')} ({first_few(seen.unreadable_results, 3)})"
         return Fact.true(Reason.RESULTS_UNREADABLE, f"this version cannot read the status of {results}; {remedy}")
     return None
 
@@ -70,7 +71,7 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
         # It starts together with the clients, which do not need it yet.
         conductor = None
     if problems:
-        texts = [listed(problems, separator="; "), *([conductor.message] if conductor else [])]
+        texts = [first_few(problems, 3, "; "), *([conductor.message] if conductor else [])]
         pods = [pod for client in clients if (pod := seen.client_pod(client)) is not None]
         has_failed = any(pod.phase == "Failed" for pod in pods)
         reason = _worst_reason(pods) or (Reason.CLIENT_FAILED if has_failed else Reason.CLIENTS_MISSING)
@@ -82,9 +83,9 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
     if conductor is not None:
         return conductor
     if seen.all_registered:
-        servers = f" and {counted(plan.server_count, 'server')}" if plan.servers else ""
-        return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')}{servers} registered")
-    warnings = listed([text for client in clients if (text := _pod_warning(client, seen))], separator="; ")
+        servers = f" and {count_text(plan.server_count, 'server')}" if plan.servers else ""
+        return Fact.true(Reason.REGISTERED, f"{count_text(plan.clients, 'client')}{servers} registered")
+    warnings = first_few([text for client in clients if (text := _pod_warning(client, seen))], 3, "; ")
     return Fact.false(Reason.STARTING, f"clients are starting{'; ' if warnings else ''}{warnings}")
 
 
@@ -143,7 +144,7 @@ def not_running_fact(plan: Plan, seen: Observed) -> Fact:
         elif pod.phase != "Running":
             state = f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}"
             texts.append(_pod_warning(client, seen) or state)
-    message = listed(texts, separator="; ") or "the conductor is not created yet"
+    message = first_few(texts, 3, "; ") or "the conductor is not created yet"
     return Fact.false(Reason.CLIENTS_NOT_READY, message)
 
 
@@ -203,8 +204,8 @@ def obstacle(run: Run, seen: Observed) -> RunEnding | None:
         return RunEnding.failure(Reason.NAME_TAKEN, seen.refusal.message)
     if seen.foreign_results:
         message = (
-            f"results of an earlier run with this name exist ({listed(seen.foreign_results)}); delete them and the "
-            "run, or rename the run"
+            f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)}); delete them and "
+            "the run, or rename the run"
         )
         return RunEnding.failure(Reason.RESULTS_EXIST, message)
     if seen.plan is None and seen.name_taken:
@@ -279,8 +280,8 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     if not missing:
         return None
     message = (
-        f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} deleted, or taken from the run, after its first "
-        f"conductor had started; {_RECORDS_REMEDY}"
+        f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or taken from the run, after its "
+        f"first conductor had started; {_RECORDS_REMEDY}"
     )
     return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
 
@@ -298,14 +299,14 @@ def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
         # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
         if not job.complete or seen.unreadable_results:
             return None
-        finished = f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final"
+        finished = f"the conductor finished, but only {final} of {count_text(points, 'result')} {are(final)} final"
         message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
         return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points]
     invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
     suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
-        message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
+        message = f"{len(invalid)} of {count_text(len(results), 'point')} {are(len(invalid))} Invalid"
         return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
     measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
     if not suspect:
@@ -370,7 +371,7 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEndin
     missing, conductor = seen.state.missing, [pod.changed for pod in seen.conductor_pods if pod.changed]
     if not missing or age_seconds(max([since, *conductor]), now) <= limit:
         return None
-    names = listed([f"client {client}" for client in missing])
+    names = first_few([f"client {client}" for client in missing], 3)
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
     problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
     return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))

@@ -1,6 +1,7 @@
 """Numbers, names and foreign texts as messages show them."""
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 MAX_QUOTE_CHARACTERS = 300
 _MAX_FINDING = 500
@@ -49,10 +50,27 @@ def _scaled(value: float, step: int, units: Sequence[str]) -> str:
     return f"{number_text(value)} {units[place]}"
 
 
-def first_few(texts: Sequence[str], named: int = _NAMED) -> str:
+def count_text(number: int, noun: str) -> str:
+    """Return a number of things: `1 client`, `2 clients`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def are(number: int) -> str:
+    """Return the verb for that many things."""
+    return "is" if number == 1 else "are"
+
+
+def first_few(texts: Sequence[str], named: int = _NAMED, separator: str = ", ") -> str:
     """Join the first few of many texts: `a, b and 3 more`."""
-    more = f" and {len(texts) - named} more" if len(texts) > named else ""
-    return ", ".join(texts[:named]) + more
+    more = f"{separator.rstrip(', ')} and {len(texts) - named} more" if len(texts) > named else ""
+    return separator.join(texts[:named]) + more
+
+
+def listed(texts: Sequence[str], last: Literal["and", "or"] = "and", named: int = 8) -> str:
+    """Return `a`, `a and b`, or `a, b and c`; the first few of many."""
+    if len(texts) > named:
+        return first_few(texts, named)
+    return f" {last} ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def clients_text(clients: Collection[int]) -> str:

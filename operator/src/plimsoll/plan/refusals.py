@@ -21,6 +21,7 @@ from plimsoll.api.storage import Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.search import Settings
+from plimsoll.measure.text import listed
 from plimsoll.plan.document import Point
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, ToolParameters, WorkloadPoint
@@ -310,8 +311,8 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     one_tool = Rule(
         rule=f"[{present}].filter(present, present).size() == 1",
         message=(
-            f"must have exactly one tool: {_listed(tuple(tools), 'or')}; write `{next(iter(tools))}: {{}}` for its "
-            "defaults"
+            f"must have exactly one tool: {listed(tuple(tools), 'or', len(tools))}; write `{next(iter(tools))}: {{}}` "
+            "for its defaults"
         ),
     )
     able = {vary: [key for key, tool in tools.items() if vary in tool.parameters.load_fields] for vary in Vary}
@@ -342,7 +343,7 @@ def rules_of_workload(tool: AnyTool) -> Iterator[Rule]:
 def cannot_vary(tools: Mapping[str, AnyTool], vary: Vary) -> str:
     """Return what to do if a workload's tool cannot vary its load so."""
     able = [key for key, tool in tools.items() if vary in tool.parameters.load_fields]
-    return f"applies only to {_listed(able, 'and')}; use it, or remove line"
+    return f"applies only to {listed(able, 'and')}; use it, or remove line"
 
 
 def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
@@ -351,7 +352,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     of_ceph = [key for key, tool in tools.items() if tool.target.is_of_ceph]
     with_data_set = [key for key, tool in tools.items() if tool.target.is_data_set]
     no_data_set = f"!{_some_workload(with_data_set)}"
-    because = f"because {_listed(with_data_set, 'and')} run on a volume"
+    because = f"because {listed(with_data_set, 'and')} run on a volume"
     return (
         Rule(
             rule=f"has(self.storage) || {no_data_set}",
@@ -377,7 +378,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
                 )
                 or not run.points_of(*of_ceph)
             ),
-            message=f"must have rook or ceph, because {_listed(of_ceph, 'and')} connect to Ceph directly; name the "
+            message=f"must have rook or ceph, because {listed(of_ceph, 'and')} connect to Ceph directly; name the "
             "cluster",
             field_path=".storage",
         ),
@@ -428,7 +429,7 @@ def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
         rule=f"!{_some_workload(with_files)} || !{_some_workload(others)}",
         holds=lambda run: not run.points_of(*with_files) or not run.points_of(*others),
         message=(
-            f"cannot have both {_listed(with_files, 'or')} and {_listed(others, 'or')}, because the former uses the "
+            f"cannot have both {listed(with_files, 'or')} and {listed(others, 'or')}, because the former uses the "
             "space of the data set; split the run"
         ),
         field_path=".workloads",
@@ -436,7 +437,7 @@ def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
     yield Rule(
         rule=f"!has(self.prepare.precondition) || !{_some_workload(with_files)}",
         holds=lambda run: run.spec.prepare.precondition is None or not run.points_of(*with_files),
-        message=f"must be absent, because {_listed(with_files, 'or')} writes files of its own; remove it",
+        message=f"must be absent, because {listed(with_files, 'or')} writes files of its own; remove it",
         field_path=".prepare.precondition",
     )
 
@@ -445,8 +446,3 @@ def _some_workload(keys: Sequence[str]) -> str:
     if not keys:
         return "false"
     return f"self.workloads.exists(w, {' || '.join(f'has(w.{key})' for key in keys)})"
-
-
-def _listed(words: Sequence[str], conjunction: str) -> str:
-    *others, last = words
-    return f"{', '.join(others)} {conjunction} {last}" if others else last

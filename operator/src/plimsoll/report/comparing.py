@@ -18,7 +18,7 @@ from plimsoll.measure.compare.comparison import (
 )
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.report.figure import category_axis, colour, error_bars, in_parts, numbers_axis, scatter, vertical_line
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
@@ -31,7 +31,6 @@ from plimsoll.report.view import (
     Section,
     Table,
     Text,
-    count_text,
     metric_text,
     page_table,
 )

@@ -20,7 +20,8 @@ from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.limits import LayerRow
 from plimsoll.measure.line.search import arrived_load, counting_trials
-from plimsoll.report.view import Block, Chart, Json, Section, Text, count_text
+from plimsoll.measure.text import count_text
+from plimsoll.report.view import Block, Chart, Json, Section, Text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.suite.evaluation import Evaluation
 from plimsoll.suite.measured import MeasuredRound

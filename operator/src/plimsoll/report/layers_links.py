@@ -10,7 +10,7 @@ from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.text import number_text, percent_text
+from plimsoll.measure.text import count_text, number_text, percent_text
 from plimsoll.report.figure import (
     MOST_FIGURES,
     UNFINISHED,
@@ -29,7 +29,6 @@ from plimsoll.report.view import (
     Section,
     Table,
     Text,
-    count_text,
     layer_sentences,
     limiting_text,
     mebibytes,

@@ -16,6 +16,7 @@ from plimsoll.measure.line.summary import (
     rounded_load,
     unit_text,
 )
+from plimsoll.measure.text import count_text
 from plimsoll.report.figure import (
     PlottedSearch,
     SearchedWorkload,
@@ -35,7 +36,7 @@ from plimsoll.report.figure import (
 )
 from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, probe_columns, probe_rows
 from plimsoll.report.trials import attempt_text
-from plimsoll.report.view import NONE, Block, Chart, Details, Json, Section, Text, count_text, duration_text, page_table
+from plimsoll.report.view import NONE, Block, Chart, Details, Json, Section, Text, duration_text, page_table
 
 _TOGETHER = 5  # searches in one figure, whose intervals are still told apart
 _FORMS = {

@@ -16,6 +16,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
+from plimsoll.measure.text import count_text
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.report.figure import (
     UNFINISHED,
@@ -46,7 +47,6 @@ from plimsoll.report.view import (
     Text,
     VerdictReason,
     bytes_rate_text,
-    count_text,
     duration_text,
     page_table,
     ratio_text,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.figure import ReportedRun, ReportedSuite, searches_of, sweeps_of
 from plimsoll.report.layers_links import layers_section, links_section
@@ -18,7 +18,7 @@ from plimsoll.report.suite import hypotheses_section, judgements_section, publis
 from plimsoll.report.sweeps import curves_section, distribution_section
 from plimsoll.report.trends import trends_section, variants_section
 from plimsoll.report.trials import timeline_section, trials_section
-from plimsoll.report.view import ReportPage, count_text
+from plimsoll.report.view import ReportPage
 from plimsoll.suite.evaluation import Compared
 
 

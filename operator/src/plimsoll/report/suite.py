@@ -9,22 +9,12 @@ from plimsoll.measure.compare.comparison import change_text
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
 from plimsoll.measure.hypotheses.judge import Interval
+from plimsoll.measure.text import count_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import colour, error_bars, linear_axis, scatter
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
-from plimsoll.report.view import (
-    NONE,
-    Block,
-    Chart,
-    Column,
-    Section,
-    Text,
-    bytes_rate_text,
-    count_text,
-    page_table,
-    ratio_text,
-)
+from plimsoll.report.view import NONE, Block, Chart, Column, Section, Text, bytes_rate_text, page_table, ratio_text
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.changes import JudgedChange

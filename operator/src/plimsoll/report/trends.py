@@ -11,7 +11,7 @@ from plimsoll.api.suite_status import EndedRound, RoundVerdict
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
     MICROSECOND,
@@ -31,17 +31,7 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.view import (
-    MEBIBYTE,
-    Chart,
-    Column,
-    Json,
-    Section,
-    count_text,
-    duration_text,
-    metric_text,
-    page_table,
-)
+from plimsoll.report.view import MEBIBYTE, Chart, Column, Json, Section, duration_text, metric_text, page_table
 from plimsoll.suite.judging import Trend, TrendRow, trends_of
 from plimsoll.suite.measured import MeasuredRound
 

@@ -8,6 +8,7 @@ from plimsoll.api.operation import OperationResult, OperationSummary, Series
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
+from plimsoll.measure.text import count_text
 from plimsoll.report.figure import (
     ReportedRun,
     category_axis,
@@ -28,7 +29,7 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, count_text, page_table
+from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, page_table
 
 MOST_PANELS = 12
 _POINTS = 16

@@ -183,11 +183,6 @@ MEBIBYTE = 2**20
 _LIMITS = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", Layer.OSD: "the OSDs"}
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a number of things: `1 client`, `2 clients`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def duration_text(nanoseconds: float | None) -> str:
     """Return a latency with the unit that suits it."""
     return NONE if nanoseconds is None else format_duration(nanoseconds)

@@ -33,18 +33,10 @@ from plimsoll.lifecycle.decision import Action, CopyKeyring, Create, Fact, RunEn
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import teardown as render_teardown
 from plimsoll.lifecycle.render.common import OSD_LABELS, Json
-from plimsoll.lifecycle.run import (
-    MAX_DESCRIPTION_CHARACTERS,
-    Platform,
-    Run,
-    Settings,
-    are,
-    counted,
-    environment_of,
-    listed,
-)
+from plimsoll.lifecycle.run import MAX_DESCRIPTION_CHARACTERS, Platform, Run, Settings, environment_of
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, StorageSpec, UnansweredError, View
+from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan, ceph_target
 
 _LONG_SECONDS = 180.0  # Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute
@@ -505,14 +497,14 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
     """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
     if volumes := there.claimed_by_others:
         message = (
-            f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {listed(volumes)}; everything that these PVCs need in Ceph is kept until they are "
+            f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
+            f"PVCs of others: {first_few(volumes, 3)}; everything that these PVCs need in Ceph is kept until they are "
             "deleted, and the next run may start"
         )
         return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
     if volumes := there.volumes:
-        left = counted(len(volumes), "PersistentVolume")
-        message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
+        left = count_text(len(volumes), "PersistentVolume")
+        message = f"waiting for the provisioner to delete {left}: {first_few(volumes, 3)}"
         why = f" ({warning[: rook_facts.MAX_WARNING_CHARACTERS]})" if (warning := there.volume_warning) else ""
         return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
     return None

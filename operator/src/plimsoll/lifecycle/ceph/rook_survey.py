@@ -12,7 +12,7 @@ from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, FILE_SYSTEM, metadat
 from plimsoll.lifecycle.children import Object, belongs_to_a_run, label
 from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from plimsoll.lifecycle.run import are, listed
+from plimsoll.measure.text import are, first_few
 from plimsoll.plan.document import CephTarget, Plan
 
 REPLICAS_PER_OSD = 100
@@ -145,7 +145,7 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
     if target.pool != metadata:
         problem = f"metadataPool: {name} has no metadata pool {target.pool}; name its own: {metadata}"
     elif target.data_pool not in data:
-        names = listed(data, most=_MAX_NAMES) or "none"
+        names = first_few(data, _MAX_NAMES) or "none"
         problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
         return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
@@ -395,7 +395,7 @@ def _is_in_root(osd: Osd, pool: Pool) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return listed(sorted(names), most=_MAX_NAMES) or "none"
+    return first_few(sorted(names), _MAX_NAMES) or "none"
 
 
 def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float, *, headers: bool) -> int:

@@ -10,8 +10,9 @@ from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.decision import Create, Fact, Teardown, deletions
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render
-from plimsoll.lifecycle.run import Run, Settings, counted, listed
+from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.seam import Look, Query, Resource, View
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.protocol.helpers import namespace_base
 from plimsoll.tools.registry import TOOLS
 
@@ -48,13 +49,13 @@ class Claims(Resource):
         wanted = 1 if plan.volume is not None and plan.volume.is_shared else plan.clients
         unbound, absent = seen.unbound_claims, wanted - len(seen.claims)
         if not unbound and absent <= 0:
-            return Fact.true(Reason.BOUND, f"{counted(wanted, 'PVC')} bound")
+            return Fact.true(Reason.BOUND, f"{count_text(wanted, 'PVC')} bound")
         problems = [
             f"PVC {claim.child.name} is {claim.phase}"
             + (f" ({seen.warnings[claim.child.uid]})" if claim.child.uid in seen.warnings else "")
             for claim in unbound
         ]
-        message = listed(problems, separator="; ") or f"{counted(absent, 'PVC')} not created yet"
+        message = first_few(problems, 3, "; ") or f"{count_text(absent, 'PVC')} not created yet"
         return Fact.false(Reason.CLAIMS_NOT_BOUND, message)
 
     def remove(self) -> Teardown | None:
@@ -63,13 +64,13 @@ class Claims(Resource):
         if not claims and not others:
             return None
         if claims:
-            message = f"deleting {counted(len(claims), 'PVC')}"
+            message = f"deleting {count_text(len(claims), 'PVC')}"
             # Their names say what blocks the deletion.
             if blocked := next((claim for claim in self.view.seen.claims if claim.finalizers), None):
-                message = f"{message}; {blocked.child.name} waits for finalizers: {listed(blocked.finalizers)}"
+                message = f"{message}; {blocked.child.name} waits for finalizers: {first_few(blocked.finalizers, 3)}"
         else:
             kinds = ", ".join(sorted({child.kind for child in others}))
-            message = f"deleting {counted(len(others), 'object')}: {kinds}"
+            message = f"deleting {count_text(len(others), 'object')}: {kinds}"
         return Teardown(actions=deletions([*claims, *others]), fact=Fact.false(Reason.IN_PROGRESS, message))
 
 
@@ -102,11 +103,11 @@ class Namespaces(Resource):
                 helper = f"the helper {burning.service.namespace}/{burning.service.name}"
                 remedy = "if it does not, check its pod"
             left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{helper} is deleting {counted(len(left), 'namespace')}: {listed(left)}; {remedy}"
+            message = f"{helper} is deleting {count_text(len(left), 'namespace')}: {first_few(left, 3)}; {remedy}"
         elif self.outside.volumes:
-            names = listed(self.outside.volumes)
+            names = first_few(self.outside.volumes, 3)
             message = (
-                f"{counted(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left: {names}; check the "
+                f"{count_text(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left: {names}; check the "
                 "provisioner of the StorageClass"
             )
         else:

@@ -14,9 +14,10 @@ from plimsoll.lifecycle.ceph.common import CephProvider
 from plimsoll.lifecycle.ceph.rook import RookProvider
 from plimsoll.lifecycle.decision import RunEnding
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.run import Platform, Run, Settings, environment_of, listed
+from plimsoll.lifecycle.run import Platform, Run, Settings, environment_of
 from plimsoll.lifecycle.storage.claims import Claims, Namespaces, Outside, creates_claims, look_outside
 from plimsoll.lifecycle.storage.seam import Look, Provider, Resource, Storage, StorageSpec, View
+from plimsoll.measure.text import first_few
 from plimsoll.plan.document import Plan
 
 
@@ -44,7 +45,7 @@ class StorageClassProvider(Provider):
         name = _name(document)
         if name is None or name in platform.storage_classes:
             return None
-        existing = listed(sorted(platform.storage_classes), most=10) or "none"
+        existing = first_few(sorted(platform.storage_classes), 10) or "none"
         message = (
             f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
             f"it, or name an existing one: {existing}"

@@ -16,14 +16,13 @@ from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
     axis_text,
-    listed,
     parameter_text,
     sample_of,
     scopes,
     select_all,
 )
 from plimsoll.measure.summary import MINIMUM_TRIALS
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import first_few, listed
 
 _PERCENT = 100
 _MOST_DECIMALS = 6

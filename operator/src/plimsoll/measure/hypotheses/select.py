@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import JsonValue
 
@@ -16,17 +16,9 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import invalid_reasons
 from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
 from plimsoll.measure.summary import complete, is_reported, operations_of, problem_of, results_of, values_of
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import listed
 
-_NAMED = 8
 MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
-
-
-def listed(texts: Sequence[str], last: Literal["and", "or"] = "and") -> str:
-    """Return `a`, `a and b`, or `a, b and c`; the first few of many."""
-    if len(texts) > _NAMED:
-        return first_few(texts, _NAMED)
-    return f" {last} ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parameter_text(value: JsonValue) -> str:
