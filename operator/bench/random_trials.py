@@ -22,7 +22,7 @@ from plimsoll.api.names import AbortReason, Operation
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import TrialKey
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, Placement, PoolCounters
-from plimsoll.conductor.attempt import Attempt, Fault, Moment, cast_of, new_attempt, parameters_of
+from plimsoll.conductor.attempt import Attempt, Fault, Moment, cast_of, new_attempt
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import judging
 from plimsoll.conductor.roster import Roster, environment, timestamp
@@ -193,7 +193,7 @@ def _measure(
 ) -> None:
     """Measure a round of an attempt, with storage that is so many times as fast as usual."""
     rates = [speed * rate * course.pace(second + 0.5) for second, rate in enumerate(_wandering(scene, chance))]
-    parameters, nodes = parameters_of(attempt.point), {client.number: client.node for client in roster}
+    parameters, nodes = attempt.point.typed_parameters, {client.number: client.node for client in roster}
     measured = dict[int, Measurement]()
     for client in attempt.round.loading:
         if isinstance(parameters, FioParameters):

@@ -22,7 +22,7 @@ from plimsoll.plan.refusals import at_load
 from plimsoll.plan.sweep import client_seed
 from plimsoll.plan.windows import Windows
 from plimsoll.protocol import messages
-from plimsoll.tools.base import StepKind, Timing, ToolParameters
+from plimsoll.tools.base import StepKind, Timing
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
 
@@ -171,7 +171,7 @@ def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
 
 def cast_of(point: Point, roster: Roster) -> Cast:
     """Return the clients of each round of a trial of the point."""
-    return TOOLS[point.tool].cast(parameters_of(point), tuple(roster), point.clients)
+    return TOOLS[point.tool].cast(point.typed_parameters, tuple(roster), point.clients)
 
 
 def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
@@ -189,7 +189,7 @@ def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -
 
 def needs_staging(attempt: Attempt) -> bool:
     """Whether clients have something to do before the current round can be armed."""
-    steps = TOOLS[attempt.point.tool].steps(parameters_of(attempt.point))
+    steps = TOOLS[attempt.point.tool].steps(attempt.point.typed_parameters)
     return StepKind.PREPARE in steps or bool(attempt.round.serving)
 
 
@@ -203,7 +203,7 @@ def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
 def staging_seconds(point: Point, timings: Timings) -> float:
     """Return how long the clients may take to get ready for arming."""
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    planned = parameters_of(point).preparation_seconds(timing)
+    planned = point.typed_parameters.preparation_seconds(timing)
     return planned + timings.work_factor * (point.ramp_seconds + point.runtime_seconds) + timings.staging_grace
 
 
@@ -211,14 +211,8 @@ def overrun_seconds(point: Point, timings: Timings) -> float:
     """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
     tool, trial = TOOLS[point.tool], point.ramp_seconds + point.runtime_seconds
     work = 0 if tool.windowed else timings.work_factor * trial
-    cleaning = trial + timings.clean_up_grace if StepKind.CLEAN_UP in tool.steps(parameters_of(point)) else 0
+    cleaning = trial + timings.clean_up_grace if StepKind.CLEAN_UP in tool.steps(point.typed_parameters) else 0
     return timings.overrun_grace + work + cleaning
-
-
-def parameters_of(point: Point) -> ToolParameters:
-    """Return the parameters of a point's tool."""
-    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
-    return parameters
 
 
 def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:

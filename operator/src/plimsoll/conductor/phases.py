@@ -8,7 +8,7 @@ from plimsoll.api.result import ResultStatus
 from plimsoll.api.run import Timeouts
 from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
-from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings, parameters_of
+from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings
 from plimsoll.conductor.roster import Client, Roster, failures, shortened
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
@@ -249,7 +249,7 @@ Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt
 
 def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
     """Return the effect that judges the documents of the attempt's current round by its plan."""
-    tool, parameters = TOOLS[attempt.point.tool], parameters_of(attempt.point)
+    tool, parameters = TOOLS[attempt.point.tool], attempt.point.typed_parameters
     caches = attempt.caches.osds if attempt.caches else None
     facts = TrialFacts(
         clients=attempt.round.loading,

@@ -237,9 +237,8 @@ def _control_plane(
     if not points or burning is None:
         return None
     for point in points:
-        limited = TOOLS[point.tool].parameters.model_validate(point.parameters).limited
         limits = {"max_objects": burning.max_objects, "max_qps": burning.max_qps}
-        if problem := excess_of(limited, **limits, max_volume_size=burning.max_volume_size):
+        if problem := excess_of(point.typed_parameters.limited, **limits, max_volume_size=burning.max_volume_size):
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
             return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)

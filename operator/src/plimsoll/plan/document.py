@@ -12,6 +12,8 @@ from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
 from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
+from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.registry import TOOLS
 
 MAX_POINTS = 512
 PLAN_FILE = "plan.json"
@@ -45,6 +47,12 @@ class Point(Model):
     reads_next_client: bool = False  # whether each client reads the data set of the next one
     warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
     line: LineSearch | None = None  # the search for the line, whose trials have other loads; None without one
+
+    @property
+    def typed_parameters(self) -> ToolParameters:
+        """The parameters as those of the tool; ValidationError if this version of the tool has others."""
+        parameters: ToolParameters = TOOLS[self.tool].parameters.model_validate(self.parameters)
+        return parameters
 
 
 class FileSystemTarget(Model):

@@ -163,10 +163,9 @@ def estimate_writes(plan: Plan) -> Writes:
     """Return what a plan writes if a client whose rate nothing limits writes `ASSUMED_WRITE_BYTES_PER_SECOND`."""
     cost, loading = estimate(plan), Fraction(0)
     for point in plan.points:
-        tool = TOOLS[point.tool]
-        if tool.target in {TargetKind.PEER, TargetKind.API}:
+        if TOOLS[point.tool].target in {TargetKind.PEER, TargetKind.API}:
             continue
-        parameters = tool.parameters.model_validate(point.parameters)
+        parameters = point.typed_parameters
         rate = parameters.most_written_per_second
         timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
         trial = Fraction(ASSUMED_WRITE_BYTES_PER_SECOND if rate is None else rate) * parameters.writing_seconds(timing)
@@ -193,16 +192,15 @@ def renewal_seconds(plan: Plan) -> int:
 
 def round_count(point: Point, servers: int) -> int:
     """Return the number of rounds of one trial of a point."""
-    tool = TOOLS[point.tool]
-    return tool.rounds(tool.parameters.model_validate(point.parameters), point.clients, servers)
+    return TOOLS[point.tool].rounds(point.typed_parameters, point.clients, servers)
 
 
 def trial_seconds(point: Point, servers: int = 0) -> int:
     """Return the seconds from the start of one trial of a point to the start of the next trial."""
-    tool = TOOLS[point.tool]
-    parameters = tool.parameters.model_validate(point.parameters)
+    parameters = point.typed_parameters
+    has_preparation = StepKind.PREPARE in TOOLS[point.tool].steps(parameters)
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    preparation = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
+    preparation = parameters.preparation_seconds(timing) if has_preparation else 0
     seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
     return round_count(point, servers) * seconds
 

@@ -41,7 +41,7 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 
 def search_settings(point: Point, search: LineSearch) -> Settings:
     """Return the settings of a point's search, as `settings_of` does."""
-    return settings_of(search, _parameters(point), point.clients)
+    return settings_of(search, point.typed_parameters, point.clients)
 
 
 def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) -> Settings:
@@ -59,13 +59,13 @@ def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) ->
 
 def at_load(point: Point, search: LineSearch, load: float) -> Point:
     """Return the point whose clients offer this load together, a multiple of the step of `search_settings`."""
-    parameters = _parameters(point).at_load(search.vary, round(load) // point.clients)
+    parameters = point.typed_parameters.at_load(search.vary, round(load) // point.clients)
     return point.model_copy(update={"parameters": parameters.model_dump(mode="json"), "label": parameters.label()})
 
 
 def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
     """Return the offer of this load at a point."""
-    parameters = _parameters(point)
+    parameters = point.typed_parameters
     shares = {operation: percent / 100 for operation, percent in parameters.shares.items()}
     return Offer(search=search, load=load, depth=parameters.most_in_flight, shares=shares)
 
@@ -82,11 +82,6 @@ def offer_of(parameters: ToolParameters, clients: int) -> Offer | None:
         depth=parameters.most_in_flight,
         shares={operation: rate / total for operation, rate in rates.items()},
     )
-
-
-def _parameters(point: Point) -> ToolParameters:
-    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
-    return parameters
 
 
 def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Iterator[Problem]:

@@ -10,7 +10,6 @@ from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secre
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, image_name, rados_namespace
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
-from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
@@ -98,10 +97,7 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
 def administrator_keyring(plan: Plan) -> KeyringReference | None:
     """Return the Secret with the administrator's keyring, one for all workloads; None if none needs it."""
     point = next((point for point in plan.points if TOOLS[point.tool].target is TargetKind.OSDS), None)
-    if point is None:
-        return None
-    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
-    return parameters.administrator_keyring
+    return None if point is None else point.typed_parameters.administrator_keyring
 
 
 def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
