@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, UnknownKindError
+from plimsoll.kube.port import ApiError, ConflictError, ForbiddenError, Kind, NotFoundError, Object, UnknownKindError
 from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
@@ -31,10 +32,15 @@ class RunMemory(Record):
 
     # The last written status, because a watch lags behind the operator's own writes; None before the first.
     status: Mapping[str, Any] | None = None
+    version: str = ""  # the resourceVersion that the run had with this status
     refusal: Refusal | None = None  # the last refused request, until a look at which every request succeeds
     admitted: bool = False  # whether the run is admitted, because a watch lags behind the written status
     # Digests of its objects, so that the next look reads only those that have changed; None before the first.
     digests: RunDigests | None = None
+
+    def remember(self, document: Object) -> None:
+        """Remember the status of the run as the API server has it."""
+        self.status, self.version = document.get("status") or {}, document["metadata"]["resourceVersion"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +86,8 @@ class RunReconciler(Reconciler[RunMemory]):
                     await self._act(run, decision.actions, record)
             except ApiError:
                 run = self.read(body, record)
-                await self._publish(run, self._decide(run, seen, record, body), record, body)
+                refused = replace(self._decide(run, seen, record, body), actions=())
+                await self._publish(run, refused, record, body)
                 raise
         if was_refused:
             # A refused request has succeeded: look again soon so that the status catches up.
@@ -127,7 +134,7 @@ class RunReconciler(Reconciler[RunMemory]):
             metadata = body["metadata"]
             document = await self.kube.get(RUN, metadata["name"], metadata["namespace"])
             if document is not None and document["metadata"]["uid"] == metadata["uid"]:
-                record.status = document.get("status") or {}
+                record.remember(document)
                 record.admitted = run_of(document).holds(ConditionType.ADMITTED)
         run = self.read(body, record)
         try:
@@ -141,14 +148,18 @@ class RunReconciler(Reconciler[RunMemory]):
         progress, status = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
         with suppress(NotFoundError):
-            await self._write(run, status, record)
+            await self._write(run, status, record, acts=not progress.fact.holds)
         if not progress.fact.holds:
             await self._act(run, progress.actions, record)
         return progress.fact
 
     def read(self, body: Body, record: RunMemory) -> Run:
         """Return the run with the last written status."""
-        return run_of(dict(body) if record.status is None else {**body, "status": record.status})
+        document = dict(body)
+        if record.status is None:
+            record.version = document["metadata"]["resourceVersion"]
+            return run_of(document)
+        return run_of({**document, "status": record.status})
 
     async def observe(self, run: Run, record: RunMemory) -> Observed:
         """Observe a run, and the cluster if its plan is about to be frozen."""
@@ -197,7 +208,7 @@ class RunReconciler(Reconciler[RunMemory]):
     async def _publish(self, run: Run, decision: Decision, record: RunMemory, body: Body) -> bool:
         """Write the status if it has changed, and then post an event for every transition; return whether it has."""
         status = decision.status
-        if not await self._write(run, status, record):
+        if not await self._write(run, status, record, acts=bool(decision.actions)):
             return False
         if status.get("completionTime") and not run.status.get("completionTime"):
             reasons = {entry["type"]: entry["reason"] for entry in status["conditions"]}
@@ -206,13 +217,28 @@ class RunReconciler(Reconciler[RunMemory]):
             self.post(body, event)
         return True
 
-    async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory) -> bool:
-        """Write a status; return false if it has not changed."""
-        if record.status == status:
+    async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory, *, acts: bool = False) -> bool:
+        """Write a status; return false if it has not changed.
+
+        Before actions, an unchanged status is written too. ConflictError: another operator has written a status, which
+        the next look starts from.
+        """
+        has_changed = record.status != status
+        if not has_changed and not acts:
             return False
-        await self.kube.patch_status(RUN, run.name, run.namespace, status)
-        record.status = dict(status)
-        return True
+        write = partial(self.kube.patch_status, RUN, run.name, run.namespace, status)
+        try:
+            written = await write(version=record.version)
+        except ConflictError:
+            stored = await self.kube.get(RUN, run.name, run.namespace)
+            if stored is None or stored["metadata"]["uid"] != run.uid:
+                raise
+            record.remember(stored)
+            if any((record.status or {}).get(field) != value for field, value in run.status.items()):
+                raise
+            written = await write(version=record.version)
+        record.status, record.version = dict(status), written["metadata"]["resourceVersion"]
+        return has_changed
 
     async def _act(self, run: Run, actions: Sequence[Action], record: RunMemory) -> None:
         """Perform actions, and record what the API server refused."""
