@@ -91,7 +91,8 @@ def test_every_exit_code_has_a_row(module: object) -> None:
 
 
 def test_every_environment_variable_of_the_operator_is_on_the_page() -> None:
-    source = (ROOT / "operator" / "src" / "plimsoll" / "operator" / "main.py").read_text()
+    modules = SOURCE / "operator"
+    source = "".join((modules / name).read_text() for name in ("main.py", "leader.py"))
     names = set(re.findall(r"\"([A-Z]+(?:_[A-Z]+)+)\"", source))
     assert "PLIMSOLL_RUNNER_IMAGE" in names
     assert {name for name in names if f"`{name}`" not in section("Configuration")} == set()

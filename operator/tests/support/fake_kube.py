@@ -85,6 +85,7 @@ KINDS: Mapping[Kind, Traits] = {
         },
         "apps/v1": {"Deployment": Traits()},
         "batch/v1": {"Job": Traits()},
+        "coordination.k8s.io/v1": {"Lease": _PLAIN},
         "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
         "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
         "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
@@ -231,6 +232,9 @@ class FakeKube:
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         key = await self._request("patch", kind, namespace, name)
         new = self._copy(key, f"patch {key}")
+        version = patch.get("metadata", {}).get("resourceVersion")
+        if version not in {None, new["metadata"]["resourceVersion"]}:
+            raise ConflictError(f"patch {key}", "the object has been modified")
         _merge(new, self._without_status(kind, patch))
         return self._replace(key, new)
 

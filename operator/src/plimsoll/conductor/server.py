@@ -16,8 +16,9 @@ from plimsoll.conductor.phases import Arming, Running, Staging
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
-from plimsoll.metrics.exposition import AddressError, serving
+from plimsoll.metrics.exposition import serving
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
+from plimsoll.net.address import AddressError
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import client_of
 

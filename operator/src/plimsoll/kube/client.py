@@ -22,7 +22,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
-from plimsoll.kube.connection import ApiClock, Discovery, connect
+from plimsoll.kube.connection import ApiClock, Discovery, Guard, connect
 from plimsoll.kube.port import (
     ApiError,
     Changed,
@@ -205,21 +205,28 @@ class AioKube:
     _api: ApiClient
 
     def __init__(
-        self, *, kubeconfig: str | None = None, context: str | None = None, observer: Observer | None = None
+        self,
+        *,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        observer: Observer | None = None,
+        guard: Guard | None = None,
     ) -> None:
         """Use the given kubeconfig, $KUBECONFIG, the pod's credentials, or ~/.kube/config, in this order.
 
-        `context` selects a context of the file, by default its current one; a pod's credentials have none.
+        `context` selects a context of the file, by default its current one; a pod's credentials have none. `guard` is
+        called before every request.
         """
         self._kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")
         self._context = context
         self._observer = observer
+        self._guard = guard
         self._discovery = Discovery(self._fetch)
         self._answers = asyncio.Semaphore(MAX_ANSWERS)
         self.clock = ApiClock()
 
     async def __aenter__(self) -> Self:
-        self._api = await connect(self._kubeconfig, self._context, self.clock)
+        self._api = await connect(self._kubeconfig, self._context, self.clock, self._guard)
         self._api.user_agent = f"plimsoll/{__version__}"
         # Not awaited, as its documentation says: that would start the library's discovery.
         self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]

@@ -23,6 +23,9 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
 _NO_NAMES = {"", ".", ".."}
 
+Guard = Callable[[], object]
+"""Called before a request is sent; what it raises is raised by the request."""
+
 Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Return the document at a path; UnknownKindError if there is none."""
 
@@ -57,7 +60,21 @@ class ApiClock:
         return datetime.fromtimestamp(self._monotonic() + sum(self._ahead) / 2, UTC)
 
 
-async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
+def guarding(guard: Guard) -> aiohttp.TraceConfig:
+    """Return what makes a session call `guard` before each request, and again once that has a connection."""
+
+    async def check(*_: object) -> None:
+        guard()
+
+    tracing = aiohttp.TraceConfig()
+    for moment in (tracing.on_request_start, tracing.on_connection_create_end, tracing.on_connection_reuseconn):
+        moment.append(check)
+    return tracing
+
+
+async def connect(
+    kubeconfig: str | None, context: str | None, clock: ApiClock, guard: Guard | None = None
+) -> ApiClient:
     """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
 
     CredentialsError: without a configured API server or credentials.
@@ -72,7 +89,7 @@ async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) 
     tracing = aiohttp.TraceConfig()
     tracing.on_request_start.append(begin)
     tracing.on_request_end.append(end)
-    configuration = Configuration(trace_configs=[tracing])
+    configuration = Configuration(trace_configs=[tracing] if guard is None else [guarding(guard), tracing])
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]

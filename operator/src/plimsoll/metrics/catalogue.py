@@ -278,6 +278,9 @@ SUITES_OMITTED = _gauge(Source.SUITES, (), "suites_omitted", "Suites that are no
 # -- the operator
 
 OPERATOR_INFO = _operator_gauge("operator_info", "Always 1; the label is the version of this operator.", ("version",))
+OPERATOR_LEADER = _operator_gauge(
+    "operator_leader", "1 for the operator that leads, 0 for one that waits, which exposes no other metric."
+)
 OPERATOR_RUNS = _operator_gauge(
     "operator_runs", "Number of runs that `kubectl get brun` shows with this status.", ("status",)
 )

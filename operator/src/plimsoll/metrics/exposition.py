@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from itertools import chain
 from typing import Literal, get_args
-from urllib.parse import urlsplit
 
 import prometheus_client
 from aiohttp import hdrs, web
@@ -17,7 +16,7 @@ from plimsoll import __version__
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.objects import Exposed, result_samples, run_samples, suite_samples
-from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
+from plimsoll.net.address import serving_address
 
 
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
@@ -136,7 +135,7 @@ class OperatorScrape(Collector):
                 result_samples(self._results),
                 run_samples(self._runs),
                 suite_samples(self._suites),
-                [Sample(catalogue.OPERATOR_INFO, (__version__,), 1)],
+                [Sample(catalogue.OPERATOR_INFO, (__version__,), 1), Sample(catalogue.OPERATOR_LEADER, (), 1)],
             )
         )
         for family in self._instruments.registry.collect():
@@ -145,36 +144,25 @@ class OperatorScrape(Collector):
             yield family
 
 
+class FollowerScrape(Collector):
+    """The metrics of an operator that does not lead: the leader exposes everything else."""
+
+    def collect(self) -> Iterator[prometheus_client.Metric]:
+        """Yield the only family."""
+        yield from families([Sample(catalogue.OPERATOR_LEADER, (), 0)])
+
+
 _COMPRESS_IN_THREAD_BYTES = 4096
-
-_LIMITS = ListenerLimits(strangers=64, stranger_seconds=60.0)
-"""Clients are not authenticated: a connection serves one scrape and ends, whether or not the client reads it."""
-
-_IDLE_SECONDS = 5.0
-
-
-class AddressError(Exception):
-    """The address cannot be served; the message has the reason."""
 
 
 @asynccontextmanager
 async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncIterator[int]:
     """Serve at an address such as `http://0.0.0.0:8081/metrics`, and yield the port: with port 0 a free one.
 
-    `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
-
     `snapshot` is called in the event loop and must be quick. A thread collects and writes its result, since thousands
     of results would block the loop, so the result must not change meanwhile. AddressError: the address is invalid or in
     use.
     """
-    example = "write it as http://0.0.0.0:8081/metrics"
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as error:
-        raise AddressError(f"{address}: {error}; {example}") from error
-    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
-        raise AddressError(f"{address} is not a valid metrics address; {example}")
     turn = asyncio.Lock()
 
     async def answer(request: web.Request) -> web.Response:
@@ -189,14 +177,5 @@ async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncItera
         response.force_close()
         return response
 
-    application = web.Application()
-    application.router.add_get(parts.path, answer)
-    async with AsyncExitStack() as stack:
-        try:
-            server = serving_requests(application, Listener(_LIMITS), parts.hostname, port, idle_seconds=_IDLE_SECONDS)
-            taken = await stack.enter_async_context(server)
-        except OSError as error:
-            raise AddressError(
-                f"{address}: cannot listen ({error.strerror or error}); choose another address"
-            ) from error
-        yield taken
+    async with serving_address(address, answer, example="http://0.0.0.0:8081/metrics") as port:
+        yield port

@@ -1,13 +1,13 @@
-"""The operator's process: settings, credentials, connections, probes, metrics."""
+"""What kopf starts and stops: settings, credentials, connections, background tasks."""
 
 import asyncio
 import logging
 import os
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
+import aiohttp
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
@@ -15,9 +15,10 @@ from plimsoll.api.environment import OPTION_NAME_PATTERN
 from plimsoll.api.names import GROUP
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
+from plimsoll.kube.connection import guarding
 from plimsoll.lifecycle.naming import MANAGED_BY
 from plimsoll.lifecycle.run import Burning, Helper, Limits, Settings
-from plimsoll.metrics.exposition import AddressError, Instruments, OperatorScrape, serving
+from plimsoll.metrics.exposition import Instruments, OperatorScrape
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.operator.watches import Context, KnownResults, follow_children, post
@@ -68,42 +69,40 @@ _log = logging.getLogger(__name__)
 
 @kopf.on.startup()
 async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices: Any) -> None:  # noqa: ANN401 - kopf's
-    """Configure kopf, connect to the API server, and serve metrics at the memo's address.
+    """Configure kopf, and connect to the API server with the memo's `settings` and `guard`.
 
-    If a background task ends, the memo's event `stop` is set, and its `failure` is the reason. kopf.PermanentError: an
-    environment variable is invalid, or metrics cannot be served there.
+    The memo gets `scrape`, which returns a snapshot of the metrics. If a background task ends, the memo's event `stop`
+    is set, and its `failure` is the reason.
     """
     _configure_kopf(settings)
     async with AsyncExitStack() as opened:
         instruments = Instruments()
-        kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
-        ours = settings_of(dict(os.environ))
+        kube = await opened.enter_async_context(AioKube(observer=instruments.answered, guard=memo.guard))
         runs = RunReconciler(
             kube=kube,
-            settings=ours,
+            settings=memo.settings,
             now=kube.clock.now,
             instruments=instruments,
             post=post,
             queue=lambda: _values(indices["queue"]),
             make_secret=make_secret,
         )
-        suites = SuiteReconciler(kube=kube, settings=ours, now=kube.clock.now, instruments=instruments, post=post)
+        suites = SuiteReconciler(
+            kube=kube, settings=memo.settings, now=kube.clock.now, instruments=instruments, post=post
+        )
         namespaces = memo.get("namespaces", ())
         results = KnownResults(namespaces, now=kube.clock.now)
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
         children = follow_children(kube, runs.records, namespaces)
         await opened.enter_async_context(_in_background(children, "objects of runs", memo))
-        if address := memo.get("metrics"):
 
-            def snapshot() -> OperatorScrape:
-                of_runs, of_suites = _values(indices["runs"]), _values(indices["suites"])
-                return OperatorScrape(results.metrics(), of_runs, instruments, of_suites)
+        def scrape() -> OperatorScrape:
+            of_runs, of_suites = _values(indices["runs"]), _values(indices["suites"])
+            return OperatorScrape(results.metrics(), of_runs, instruments, of_suites)
 
-            try:
-                await opened.enter_async_context(serving(address, snapshot))
-            except AddressError as error:
-                raise kopf.PermanentError(f"--metrics {error}") from error
+        if memo.get("metrics"):
+            memo.scrape = scrape
             await opened.enter_async_context(_in_background(results.follow(kube), "results", memo))
         # kopf calls `close` only if all of this succeeded.
         memo.opened = opened.pop_all()
@@ -134,7 +133,6 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     # One line per event of every run would be noise; transitions are posted as events about the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
 
 
 class _NoProgress(kopf.AnnotationsProgressStorage):
@@ -170,9 +168,17 @@ class _NoDiffs(kopf.DiffBaseStorage):
 
 
 @kopf.on.login(retries=5)
-async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - kopf's
-    """Log in as the pod's ServiceAccount, or with KUBECONFIG."""
-    return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+async def login(memo: kopf.Memo, **kwargs: Any) -> kopf.AiohttpSession | None:  # noqa: ANN401 - kopf's
+    """Log in as the pod's ServiceAccount, or with KUBECONFIG; kopf's requests are guarded like all others."""
+    found = kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+    if found is None:
+        return None
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=found.as_ssl_context()),
+        headers=found.as_http_headers(),
+        trace_configs=[] if memo.guard is None else [guarding(memo.guard)],
+    )
+    return kopf.AiohttpSession(aiohttp_session=session, server=found.server, default_namespace=found.default_namespace)
 
 
 @kopf.on.cleanup()
@@ -180,14 +186,8 @@ async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Close what was opened."""
     if "opened" in memo:
         await memo.opened.aclose()
-
-
-@kopf.on.probe(id="now")
-async def probe(memo: kopf.Memo, **_: Any) -> float:  # noqa: ANN401 - kopf's
-    """Return the time: a blocked event loop does not respond. kopf.PermanentError: a background task has ended."""
-    if "failure" in memo:
-        raise kopf.PermanentError(memo.failure)
-    return time.time()
+    # kopf would wait 5 s for its own task that waits for this event.
+    memo.stop.set()
 
 
 @asynccontextmanager
