@@ -34,6 +34,7 @@ _ROOTS = {
     "cephclusters": "apis/ceph.rook.io/v1",
     "jobs": "apis/batch/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
+    "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1",
     "rolebindings": "apis/rbac.authorization.k8s.io/v1",
     "storageclasses": "apis/storage.k8s.io/v1",

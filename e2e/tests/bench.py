@@ -43,8 +43,9 @@ def say(text: str) -> None:
 
 
 def memory_mib(cluster: Cluster) -> float:
-    """Return the operator's resident memory."""
-    status = cluster.kubectl("exec", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--", "cat", "/proc/1/status")
+    """Return the resident memory of the operator that leads."""
+    leader = cluster.until(cluster.leader, seconds=60, what="an operator leads")["metadata"]["name"]
+    status = cluster.kubectl("exec", "-n", OPERATOR_NAMESPACE, leader, "--", "cat", "/proc/1/status")
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from runs import run, workload
-from support import Cluster
+from support import OPERATOR, Cluster
 
 SUITE = "benchmarksuites"
 RATE = 50
@@ -122,7 +122,7 @@ class Suite:
 
     def diagnosis(self) -> str:
         runs = [f"{child['metadata']['name']}: {json.dumps(child.get('status'))}" for child in self.children()]
-        log = self._cluster.kubectl("logs", "-n", "plimsoll-system", "deployment/plimsoll", "--tail=50", check=False)
+        log = self._cluster.kubectl("logs", "-n", "plimsoll-system", "-l", OPERATOR, "--tail=50", check=False)
         return "\n---\n".join([json.dumps(self.status), *runs, log])
 
     @contextmanager

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
 OPERATOR_NAMESPACE = "plimsoll-system"
 TEARDOWN_NAMESPACE = "plimsoll-teardown"
+OPERATOR = "app.kubernetes.io/component=operator"
 OPERATOR_LOCK = Path(tempfile.gettempdir()) / "plimsoll-e2e-operator.lock"
 """Held by a test process while no other one may kill the operator."""
 
@@ -240,6 +241,11 @@ class Cluster:
         """Delete a pod without a grace period."""
         self.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
 
+    def signal_pod(self, pod: Mapping[str, Any], signal: str) -> None:
+        """Send a signal to the processes of a pod, from its node."""
+        text = (Path(__file__).parent / "signal.sh").read_text()
+        self.docker("exec", pod["spec"]["nodeName"], "sh", "-c", text, "signal.sh", pod["metadata"]["uid"], signal)
+
     @contextmanager
     def keeping_operator(self) -> Iterator[None]:
         """Keep other test processes from killing the operator; wait until none of them is about to."""
@@ -251,8 +257,15 @@ class Cluster:
             finally:
                 self._keeps_operator = False
 
+    def leader(self) -> dict[str, Any] | None:
+        """Return the pod of the operator that leads; None if no existing one does."""
+        lease = self.api.object("leases", "plimsoll", OPERATOR_NAMESPACE) or {}
+        holder = lease.get("spec", {}).get("holderIdentity") or ""
+        pods = self.api.objects("pods", OPERATOR_NAMESPACE, OPERATOR)
+        return next((pod for pod in pods if holder.startswith(f"{pod['metadata']['name']}_")), None)
+
     def kill_operator(self) -> None:
-        """Kill the operator, once no other test process keeps it."""
+        """Kill all operators, once no other test process keeps them."""
         if not self._keeps_operator:
             with self.keeping_operator():
                 self.kill_operator()
@@ -263,7 +276,7 @@ class Cluster:
             "-n",
             OPERATOR_NAMESPACE,
             "-l",
-            "app.kubernetes.io/component=operator",
+            OPERATOR,
             "--grace-period=0",
             "--force",
         )
@@ -324,7 +337,7 @@ class Cluster:
             self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),
             json.dumps(self.state(name, namespace)),
             json.dumps([trial.get("abort") or trial.get("findings") for trial in self.trials(name, namespace)]),
-            self.kubectl("logs", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--tail=30", check=False),
+            self.kubectl("logs", "-n", OPERATOR_NAMESPACE, "-l", OPERATOR, "--tail=30", "--prefix", check=False),
             self.kubectl(
                 "logs",
                 "-n",

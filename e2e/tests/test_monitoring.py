@@ -23,6 +23,7 @@ NAME, FAILED = "watched", "failed"
 CLIENTS, RATE, DEPTHS, PASSES = 2, 300, (1, 4), 2
 RUNS = 3
 
+OPERATORS = 2
 OPERATOR_POOL = f"serviceMonitor/{OPERATOR_NAMESPACE}/plimsoll/0"
 CONDUCTOR_POOL = f"podMonitor/{OPERATOR_NAMESPACE}/plimsoll-conductors/0"
 SCRAPED = {"job", "instance", "pod", "container", "endpoint", "service"}
@@ -245,9 +246,12 @@ def test_the_operator_is_scraped_through_its_service_monitor(cluster: Cluster, p
         targets = [target for target in prometheus.targets() if target["scrapePool"] == OPERATOR_POOL]
         return [target for target in targets if target["health"] == "up"]
 
-    (target,) = cluster.until(up, seconds=150, what="the operator is scraped")
-    assert target["lastError"] == ""
-    assert target["scrapeUrl"].endswith(":8081/metrics")
+    cluster.until(lambda: len(up()) == OPERATORS, seconds=150, what="the operators are scraped")
+    for target in up():
+        assert target["lastError"] == ""
+        assert target["scrapeUrl"].endswith(":8081/metrics")
+    assert prometheus.value("count(plimsoll_operator_leader)") == OPERATORS
+    assert prometheus.value("sum(plimsoll_operator_leader)") == 1
 
 
 @pytest.mark.monitoring

@@ -131,7 +131,7 @@ def test_a_schedule_fires_once_and_catches_up_once(cluster: Cluster, namespace: 
             time.sleep(max(0.0, missed.timestamp() - time.time()) + 3)
             assert len(scheduled.rounds) == 2
         finally:
-            _scale(cluster, 1)
+            _scale(cluster, 2)
     caught_up = scheduled.until_rounds(3)
     assert caught_up["cause"] == "Scheduled"
     assert _time(scheduled.status["lastScheduleTime"]) == missed

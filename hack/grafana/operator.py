@@ -44,12 +44,17 @@ def page() -> Page:
 
 
 def _state(operator: Page) -> None:
-    about = "There must be exactly one: without it nothing begins or ends, and two do everything twice."
-    up = dressed(number(), "Operators", about, "none").decimals(0).color_scheme(by_threshold())
+    about = "Exactly one must lead: without it nothing begins or ends, and two do everything twice."
+    up = dressed(number(), "Leaders", about, "none").decimals(0).color_scheme(by_threshold())
     up = up.thresholds(steps(VERMILION, (1, GREEN), (2, VERMILION)))
     operator.add(up.with_target(instant_query("count(plimsoll_operator_info) or vector(0)", "operators")), 4, 4)
 
-    version = dressed(number(names=True), "Version", "Of the operator that is scraped.", "none", nothing="none")
+    about = "The pod of the operator that leads. The others wait, and expose nothing else."
+    leader = dressed(number(names=True), "Leader", about, "none", nothing="none")
+    each = instant_query("max by (pod) (plimsoll_operator_leader) == 1", "{{pod}}")
+    operator.add(leader.with_target(each), 4, 4)
+
+    version = dressed(number(names=True), "Version", "Of the operator that leads.", "none", nothing="none")
     each = instant_query("max by (version) (plimsoll_operator_info)", "{{version}}")
     operator.add(version.with_target(each), 4, 4)
 
@@ -69,7 +74,7 @@ def _state(operator: Page) -> None:
         instant_query("max(plimsoll_results_omitted)", "results", "C"),
         instant_query("max(plimsoll_results_unreadable)", "unreadable", "D"),
     ]
-    operator.add(with_queries(left_out, queries), 12, 4)
+    operator.add(with_queries(left_out, queries), 8, 4)
 
 
 def _runs(operator: Page) -> None:

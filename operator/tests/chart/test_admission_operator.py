@@ -19,7 +19,7 @@ from chart.admission import (
     put,
     refused,
 )
-from chart.rendering import Document, render
+from chart.rendering import NAMESPACE, Document, render
 from plimsoll.ceph.document import ceph_conf
 from plimsoll.lifecycle import naming
 from support.fake_kube import copy_of
@@ -473,6 +473,20 @@ def test_it_reports_events_only_about_its_own_kinds(cluster: Installation) -> No
     refused(create(cluster.operator, {**event, "involvedObject": node}, dry_run=True), "only create events about runs")
 
 
+def test_it_changes_no_lease_but_its_own(cluster: Installation) -> None:
+    """Those of kubelets and of other controllers decide which of them works."""
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"leaseDurationSeconds": 15}}
+    own, other = ({**lease, "metadata": {"name": name, "namespace": NAMESPACE}} for name in ("plimsoll", "other"))
+    put(cluster.operator, own)
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    change = {"spec": {"holderIdentity": "a"}}
+    cluster.operator.request("PATCH", f"{path}/plimsoll", change, content=MERGE).expect(200)
+    refused(cluster.operator.request("POST", path, other), "only create and change its own Lease")
+    cluster.administrator.request("POST", path, other).expect(201)
+    for method, name in (("PATCH", "other"), ("DELETE", "other"), ("DELETE", "plimsoll")):
+        assert cluster.operator.request(method, f"{path}/{name}", change, content=MERGE).code == 403
+
+
 # -- everything that it may write is covered
 
 
@@ -508,7 +522,7 @@ def test_the_switches_are_independent() -> None:
         return {one["metadata"]["name"].removeprefix("plimsoll-") for one in policies}
 
     confining, reserving = (
-        {"objects", "runs", "rights", "jobs", "storage"},
+        {"objects", "runs", "lease", "rights", "jobs", "storage"},
         {"labels", "names", "claims", "copies", "finalizer"},
     )
     assert names() == confining | reserving | {"metadata"}

@@ -173,12 +173,12 @@ def test_generated_files_are_what_their_sources_say() -> None:
 
 
 POLICIES = (
-    *("claims", "copies", "finalizer", "jobs", "labels", "metadata"),
+    *("claims", "copies", "finalizer", "jobs", "labels", "lease", "metadata"),
     *("names", "objects", "rights", "runs", "storage"),
 )
 
 
-def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Rendering) -> None:
+def test_the_defaults_are_operators_their_rights_and_their_kinds(defaults: Rendering) -> None:
     hooks = [one for one in defaults.objects if "helm.sh/hook" in one["metadata"].get("annotations", {})]
     assert {one["metadata"]["annotations"]["helm.sh/hook"] for one in hooks} == {"test"}
     assert sorted((one["kind"], one["metadata"]["name"]) for one in defaults.objects if one not in hooks) == [
@@ -191,7 +191,10 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("CustomResourceDefinition", "benchmarksuites.plimsoll.dev"),
         ("Deployment", "plimsoll"),
         ("Namespace", "plimsoll-teardown"),
+        ("PodDisruptionBudget", "plimsoll"),
+        ("Role", "plimsoll-lease"),
         ("Role", "plimsoll-teardown"),
+        ("RoleBinding", "plimsoll-lease"),
         ("RoleBinding", "plimsoll-teardown"),
         ("Service", "plimsoll-metrics"),
         ("ServiceAccount", "plimsoll"),
@@ -200,9 +203,33 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
     ]
 
 
-def test_there_are_never_two_operators(defaults: Rendering) -> None:
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_there_are_as_many_operators_as_asked_for_and_a_drain_leaves_one(replicas: int) -> None:
+    rendering = render({"replicas": replicas})
+    spec = rendering.one("Deployment")["spec"]
+    assert spec["replicas"] == replicas
+    budgets = rendering.of_kind("PodDisruptionBudget")
+    assert [budget["spec"]["maxUnavailable"] for budget in budgets] == [1] * (replicas > 1)
+    assert all(budget["spec"]["selector"] == spec["selector"] for budget in budgets)
+
+
+def test_operators_prefer_different_nodes_unless_told_otherwise(defaults: Rendering) -> None:
     spec = defaults.one("Deployment")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    (term,) = spec["template"]["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
+    assert term["podAffinityTerm"]["labelSelector"] == spec["selector"]
+    chosen: Document = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+    assert render({"affinity": chosen}).one("Deployment")["spec"]["template"]["spec"]["affinity"] == chosen
+
+
+def test_the_operators_have_one_lease_and_rights_to_no_other(defaults: Rendering) -> None:
+    (container,) = defaults.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    (place,) = [entry["value"] for entry in container["env"] if entry["name"] == "PLIMSOLL_LEASE"]
+    (role,) = [role for role in defaults.of_kind("Role") if role["metadata"]["name"] == "plimsoll-lease"]
+    named = {tuple(rule["verbs"]): rule.get("resourceNames") for rule in role["rules"]}
+    namespace, _, name = place.partition("/")
+    assert role["metadata"]["namespace"] == namespace
+    assert named == {("create",): None, ("get", "patch"): [name]}
 
 
 def test_images_are_of_this_version_unless_a_tag_or_a_digest_says_otherwise(defaults: Rendering) -> None:
