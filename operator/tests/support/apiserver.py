@@ -162,8 +162,8 @@ class ApiServer:
 
 
 @contextmanager
-def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer]:
-    """Run a server on loopback ports nobody else uses, with all its files in a directory that exists and is empty."""
+def running_apiserver(binaries: Binaries, directory: Path, *options: str) -> Iterator[ApiServer]:
+    """Run a server on loopback ports nobody else uses, with all its files in a directory that exists."""
     token, etcd_port, peer_port, port = secrets.token_hex(16), *_free_ports(3)
     (directory / "tokens").write_text(f'{token},test,test,"system:masters"\n')
     certificate, key = directory / "certificates" / "apiserver.crt", directory / "service-account.key"
@@ -198,6 +198,7 @@ def running_apiserver(binaries: Binaries, directory: Path) -> Iterator[ApiServer
         "--endpoint-reconciler-type=none",
         # Nobody makes service accounts here.
         "--disable-admission-plugins=ServiceAccount",
+        *options,
     ]
     with ExitStack() as stack:
         etcd = stack.enter_context(running_program(etcd_command, directory / "etcd.log"))

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +16,16 @@ from typing import Any, cast
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
-from support.apiserver import Answer, ApiServer, Binaries, running_program
+from support.apiserver import (
+    CRDS,
+    Answer,
+    ApiServer,
+    Binaries,
+    read_yamls,
+    running_apiserver,
+    running_program,
+    token_of,
+)
 from support.fake_kube import KINDS, FakeKube, copy_of
 from support.pretend_cluster import (
     KUBELET,
@@ -28,7 +39,7 @@ from support.pretend_cluster import (
     volume_of,
 )
 from support.pretend_conductor import Knobs, PretendConductors
-from support.pretend_rook import PretendRook, RookKnobs
+from support.pretend_rook import ROOK_NAMESPACE, PretendRook, RookKnobs
 
 _PLURALS = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
 _KINDS = {kind.kind: kind for kind in KINDS}
@@ -261,6 +272,57 @@ def controller_manager(api: ApiServer, directory: Path) -> Iterator[None]:
     ]
     with running_program(arguments, directory / "controller-manager.log"):
         yield
+
+
+ROOT = Path(__file__).parents[3]
+OPERATOR_NAMESPACE = "plimsoll-system"
+MANIFESTS = (ROOT / "manifests" / "install.yaml", ROOT / "manifests" / "rook" / "rook.yaml")
+ROOK_KINDS = ROOT / "e2e" / "rook" / "crds.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The operator as its manifests install it, without a process: its world, credentials and environment."""
+
+    world: "ServedWorld"
+    directory: Path
+    environment: Mapping[str, str]
+
+    def kubeconfig(self, path: Path, port: int | None = None) -> str:
+        """Write the credentials of the operator, for that port instead of the API server's."""
+        config = json.loads(json.dumps(self.world.api.kubeconfig()))
+        config["users"][0]["user"] = {"token": token_of(self.world.api, OPERATOR_NAMESPACE, account="plimsoll")}
+        if port is not None:
+            config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
+        path.write_text(json.dumps(config))
+        return str(path)
+
+
+@contextmanager
+def installed_world(directory: Path, *options: str) -> Iterator[Installed]:
+    """Install the operator as its manifests say, on a server without anything else, and run the controllers.
+
+    So are the admission policies, which refuse no request of the operator and no pod of the Job controller.
+    """
+    binaries = Binaries.find(os.environ)
+    with running_apiserver(binaries, directory, *options) as api:
+        for path in (*sorted(CRDS.glob("*.yaml")), ROOK_KINDS):
+            for definition in read_yamls(path.read_text()):
+                api.define(definition)
+        world = ServedWorld(api, directory / "operator.log")
+        kubeconfig = directory / "kubeconfig"
+        kubeconfig.write_text(json.dumps(api.kubeconfig()))
+        files = [argument for path in MANIFESTS for argument in ("-f", str(path))]
+        kubectl = [str(binaries.etcd.with_name("kubectl")), f"--kubeconfig={kubeconfig}"]
+        command = [*kubectl, f"--cache-dir={directory / 'kinds'}", "apply", "--server-side", *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        environment = {
+            "PLIMSOLL_ROOK_CLUSTERS": json.dumps({f"{ROOK_NAMESPACE}/rook-ceph": ["*"]}),
+            "PLIMSOLL_RUNNER_IMAGE": "plimsoll-runner:0.1.0",
+        }
+        with controller_manager(api, directory):
+            yield Installed(world, directory, environment)
 
 
 _ROUND_SECONDS = 0.2
