@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
-from plimsoll.metrics.exposition import Instruments, OperatorScrape
+from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from support.goldens import AFTERWARDS, RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
@@ -53,6 +53,13 @@ def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
         "process_resident_memory_bytes",
         "python_info",
     }
+
+
+def test_an_operator_that_waits_says_only_that() -> None:
+    families = scraped(FollowerScrape())
+    check_against_catalogue(families)
+    samples = [(sample.name, sample.labels, sample.value) for family in families for sample in family.samples]
+    assert samples == [("plimsoll_operator_leader", {}, 0.0)]
 
 
 @pytest.mark.chart
