@@ -43,7 +43,12 @@ Without it:
 scrape_configs:
   - job_name: plimsoll
     honor_labels: true
-    static_configs: [{{targets: ["plimsoll.plimsoll-system:8081"]}}]
+    kubernetes_sd_configs: [{{role: pod, namespaces: {{names: [plimsoll-system]}}}}]
+    relabel_configs:
+      - {{source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_component], regex: operator, action: keep}}
+      - {{source_labels: [__meta_kubernetes_pod_container_port_name], regex: metrics, action: keep}}
+      - {{source_labels: [__meta_kubernetes_namespace], target_label: namespace}}
+      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
   - job_name: plimsoll-conductors
     honor_timestamps: false
     follow_redirects: false
@@ -73,8 +78,10 @@ gives its series the namespace of the pod, which is the run's. Only `plimsoll_li
 about four times what a conductor exposes. Such a pod can still invent live series of its own namespace, but not of
 others, and no results.
 
-To read the metrics without Prometheus: `kubectl -n plimsoll-system port-forward deploy/plimsoll 8081`, then
-`curl localhost:8081/metrics`.
+The operator that leads exposes everything; the others only say that they wait, so scrape the pods and not their Service.
+
+To read the metrics without Prometheus: `kubectl -n plimsoll-system get lease plimsoll` shows the pod that leads, before
+the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl localhost:8081/metrics`.
 
 ## Semantics
 
