@@ -148,7 +148,7 @@ class RunReconciler(Reconciler[RunMemory]):
         progress, status = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
         with suppress(NotFoundError):
-            await self._write(run, status, record, acts=not progress.fact.holds)
+            await self._write(run, status, record, acts=bool(progress.actions))
         if not progress.fact.holds:
             await self._act(run, progress.actions, record)
         return progress.fact
