@@ -78,7 +78,7 @@ gives its series the namespace of the pod, which is the run's. Only `plimsoll_li
 about four times what a conductor exposes. Such a pod can still invent live series of its own namespace, but not of
 others, and no results.
 
-The operator that leads exposes everything; the others only say that they wait, so scrape the pods and not their Service.
+The operator that leads exposes everything, and the others only that they wait: scrape the pods and not their Service.
 
 To read the metrics without Prometheus: `kubectl -n plimsoll-system get lease plimsoll` shows the pod that leads, before
 the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl localhost:8081/metrics`.
