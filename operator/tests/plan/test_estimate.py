@@ -168,14 +168,13 @@ def test_a_run_longer_than_its_deadline_is_refused(
     ("workload", "per_client"),
     [
         ({"fio": {"pattern": "randread"}}, 0),
-        ({"fio": {"pattern": "randtrim"}}, 0),
         ({"fio": WRITE}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
         ({"fio": {"pattern": "randrw"}}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
         ({"fio": WRITE | {"rateIops": 100}}, 60 * 100 * 4096),
         ({"fio": {"pattern": "randrw", "readPercent": 70, "rateIops": 100}}, 60 * 30 * 4096),
-        ({"dd": {"operation": "Read"}}, 0),
-        ({"dd": {"operation": "Copy"}}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
-        ({"ioping": {"operation": "read"}}, 0),
+        ({"dd": {"operation": ["Read"]}}, 0),
+        ({"dd": {"operation": ["Copy"]}}, 60 * ASSUMED_WRITE_BYTES_PER_SECOND),
+        ({"ioping": {"operation": ["Read"]}}, 0),
         ({"iperf3": {}}, 0),
     ],
 )
@@ -186,6 +185,11 @@ def test_trials_write_at_their_rate_or_at_an_assumed_one(
         workload | {"runtimeSeconds": 50, "rampSeconds": 10}, repetitions=3, storage=storage("1Gi", "Filesystem")
     )
     assert estimate_writes(make_plan(run, seed=1)).loading == 3 * 8 * per_client
+
+
+def test_trims_write_nothing(make_run: MakeRun) -> None:
+    run = make_run({"fio": {"pattern": "randtrim"}}, storage=storage("1Gi"))
+    assert estimate_writes(make_plan(run, seed=1)).loading == 0
 
 
 def test_objects_are_written_before_they_are_read(make_run: MakeRun) -> None:
