@@ -1,7 +1,7 @@
 """The policies accept every request that the operator makes, on a real API server with the chart's rights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -13,7 +13,9 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.ceph.rook_render import users
 from plimsoll.lifecycle.render import client, conductor
 from plimsoll.plan.document import ControlPlane
+from plimsoll.plan.windows import WINDOWS
 from plimsoll.tools.registry import TOOLS
+from support import pretend_world
 from support.apiserver import ApiServer, read_yamls
 from support.fake_kube import FakeKube, copy_of
 from support.played_suites import Mortal, PlayedSuite
@@ -81,7 +83,10 @@ LONG = "a-name-of-as-many-characters-as-a-label-may-have-" + "0123456789abcd"
 
 
 @pytest.mark.parametrize("name", [LONG, *CEPH])
-def test_a_run_is_measured_and_removed(cluster: Installation, name: str) -> None:
+def test_a_run_is_measured_and_removed(cluster: Installation, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    # Conductors get maintenance windows, if there are any, as a variable.
+    always = WINDOWS.validate_python([{"from": "00:00", "to": "24:00"}])
+    monkeypatch.setattr(pretend_world, "SETTINGS", replace(pretend_world.SETTINGS, windows=always))
     with PretendWorld() as world:
         changes = recorded(world.cluster.kube)
         uid = create_run(world, name, **CEPH[name]) if name in CEPH else world.create(name)
