@@ -23,7 +23,7 @@ from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
-from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows
+from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
 
 _VALUE_CHARACTERS = 60
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
@@ -49,8 +49,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
         console.print(text, soft_wrap=True)
     if comparison.candidate_only:
         print_line(console, f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
-    limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
-    print_line(console, f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", "dim")
+    print_line(console, f"{tolerated_text(comparison)} Gates: {', '.join(comparison.gates)}.", "dim")
     if of_runs:
         print_line(console, "Each run counts as a trial, so noise between runs is included.", "dim")
     elif runs := comparison.noise_runs:

@@ -114,7 +114,7 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
 
 
 def _seconds(point: Point) -> int:
-    return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+    return point.timing.total_seconds + TRIAL_OVERHEAD_SECONDS
 
 
 def measure(

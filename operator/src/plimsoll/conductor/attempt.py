@@ -22,7 +22,7 @@ from plimsoll.plan.refusals import at_load
 from plimsoll.plan.sweep import client_seed
 from plimsoll.plan.windows import Windows
 from plimsoll.protocol import messages
-from plimsoll.tools.base import StepKind, Timing
+from plimsoll.tools.base import StepKind
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
 
@@ -120,7 +120,7 @@ class Attempt:
     @property
     def ends_at(self) -> int:
         """Planned end of the tools; Unix nanoseconds."""
-        return self.t0 + (self.point.ramp_seconds + self.point.runtime_seconds) * SECOND
+        return self.t0 + self.point.timing.total_seconds * SECOND
 
     def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
         """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
@@ -202,14 +202,13 @@ def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
 
 def staging_seconds(point: Point, timings: Timings) -> float:
     """Return how long the clients may take to get ready for arming."""
-    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    planned = point.typed_parameters.preparation_seconds(timing)
-    return planned + timings.work_factor * (point.ramp_seconds + point.runtime_seconds) + timings.staging_grace
+    planned = point.typed_parameters.preparation_seconds(point.timing)
+    return planned + timings.work_factor * point.timing.total_seconds + timings.staging_grace
 
 
 def overrun_seconds(point: Point, timings: Timings) -> float:
     """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
-    tool, trial = TOOLS[point.tool], point.ramp_seconds + point.runtime_seconds
+    tool, trial = TOOLS[point.tool], point.timing.total_seconds
     work = 0 if tool.windowed else timings.work_factor * trial
     cleaning = trial + timings.clean_up_grace if StepKind.CLEAN_UP in tool.steps(point.typed_parameters) else 0
     return timings.overrun_grace + work + cleaning

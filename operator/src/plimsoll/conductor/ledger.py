@@ -12,7 +12,7 @@ from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.conductor.size import bare_attempt, fit, replaced_attempt, without_distributions, without_histograms
-from plimsoll.measure.attempts import first_attempts, is_undecided
+from plimsoll.measure.attempts import counts, first_attempts, is_undecided
 from plimsoll.measure.checks.repetitions import new_places
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.search import Progress, Settings, arrived_load, first_line_of, progress_of, tried_loads
@@ -38,7 +38,7 @@ def is_settled(attempts: Sequence[Trial], uncharged_before: int = 0) -> bool:
 
     `uncharged_before` is the number of uncharged attempts at other passes, which share their limit in a search.
     """
-    if any(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in attempts):
+    if any(map(counts, attempts)):
         return True
     uncharged = min(uncharged_attempts(attempts), max(0, MAX_UNCHARGED_ATTEMPTS - uncharged_before))
     return len(attempts) - uncharged >= MAX_ATTEMPTS
@@ -204,7 +204,7 @@ class Ledger:
             for attempt in self._trials[point]
         )
         self.added[trial.outcome, trial.verdict] += 1
-        if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
+        if counts(trial):
             self.measured = (point, trial)
             # A trial that counts is the last one of its pass, so its cells never have to be taken out again.
             if matrix := matrix_of(cells):

@@ -12,7 +12,7 @@ from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
 from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
-from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 MAX_POINTS = 512
@@ -47,6 +47,11 @@ class Point(Model):
     reads_next_client: bool = False  # whether each client reads the data set of the next one
     warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
     line: LineSearch | None = None  # the search for the line, whose trials have other loads; None without one
+
+    @property
+    def timing(self) -> Timing:
+        """The times of each of its trials."""
+        return Timing(ramp_seconds=self.ramp_seconds, runtime_seconds=self.runtime_seconds)
 
     @property
     def typed_parameters(self) -> ToolParameters:

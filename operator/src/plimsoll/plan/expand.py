@@ -12,7 +12,7 @@ from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
-from plimsoll.tools.base import StepKind, Timing
+from plimsoll.tools.base import StepKind
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
@@ -166,9 +166,8 @@ def estimate_writes(plan: Plan) -> Writes:
         if TOOLS[point.tool].target in {TargetKind.PEER, TargetKind.API}:
             continue
         parameters = point.typed_parameters
-        rate = parameters.most_written_per_second
-        timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-        trial = Fraction(ASSUMED_WRITE_BYTES_PER_SECOND if rate is None else rate) * parameters.writing_seconds(timing)
+        rate, seconds = parameters.most_written_per_second, parameters.writing_seconds(point.timing)
+        trial = Fraction(ASSUMED_WRITE_BYTES_PER_SECOND if rate is None else rate) * seconds
         loading += trial * point.clients * most_trials(plan, point)
     overwriting = plan.clients * cost.precondition_seconds * ASSUMED_WRITE_BYTES_PER_SECOND
     prefilled = cost.data_bytes if plan.prepare.prefill else 0
@@ -199,9 +198,8 @@ def trial_seconds(point: Point, servers: int = 0) -> int:
     """Return the seconds from the start of one trial of a point to the start of the next trial."""
     parameters = point.typed_parameters
     has_preparation = StepKind.PREPARE in TOOLS[point.tool].steps(parameters)
-    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    preparation = parameters.preparation_seconds(timing) if has_preparation else 0
-    seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+    preparation = parameters.preparation_seconds(point.timing) if has_preparation else 0
+    seconds = preparation + point.timing.total_seconds + TRIAL_OVERHEAD_SECONDS
     return round_count(point, servers) * seconds
 
 

@@ -82,6 +82,12 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
     return Section(key="comparison", title="Comparison", blocks=blocks) if blocks else None
 
 
+def tolerated_text(comparison: Comparison) -> str:
+    """Return the thresholds as a sentence."""
+    rate, latency = 100 * comparison.rate_threshold, 100 * comparison.latency_threshold
+    return f"Tolerated: {rate:g} % less rate, {latency:g} % more latency."
+
+
 def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[str]:
     yield f"{names}: {comparison.conclusion}: {'; '.join(comparison.reasons)}."
     if not compared.likeness.is_same:
@@ -89,10 +95,9 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
             "The specifications of these runs differ or are unknown; the differences below may explain the change. "
             "`plimsoll compare` requires --allow-different for them."
         )
-    limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield (
-        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: with 95 % confidence "
-        "no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
+        f"{tolerated_text(comparison)} Regression: significantly worse, by more than that. NoRegression: with 95 % "
+        "confidence no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
         f"{_OF_MEANS if comparison.means else ''}{_OF_LINES if Metric.LINE in comparison.gates else ''}"
         f"Gates: {', '.join(comparison.gates)}. The noise between runs is unknown here and may look like a change; "
         "`plimsoll compare --noise` takes it into account."

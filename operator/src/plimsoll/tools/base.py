@@ -163,7 +163,7 @@ class ToolParameters(Model):
 
     def writing_seconds(self, timing: "Timing") -> int:
         """Return for how long a client may write data in each trial, in the step `prepare` too."""
-        return 0 if self.reads_data else timing.ramp_seconds + timing.runtime_seconds
+        return 0 if self.reads_data else timing.total_seconds
 
     @property
     def most_written_per_second(self) -> float | None:
@@ -221,6 +221,11 @@ class Timing:
 
     ramp_seconds: int
     runtime_seconds: int
+
+    @property
+    def total_seconds(self) -> int:
+        """Both together: how long a tool that ends by time runs."""
+        return self.ramp_seconds + self.runtime_seconds
 
     @property
     def slice_seconds(self) -> int:

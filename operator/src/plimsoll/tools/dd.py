@@ -89,7 +89,7 @@ class DdParameters(ToolParameters):
 
     def writing_seconds(self, timing: Timing) -> int:
         """Return the whole measurement, unless the operation only reads."""
-        return 0 if self.operation is DdOperation.READ else timing.ramp_seconds + timing.runtime_seconds
+        return 0 if self.operation is DdOperation.READ else timing.total_seconds
 
     def label(self) -> str:
         """Return a short description: `dd write 1Mi x1000 buffered fdatasync`."""
@@ -146,7 +146,7 @@ class Dd(Tool[DdParameters]):
             sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
         return Command(
             argv=ended_by_signal(
-                timing.ramp_seconds + timing.runtime_seconds,
+                timing.total_seconds,
                 # It makes dd print its summary.
                 "INT",
                 # The agent's death ends timeout, and must end dd as well.
@@ -186,7 +186,7 @@ class Dd(Tool[DdParameters]):
             samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=untimed))
         errors: list[str] = []
         if output.exit_code == 128 + signal.SIGINT:
-            seconds = timing.ramp_seconds + timing.runtime_seconds
+            seconds = timing.total_seconds
             errors = [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
         elif output.exit_code:
             errors = [*report.remarks, f"dd ended with exit code {output.exit_code}"]

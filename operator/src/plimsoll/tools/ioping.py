@@ -126,7 +126,7 @@ class Ioping(Tool[IopingParameters]):
             size = format_quantity(volume.size)
             raise ValueError(f"the data set has {size}, less than one request: use a larger volume or a smaller size")
         # One second more, because the measured time may begin after the ramp; and ioping ends between two requests.
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + 1
+        seconds = context.timing.total_seconds + 1
         if interval and seconds * 1000 > MAX_REQUESTS * interval:
             raise ValueError(
                 f"more than {MAX_REQUESTS} requests in {seconds} s: raise intervalMilliseconds, or shorten "
@@ -163,7 +163,7 @@ class Ioping(Tool[IopingParameters]):
         if len(report.times) >= MAX_REQUESTS:
             errors.append(
                 f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
-                f"rampSeconds and runtimeSeconds, {timing.ramp_seconds + timing.runtime_seconds} s, or set "
+                f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set "
                 "intervalMilliseconds"
             )
         # When ioping began to count is unknown by the time that it needed to start and to end.

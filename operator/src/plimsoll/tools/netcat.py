@@ -51,7 +51,7 @@ class Netcat(PeerTool[NetcatParameters]):
     def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
         """Return the commands of a step, one for each peer; ValueError for IPv6, which netcat 1.10 does not know."""
         peers = context.target_of(PeerTarget).addresses
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds
+        seconds = context.timing.total_seconds
         commands = []
         for number, address in peers.items():
             if ":" in address:

@@ -110,7 +110,7 @@ class Ping(PeerTool[PingParameters]):
         if context.step is StepKind.SERVE:
             raise ValueError("ping has no server")
         # One second more, so that the last measured requests can be answered.
-        seconds = context.timing.ramp_seconds + context.timing.runtime_seconds + 1
+        seconds = context.timing.total_seconds + 1
         interval = parameters.interval_milliseconds
         if seconds * 1000 > _MAX_REQUESTS * interval:
             raise ValueError(f"takes more than {_MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")

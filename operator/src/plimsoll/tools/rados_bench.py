@@ -100,7 +100,7 @@ class RadosBenchParameters(ToolParameters):
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long objects are written before they are read."""
         times = 3 if self.operation is RadosOperation.SEQ else 1
-        return self.write_seconds or times * (timing.ramp_seconds + timing.runtime_seconds)
+        return self.write_seconds or times * timing.total_seconds
 
     def label(self) -> str:
         """Return a short description: `rados write 4Mi t16`."""
@@ -211,7 +211,7 @@ class RadosBench(Tool[RadosBenchParameters]):
                 seconds = parameters.preparation_seconds(timing)
                 step = (*_bench(RadosOperation.WRITE, seconds, parameters.object_size, concurrency),)
             case StepKind.MEASURE:
-                seconds = timing.ramp_seconds + timing.runtime_seconds + TAIL_SECONDS
+                seconds = timing.total_seconds + TAIL_SECONDS
                 bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
                 # A time on every line; JSON output has no times and fewer digits.
                 step = (*bench, "--show-time")

@@ -145,7 +145,7 @@ class RbdBench(Tool[RbdBenchParameters]):
         return Command(
             argv=ended_by_signal(
                 # Two seconds more, because the time of the command starts before the image is open.
-                timing.ramp_seconds + timing.runtime_seconds + 2,
+                timing.total_seconds + 2,
                 "TERM",
                 "rbd",
                 f"--id={image.user}",

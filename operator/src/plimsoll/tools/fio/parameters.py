@@ -104,7 +104,7 @@ _RANGE = 2**64
 
 def traced_seconds(timing: Timing) -> int:
     """Return the length of a trace for a measurement."""
-    return timing.ramp_seconds + timing.runtime_seconds + SPARE_SECONDS
+    return timing.total_seconds + SPARE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +241,7 @@ class FioParameters(ToolParameters):
 
     def writing_seconds(self, timing: Timing) -> int:
         """Return the whole measurement if the pattern writes."""
-        return timing.ramp_seconds + timing.runtime_seconds if self.pattern.writes else 0
+        return timing.total_seconds if self.pattern.writes else 0
 
     @property
     def most_written_per_second(self) -> float | None:
