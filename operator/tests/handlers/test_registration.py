@@ -20,7 +20,6 @@ HANDLERS = WATCHERS | {
     "configure",
     "login",
     "close",
-    "now",
 }
 
 
