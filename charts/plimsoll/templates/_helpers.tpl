@@ -107,6 +107,11 @@ spec:
 {{- concat $users .Values.admission.exemptUsers | toJson }}
 {{- end }}
 
+{{/* Kubernetes' garbage collector, which removes owners, as a CEL list: with an account of its own or without. */}}
+{{- define "plimsoll.garbageCollector" -}}
+['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']
+{{- end }}
+
 {{/* An image, of a list of the chart's context and the image's values. */}}
 {{- define "plimsoll.image" -}}
 {{- $context := index . 0 }}

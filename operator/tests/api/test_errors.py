@@ -99,10 +99,17 @@ def test_paths_are_written_as_kubectl_does(location: tuple[int | str, ...], path
         ("a", '"a"'),
         ("µs", '"µs"'),
         ("two\nlines", '"two\\nlines"'),
+        ("\x1b[2J", '"\\u001b[2J"'),
+        ("\x9b2J\u202egnp.exe", '"?2J?gnp.exe"'),
     ],
 )
 def test_values_are_shown_as_they_are_written(value: object, text: str) -> None:
     assert shown(value) == text
+
+
+def test_the_path_of_a_field_whose_name_a_stranger_chose_is_printable_and_bounded() -> None:
+    assert field_path(["spec", "\x1b[2J\n", 0]) == "spec.?[2J?[0]"
+    assert len(field_path(["spec", "x" * 100_000])) < 400
 
 
 def test_shown_value_is_bounded() -> None:

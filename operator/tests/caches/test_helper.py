@@ -18,7 +18,6 @@ from plimsoll.helpers.authority import Turns
 from plimsoll.helpers.caches import Abilities, Helper
 from plimsoll.kube.port import TransientError
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
-from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH
 from plimsoll.protocol.messages import DropCachesOrder
 from support.pretended_ceph import pretend_ceph
@@ -131,7 +130,7 @@ async def test_it_accepts_one_order_and_no_other(node: Node, body: str, path: st
 
 async def test_an_agent_has_the_caches_of_its_node_dropped(node: Node) -> None:
     async with serving(node) as url:
-        dropped = await CacheDropper(CacheDropping(helper=url), "a").drop(order(), PROGRAMS)
+        dropped = await CacheDropper("a", helper=url).drop(order(), PROGRAMS)
     assert (dropped.node.node, dropped.node.before_bytes, dropped.node.after_bytes) == ("a", 2**30, 2**20)
     assert dropped.osds is None
     assert node.dropped == 1
@@ -153,11 +152,11 @@ async def test_one_drop_at_a_time_and_then_a_pause(node: Node) -> None:
 
 async def test_an_agent_waits_for_its_turn_within_its_time_limit(node: Node) -> None:
     async with serving(node, pause=1.0) as url:
-        dropper = CacheDropper(CacheDropping(helper=url), "a")
+        dropper = CacheDropper("a", helper=url)
         await asyncio.gather(dropper.drop(order(), PROGRAMS), dropper.drop(order(), PROGRAMS))
     assert node.dropped == 2
     async with serving(node, pause=60.0) as url:
-        dropper = CacheDropper(CacheDropping(helper=url), "a")
+        dropper = CacheDropper("a", helper=url)
         await dropper.drop(order(), PROGRAMS)
         with pytest.raises(PreparationError, match=r"did not drop the caches within 1\.5 s: .*one at a time"):
             await dropper.drop(order(limit=1.5), PROGRAMS)
@@ -167,25 +166,25 @@ async def test_a_failure_to_drop_is_reported_with_its_cause(node: Node) -> None:
     node.problem = OSError(30, "Read-only file system", "/proc/sys/vm/drop_caches")
     async with serving(node) as url:
         with pytest.raises(PreparationError, match=r"\(status 500\): cannot drop .*Read-only file system"):
-            await CacheDropper(CacheDropping(helper=url), "a").drop(order(), PROGRAMS)
+            await CacheDropper("a", helper=url).drop(order(), PROGRAMS)
 
 
 async def test_a_refusal_is_final_for_an_agent(node: Node) -> None:
     async with serving(node) as url:
         with pytest.raises(PreparationError, match=r"\(status 403\): runs in namespace lab may not drop caches"):
-            await CacheDropper(CacheDropping(helper=url), "a").drop(order("theirs"), PROGRAMS)
+            await CacheDropper("a", helper=url).drop(order("theirs"), PROGRAMS)
 
 
 async def test_a_helper_that_does_not_run_is_reported() -> None:
     with pytest.raises(
         PreparationError, match=r"within 1\.5 s: no answer from the helper of this node .*check its pod"
     ):
-        await CacheDropper(CacheDropping(helper="http://127.0.0.1:9"), "a").drop(order(limit=1.5), PROGRAMS)
+        await CacheDropper("a", helper="http://127.0.0.1:9").drop(order(limit=1.5), PROGRAMS)
 
 
 async def test_without_a_key_the_osds_keep_their_caches_and_that_is_recorded(node: Node) -> None:
     async with serving(node) as url:
-        dropped = await CacheDropper(CacheDropping(helper=url), "a").drop(order(fsid=FSID), PROGRAMS)
+        dropped = await CacheDropper("a", helper=url).drop(order(fsid=FSID), PROGRAMS)
     assert dropped.osds is not None
     assert dropped.osds.count == 0
     assert "no key of a Ceph administrator" in (dropped.osds.reason or "")
@@ -197,11 +196,11 @@ async def test_the_osds_of_the_run_s_cluster_drop_their_caches(
 ) -> None:
     ceph = pretend_ceph(tmp_path, monkeypatch)
     async with serving(node, commands=Commands("admin")) as url:
-        dropped = await CacheDropper(CacheDropping(helper=url), "a").drop(order(fsid=FSID), PROGRAMS)
+        dropped = await CacheDropper("a", helper=url).drop(order(fsid=FSID), PROGRAMS)
         assert dropped.osds is not None
         assert (dropped.osds.count, dropped.osds.osds, dropped.osds.reason) == (3, (0, 1, 2), None)
         assert ceph.commands("ceph tell") == [f"ceph tell osd.{number} cache drop" for number in range(3)]
-        other = await CacheDropper(CacheDropping(helper=url), "a").drop(order(fsid="another"), PROGRAMS)
+        other = await CacheDropper("a", helper=url).drop(order(fsid="another"), PROGRAMS)
         assert other.osds is not None
         assert other.osds.reason == "the helper's key is for another Ceph cluster"
         assert len(ceph.commands("ceph tell")) == 3, "another cluster is left alone"
@@ -215,11 +214,11 @@ async def test_an_osd_that_refuses_is_asked_again_and_then_reported(
         state["refused"] = ["ceph tell osd.1"]
     async with serving(node, commands=Commands("admin")) as url:
         with pytest.raises(PreparationError, match=r"within 3 s: the OSDs did not drop .*osd\.1 cache drop"):
-            await CacheDropper(CacheDropping(helper=url), "a").drop(order(fsid=FSID, limit=3), PROGRAMS)
+            await CacheDropper("a", helper=url).drop(order(fsid=FSID, limit=3), PROGRAMS)
         assert node.dropped >= 2
         with ceph.changing() as state:
             state["refused"] = []
-        assert (await CacheDropper(CacheDropping(helper=url), "a").drop(order(fsid=FSID), PROGRAMS)).osds is not None
+        assert (await CacheDropper("a", helper=url).drop(order(fsid=FSID), PROGRAMS)).osds is not None
 
 
 async def test_a_file_system_that_does_not_answer_is_reported_and_blocks_nothing_else(

@@ -136,14 +136,17 @@ def test_the_users_of_a_run_are_accepted_for_every_version_of_ceph(
 def test_the_pods_of_every_tool_are_accepted(cluster: Installation) -> None:
     """Those whose pods need something of their own: tokens for the helpers, keyrings, sysctls."""
     made = ceph_run("rook-images")
-    cold = made.plan.model_copy(update={"cache_helper": NamespacedName(namespace="plimsoll-caches", name="helpers")})
-    helper = NamespacedName(namespace="plimsoll-kube-burner", name="helper")
+    cold = made.plan.model_copy(
+        update={"cache_helper": NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")}
+    )
+    helper = NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner")
     control_plane = ControlPlane(helper=helper, certificate="the certificate", storage_class="fast")
     burning = made.plan.model_copy(update={"control_plane": control_plane})
     osds = {"name": "o", "osdBench": {"keyringSecret": {"name": "administrators", "key": "admin.keyring"}}}
     jobs = [
         conductor.job(made.run, cold, SETTINGS),
         client.job(made.run, burning, SETTINGS, client=0, attempt=0),
+        client.job(made.run, cold, SETTINGS, client=0, attempt=0),
         *(obj for obj in made_for_ceph(ceph_run("rook-images", osds)) if obj["kind"] == "Job"),
     ]
     sysctls = {name for tool in TOOLS.values() for name in tool.sysctls}

@@ -109,6 +109,7 @@ TOKENS = "only a conductor has a token"
 IMAGES = "one container, with an image of runner, registry.example.com:5000/earlier/runner"
 PROGRAM = "runs plimsoll agent, and no other command, hook or probe"
 VARIABLES = "sets only its own environment variables"
+DEFAULTS = "leaves these fields of its pod and container to their defaults: "
 JOBS: dict[str, tuple[Change, str]] = {
     "another account": (pod(serviceAccountName="admin"), TOKENS),
     "an account that ends alike": (pod(serviceAccountName="train-conductor"), TOKENS),
@@ -138,6 +139,9 @@ JOBS: dict[str, tuple[Change, str]] = {
     "another program's file": (mounted("/opt/plimsoll/bin"), PLACES),
     "a way out": (mounted("/etc/plimsoll/../../opt"), PLACES),
     "another image": (container(image="evil:1"), f"{IMAGES}, not evil:1"),
+    "an image whose name does something to terminals": (container(image="evil\x1b[2J:1"), f"{IMAGES}, not another;"),
+    "an image with a long name": (container(image=f"{'e' * 301}:1"), f"{IMAGES}, not another;"),
+    "an image with a tag that is none": (container(image="runner:\u202e1"), f"{IMAGES}, not another;"),
     "an image that begins alike": (container(image="runner.example.com/evil:1"), "admission.allowedRepositories"),
     "an image of a registry that begins alike": (container(image="runner:5000/evil"), IMAGES),
     "an assignment of another file": (container(args=["agent", "--assignment=/data/own.json"]), OPTIONS),
@@ -148,6 +152,34 @@ JOBS: dict[str, tuple[Change, str]] = {
     "another token for kube-burner": (
         variable(name="PLIMSOLL_BURN_TOKEN", value="/etc/plimsoll/session/token"),
         VARIABLES,
+    ),
+    "another helper for kube-burner": (
+        variable(name="PLIMSOLL_BURN_HELPER", value="https://evil.example.com:8080"),
+        VARIABLES,
+    ),
+    "a helper for kube-burner from an annotation": (
+        variable(
+            name="PLIMSOLL_BURN_HELPER", valueFrom={"fieldRef": {"fieldPath": "metadata.annotations['plimsoll.dev/x']"}}
+        ),
+        VARIABLES,
+    ),
+    "kube-burner for another run": (variable(name="PLIMSOLL_BURN_RUN_UID", value=OTHER_UID), VARIABLES),
+    "another helper for the caches": (
+        variable(name="PLIMSOLL_CACHES_HELPER", value="http://evil.example.com:8080"),
+        VARIABLES,
+    ),
+    "another address of a helper": (
+        pod(hostAliases=[{"ip": "192.0.2.1", "hostnames": ["plimsoll-caches.plimsoll-caches.svc"]}]),
+        f"{DEFAULTS}hostAliases",
+    ),
+    "other name servers": (pod(dnsPolicy="None", dnsConfig={"nameservers": ["192.0.2.1"]}), "dnsConfig"),
+    "the node's name servers": (pod(dnsPolicy="Default"), f"{DEFAULTS}dnsPolicy"),
+    "another runtime": (pod(runtimeClassName="weak"), f"{DEFAULTS}runtimeClassName"),
+    "the name of another pod": (pod(hostname="db-0", subdomain="db"), DEFAULTS),
+    "a terminal": (container(stdin=True, tty=True), DEFAULTS),
+    "an empty file over another": (
+        container(terminationMessagePath="/opt/plimsoll/lib/ssl.py"),
+        f"{DEFAULTS}terminationMessagePath",
     ),
     "a variable of an annotation": (
         variable(name="LD_PRELOAD", valueFrom={"fieldRef": {"fieldPath": "metadata.annotations['plimsoll.dev/x']"}}),
@@ -167,6 +199,15 @@ JOBS: dict[str, tuple[Change, str]] = {
         volume("ceph", projected=of_one_key("secret", f"plimsoll-client-keyring-{UID}", "keyring", "ceph.conf")),
         ONLY_VOLUMES,
     ),
+    "all of a ConfigMap as ceph.conf": (
+        volume("ceph", projected={"sources": [{"configMap": {"name": "images-ceph"}}]}),
+        ONLY_VOLUMES,
+    ),
+    "another ConfigMap as ceph.conf": (
+        volume("ceph", projected=of_one_key("configMap", "theirs", "ceph.conf", "ceph.conf")),
+        ONLY_VOLUMES,
+    ),
+    "another ConfigMap as plan": (volume("plan", configMap={"name": "theirs"}), ONLY_VOLUMES),
     "a part of a volume": (
         lambda job: job["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0].update(subPath="token"),
         PLACES,
@@ -225,6 +266,14 @@ JOBS: dict[str, tuple[Change, str]] = {
     ),
     "pods of a Service of others": (template(labels={"app": "bank"}), MARKS),
     "pods of another program": (template(labels={"app.kubernetes.io/name": "bank"}), MARKS),
+    "pods of a Service for a component": (
+        lambda job: job["spec"]["template"]["metadata"]["labels"].update({naming.LABEL_COMPONENT: "database"}),
+        MARKS,
+    ),
+    "pods that are never gone": (
+        lambda job: job["spec"]["template"]["metadata"].update(finalizers=["example.com/never"]),
+        MARKS,
+    ),
     "another container by a webhook": (template(annotations={"vault.hashicorp.com/agent-inject": "true"}), MARKS),
     "pods of another run": (
         lambda job: job["spec"]["template"]["metadata"]["labels"].update({naming.LABEL_RUN_UID: OTHER_UID}),

@@ -350,6 +350,11 @@ STORAGE: dict[str, tuple[Document, str]] = {
         storage_class(parameters={"clusterID": ROOK, "csi.storage.k8s.io/node-stage-secret-namespace": "bank"}),
         "with the Secrets of that cluster",
     ),
+    "another namespace": (storage_class(parameters={"clusterID": "bank"}), "with the Secrets of that cluster"),
+    "another Secret of the cluster": (
+        storage_class(parameters={"clusterID": ROOK, "csi.storage.k8s.io/node-stage-secret-name": "rook-ceph-mon"}),
+        "with the Secrets of that cluster",
+    ),
     "the manager's pool": (outside("CephBlockPool", POOL_NAME, spec={"name": ".mgr"}), "the names of their objects"),
     "existing pools": (
         outside("CephFilesystem", POOL_NAME, spec={**FILES, "preservePoolNames": True}),
@@ -432,14 +437,19 @@ def run(name: str) -> Document:
 
 def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) -> None:
     refused(create(cluster.operator, run("mine"), dry_run=True), "runs that a suite owns")
-    put(cluster.tenant, run("theirs"))
+    theirs = run("theirs")
+    theirs["metadata"]["annotations"] = {"theirs": "a"}
+    put(cluster.tenant, theirs)
     path = f"{collection(run('theirs'))}/theirs"
     for change in (
         {"spec": {"suspend": True}},
         {"metadata": {"labels": {"a": "b"}}},
         {"metadata": {"ownerReferences": [OWNER]}},
+        {"metadata": {"annotations": {"argocd.argoproj.io/sync-options": "Prune=false"}}},
+        {"metadata": {"annotations": {"theirs": None}}},
+        {"metadata": {"annotations": {"theirs": "another"}}},
     ):
-        refused(cluster.operator.request("PATCH", path, change, content=MERGE), "only change finalizers, annotations")
+        refused(cluster.operator.request("PATCH", path, change, content=MERGE), "only change finalizers, its own anno")
     finalizers = {"metadata": {"finalizers": ["plimsoll.dev/teardown"], "annotations": {"plimsoll.dev/a": "b"}}}
     cluster.operator.request("PATCH", f"{path}?dryRun=All", finalizers, content=MERGE).expect(200)
     status = {"status": {"observedGeneration": 1}}
@@ -523,7 +533,7 @@ def test_the_switches_are_independent() -> None:
 
     confining, reserving = (
         {"objects", "runs", "lease", "rights", "jobs", "storage"},
-        {"labels", "names", "claims", "copies", "finalizer"},
+        {"labels", "members", "orphans", "names", "claims", "copies", "finalizer"},
     )
     assert names() == confining | reserving | {"metadata"}
     assert names(operator=False) == reserving | {"metadata"}

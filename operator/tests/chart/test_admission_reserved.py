@@ -211,23 +211,6 @@ def test_the_chart_has_no_pod_that_is_reserved(cluster: Installation) -> None:
         tried(cluster.administrator, pod).expect(201)
 
 
-def test_the_owners_of_a_runs_objects_are_kept(cluster: Installation) -> None:
-    """What has another owner, or none, is not the run's, and would not be waited for."""
-    made = ceph_run("rook-claims")
-    conf = render_ceph.config_map(made.run, MONITORS)
-    conf["metadata"]["name"] = "owned-ceph"
-    create(cluster.operator, conf).expect(201)
-    path = f"{collection(conf)}/owned-ceph"
-    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "another"}
-    for owners in ([], [other]):
-        change = {"metadata": {"ownerReferences": owners}}
-        refused(cluster.tenant.request("PATCH", path, change, content=MERGE), "the owners of an object")
-        with closing(cluster.administrator.as_user(f"{CONTROLLERS}generic-garbage-collector")) as collector:
-            collector.request("PATCH", f"{path}?dryRun=All", change, content=MERGE).expect(200)
-    more = {"metadata": {"ownerReferences": [*conf["metadata"]["ownerReferences"], other]}}
-    cluster.tenant.request("PATCH", f"{path}?dryRun=All", more, content=MERGE).expect(200)
-
-
 # -- the finalizer
 
 
@@ -314,7 +297,7 @@ def test_with_namespaces_labels_and_names_are_reserved_where_the_operators_runs_
     rendering = render({**VALUES, "watchNamespaces": ["lab"]})
     bindings = {one["metadata"]["name"]: one["spec"] for one in rendering.of_kind("ValidatingAdmissionPolicyBinding")}
     expected = ["plimsoll-system", "lab", "plimsoll-teardown", "rook-ceph"]
-    for name in ("plimsoll-labels", "plimsoll-names"):
+    for name in ("plimsoll-labels", "plimsoll-members", "plimsoll-orphans", "plimsoll-names"):
         (expression,) = bindings[name]["matchResources"]["namespaceSelector"]["matchExpressions"]
         assert expression == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": expected}
     everywhere = [name for name, spec in bindings.items() if "matchResources" not in spec]
@@ -390,9 +373,8 @@ def marked(server: ApiServer, made: Document, *finalizers: str) -> Answer:
 def test_no_snapshot_or_clone_is_made_of_a_claim_of_a_run(cluster: Installation, mark: str) -> None:
     """Its controller marks the source first; what it copies to, and in which class, does not matter."""
     made = put(cluster.operator, claim_of_a_run(f"plimsoll-copied-client-{COPIED.index(mark)}"))
-    for server in (cluster.tenant, cluster.administrator):
-        refused(marked(server, made, mark), "a snapshot or a clone would keep the run's pool in use")
-    marked(cluster.tenant, made, "kubernetes.io/somebody-elses").expect(200)
+    refused(marked(cluster.administrator, made, mark), "a snapshot or a clone would keep the run's pool in use")
+    marked(cluster.administrator, made, "kubernetes.io/somebody-elses").expect(200)
 
 
 @pytest.mark.parametrize("mark", COPIED)

@@ -173,8 +173,8 @@ def test_generated_files_are_what_their_sources_say() -> None:
 
 
 POLICIES = (
-    *("claims", "copies", "finalizer", "jobs", "labels", "lease", "metadata"),
-    *("names", "objects", "rights", "runs", "storage"),
+    *("claims", "copies", "finalizer", "jobs", "labels", "lease", "members", "metadata"),
+    *("names", "objects", "orphans", "rights", "runs", "storage"),
 )
 
 

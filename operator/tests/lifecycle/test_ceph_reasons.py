@@ -268,6 +268,14 @@ CASES = [
 ]
 
 
+def test_conditions_have_only_printable_characters(world: PretendWorld) -> None:
+    """What the API server and its webhooks say may quote what somebody else wrote."""
+    refuse("get Secret bench/", lambda asked: ForbiddenError(asked, "\x1b[2J\u202eno\nway"))(world)
+    ended = world.until_ended(world.create("a", **OF_CEPH))
+    assert "?[2J?no\nway" in ended["message"]
+    assert ended["message"].replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name or case.reason)
 def test_a_run_on_ceph_fails_with_its_reason_in_time_and_is_taken_away(world: PretendWorld, case: Case) -> None:
     case.before(world)

@@ -11,9 +11,9 @@ import aiohttp
 from pydantic import ValidationError
 
 from plimsoll.agent.process import PreparationError, Programs
+from plimsoll.api.json_reader import printable
 from plimsoll.api.status import format_time
 from plimsoll.api.surroundings import NodeCaches
-from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRequest, HelperRefusal
 from plimsoll.protocol.messages import DropCachesOrder
 
@@ -29,19 +29,20 @@ _LONGEST_RETRY_SECONDS = 10.0
 
 
 class CacheDropper:
-    """Drops the caches of one node as the assignment of its agent allows."""
+    """Drops the caches of one node, if the assignment of its agent allows that."""
 
-    def __init__(self, assigned: CacheDropping | None, node: str) -> None:
-        """Use the assigned helper; without an assignment, refuse every order."""
-        self._assigned = assigned
+    def __init__(self, node: str, *, allowed: bool = True, helper: str | None = None) -> None:
+        """Ask the helper with that URL; without one, the agent does it itself, which requires root."""
         self._node = node
+        self._allowed = allowed
+        self._helper = helper
 
     async def drop(self, order: DropCachesOrder, programs: Programs) -> CacheDrop:
         """Drop the caches within the order's time limit; PreparationError with the cause if they were not dropped."""
-        if self._assigned is None:
+        if not self._allowed:
             raise PreparationError("this agent's assignment has no caches, so it cannot drop them")
-        if self._assigned.helper is not None:
-            return await _drop_by_helper(self._assigned.helper, order)
+        if self._helper is not None:
+            return await _drop_by_helper(self._helper, order)
         try:
             drop = partial(drop_caches, self._node)
             return CacheDrop(node=await programs.in_thread("the dropping of the caches", drop, order.limit_seconds))
@@ -88,9 +89,9 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
 def _message(text: str) -> str:
     """Return the message of a refusal, or the beginning of another text."""
     try:
-        return HelperRefusal.model_validate_json(text).message
+        return printable(HelperRefusal.model_validate_json(text).message)
     except ValidationError:
-        return text[:200] or "no message"
+        return printable(text) or "no message"
 
 
 def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> NodeCaches:

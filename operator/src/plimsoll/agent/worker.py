@@ -89,7 +89,7 @@ class Worker:
         `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
         """
         self.archive: Archive | None = None  # where raw output is kept, if at all
-        self.caches = CacheDropper(None, node)  # how the caches of this node are dropped; by default not at all
+        self.caches = CacheDropper(node, allowed=False)  # of this node; by default they are not dropped
         self._client = client
         self._node = node
         self._volume = volume

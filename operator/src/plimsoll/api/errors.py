@@ -9,6 +9,7 @@ from typing import TypeVar, get_args
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from plimsoll.api.json_reader import printable, printable_text
 from plimsoll.api.names import (
     API_VERSION,
     CEPH_NAME_PATTERN,
@@ -84,12 +85,12 @@ _TEXTS = {
 
 
 def shown(value: object) -> str:
-    """Return a value as the user wrote it, shortened; empty for an absent value, a list or a mapping."""
+    """Return a value as the user wrote it, shortened and printable; empty for an absent value, a list or a mapping."""
     if value is None or isinstance(value, dict | list | tuple):
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+    text = printable_text(json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value))
     return text if len(text) <= _SHOWN_VALUE_CHARACTERS else text[: _SHOWN_VALUE_CHARACTERS - 1] + "…"
 
 
@@ -168,13 +169,13 @@ class SpecError(ValueError):
 
 
 def field_path(location: Iterable[int | str]) -> str:
-    """Return a location as `kubectl` writes it: `spec.workloads[0].name`."""
+    """Return a location as `kubectl` writes it: `spec.workloads[0].name`. Names may be a stranger's."""
     path = ""
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
         else:
-            path += f".{part}" if path else part
+            path += f".{printable(part)}" if path else printable(part)
     return path
 
 

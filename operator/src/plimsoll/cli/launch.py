@@ -19,7 +19,7 @@ from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAI
 from plimsoll.conductor.secret import client_directory
 from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import Assignment, CacheDropping
+from plimsoll.protocol.assignment import Assignment
 
 MAX_RESTARTS = 3  # of the conductor and of each client; further restarts would not help
 _FINAL = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}  # of a conductor that is not started again
@@ -128,7 +128,7 @@ class Launcher:
             work=str(scratch / f"client-{client}-{attempt}"),
             tools=tools_of(self.plan),
             volume=client_volume(self.plan, client, data=self.data, devices=self.devices),
-            caches=CacheDropping() if self.plan.prepare.drop_caches else None,
+            caches=self.plan.prepare.drop_caches or None,
             raw_output=None if self.raw_output is None else str(self.raw_output),
         )
         # A file, not standard input: its name identifies the client in the list of processes.

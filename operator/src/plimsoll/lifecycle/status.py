@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import ConditionStatus, ConditionType, Outcome, RunPhase, Verdict, format_duration
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
@@ -176,7 +177,7 @@ def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Con
             status=_STATUS_OF[fact.holds],
             observed_generation=run.generation,
             reason=fact.reason,
-            message=fact.message[:_MAX_MESSAGE],
+            message=printable_text(fact.message[:_MAX_MESSAGE]),
         )
         conditions = set_condition(conditions, condition, now)
     return conditions

@@ -43,7 +43,8 @@ DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
 )
 @click.option("--node", default=platform.node, help="Name of this node.")
 @click.option("--fio", default=TOOLS[DATA_SET_TOOL].program, help="The fio to run.")
-def command(*, assignment: TextIO, secret: Path, node: str, fio: str) -> None:
+@click.option("--caches-helper", help="URL of the helper that drops this node's caches; by default the agent does it.")
+def command(*, assignment: TextIO, secret: Path, node: str, fio: str, caches_helper: str | None) -> None:
     """Generate load as one client of a run, as described in an assignment document.
 
     Every option can be set in the environment, as PLIMSOLL_ASSIGNMENT, PLIMSOLL_NODE and so on.
@@ -69,7 +70,9 @@ def command(*, assignment: TextIO, secret: Path, node: str, fio: str) -> None:
             await connection.close()
 
     try:
-        code = run_until_stopped(serve(_worker(assigned, node, fio)))
+        worker = _worker(assigned, node, fio)
+        worker.caches = CacheDropper(node, allowed=bool(assigned.caches), helper=caches_helper)
+        code = run_until_stopped(serve(worker))
     except Exception as error:
         write_termination_message(log, f"{type(error).__name__}: {error}")
         raise
@@ -97,7 +100,6 @@ def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
         tools=assigned.tools,
         targets=tuple(targets),
     )
-    worker.caches = CacheDropper(assigned.caches, node)
     worker.archive = None if assigned.raw_output is None else Archive(directory=Path(assigned.raw_output))
     return worker
 

@@ -9,6 +9,7 @@ import aiohttp
 import click
 from pydantic import ValidationError
 
+from plimsoll.api.json_reader import printable
 from plimsoll.protocol.helpers import (
     BURN_PATH,
     MAX_OUTCOME_BYTES,
@@ -86,9 +87,9 @@ async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) ->
                             return await _outcome(response)
                         text = await response.text()
                         try:
-                            problem = HelperRefusal.model_validate_json(text).message
+                            problem = printable(HelperRefusal.model_validate_json(text).message)
                         except ValidationError:
-                            problem = text[:200] or "no message"
+                            problem = printable(text) or "no message"
                         if response.status not in _TRANSIENT:
                             raise _HelperError(f"the helper did not run kube-burner: {problem}")
                 await asyncio.sleep(RETRY_SECONDS)

@@ -1,7 +1,7 @@
 """The assignment of one agent process: a document in a file or on standard input.
 
-The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, and names neither a program nor
-the file of a token: an option does, which an admission policy fixes. A new field must be optional and absent by
+The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, and names no program, no file of
+a token and no helper: options do, which an admission policy fixes. A new field must be optional and absent by
 default: a run keeps the runner image that it started with, and that image rejects unknown fields.
 """
 
@@ -82,12 +82,6 @@ class RadosNamespace(Model):
     user: CephName
 
 
-class CacheDropping(Model):
-    """How this agent drops the caches of its node."""
-
-    helper: str | None = None  # URL of the helper that does it; absent if the agent does it itself, which requires root
-
-
 AssignedVolume = Annotated[
     DirectoryVolume | DataFile | SharedDirectory | BlockDevice | RbdImage, Field(discriminator="kind")
 ]
@@ -105,7 +99,7 @@ class Assignment(Model):
     volume: AssignedVolume | None = None  # absent if no tool needs one
     rados: RadosNamespace | None = None  # absent if no tool needs a pool
     osd_keyring: str | None = None  # file with an administrator's key, for tools that measure OSDs
-    caches: CacheDropping | None = None  # absent if the run does not drop caches
+    caches: Literal[True] | None = None  # whether to drop the caches of the node when asked to; absent if not
     raw_output: str | None = None  # directory in which to keep the tools' raw output
     termination_log: str | None = None  # file for the reason of a failure
 

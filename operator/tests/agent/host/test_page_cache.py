@@ -12,7 +12,6 @@ from plimsoll.agent.caches import SWITCH, CacheDropper, cached_bytes, drop_cache
 from plimsoll.agent.process import PreparationError, Programs
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import NodeCaches
-from plimsoll.protocol.assignment import CacheDropping
 from plimsoll.protocol.messages import DropCachesOrder
 
 MEMINFO = """MemTotal:       24676864 kB
@@ -82,7 +81,7 @@ except OSError as error:
 async def test_an_agent_without_an_assignment_drops_nothing(tmp_path: Path) -> None:
     order = DropCachesOrder(trial=TrialKey(point="p", pass_number=0, attempt=0), limit_seconds=1.0)
     with pytest.raises(PreparationError, match="assignment has no caches"):
-        await CacheDropper(None, "a").drop(order, Programs(tmp_path, {}))
+        await CacheDropper("a", allowed=False).drop(order, Programs(tmp_path, {}))
 
 
 async def test_a_drop_that_hangs_is_named_after_its_time_and_keeps_nothing_waiting(
@@ -99,7 +98,7 @@ async def test_a_drop_that_hangs_is_named_after_its_time_and_keeps_nothing_waiti
     order = DropCachesOrder(trial=TrialKey(point="p", pass_number=0, attempt=0), limit_seconds=0.2)
     try:
         with pytest.raises(PreparationError, match=r"dropping of the caches has not ended within 0\.2 s"):
-            await CacheDropper(CacheDropping(), "a").drop(order, programs)
+            await CacheDropper("a").drop(order, programs)
         assert await programs.in_thread("another operation", lambda: 1) == 1
     finally:
         ended.set()

@@ -16,12 +16,10 @@ from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,
     BlockDevice,
-    CacheDropping,
     DirectoryVolume,
     SharedDirectory,
     token_name,
 )
-from plimsoll.protocol.helpers import caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 
@@ -75,7 +73,7 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
     """Return the assignment of a client's agent."""
-    helper, volume = plan.cache_helper, plan.volume
+    volume = plan.volume
     assigned: AssignedVolume | None = ceph.image(plan, client)
     if volume is not None and _mounts_claim(plan, client):
         # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
@@ -96,7 +94,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=assigned,
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
-        caches=None if helper is None else CacheDropping(helper=caches_url(helper.name, helper.namespace)),
+        caches=None if plan.cache_helper is None else True,
         termination_log="/dev/termination-log",
     )
 
@@ -147,6 +145,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
     client = assigned.client
     to_ceph, burner = ceph.client_access(run, plan, client), network.burner_access(run, plan, client)
+    values = {**to_ceph.environment, **burner.environment, **network.caches_helper(plan)}
     resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests = resources.get("requests", {})
     if "cpu" not in {*requests, *resources.get("limits", {})}:
@@ -157,7 +156,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}", f"--secret={common.SECRET_MOUNT}"],
-        "env": common.environment({**to_ceph.environment, **burner.environment}, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": common.environment(values, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": resources,
         "securityContext": common.container_security(is_root=has_device(plan, client)),
         "volumeMounts": [

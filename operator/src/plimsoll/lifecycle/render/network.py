@@ -13,7 +13,7 @@ from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import READABLE, Access, Json, manifest, metadata
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url
+from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -123,6 +123,12 @@ def burner_access(run: Run, plan: Plan, client: int) -> Access:
         "PLIMSOLL_BURN_RUN_UID": run.uid,
     }
     return _access("burner-token", BURNER_AUDIENCE, _BURNER_MOUNT, environment)
+
+
+def caches_helper(plan: Plan) -> dict[str, str]:
+    """Return the option of a client's agent that names the helpers that drop caches."""
+    helper = plan.cache_helper
+    return {} if helper is None else {"PLIMSOLL_CACHES_HELPER": caches_url(helper.name, helper.namespace)}
 
 
 def caches_access(plan: Plan) -> Access:

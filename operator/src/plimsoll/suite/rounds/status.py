@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
@@ -236,7 +237,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
             status=_STATUS_OF[fact.holds],
             observed_generation=seen.suite.generation,
             reason=fact.reason,
-            message=fact.message[:_MAX_MESSAGE],
+            message=printable_text(fact.message[:_MAX_MESSAGE]),
         )
         conditions = set_condition(conditions, new, seen.now)
     status = BenchmarkSuiteStatus(
