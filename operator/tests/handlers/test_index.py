@@ -212,6 +212,17 @@ async def test_what_prometheus_is_told_of_a_run_is_kept_by_uid(watched: Watched)
     assert (run.labels, run.status) == (("bench", "a"), "")
 
 
+@pytest.mark.parametrize("index", ["queue", "suites"])
+async def test_managed_fields_are_dropped_before_anything_is_kept(watched: Watched, index: str) -> None:
+    """The indices are the first that kopf calls: until all objects are indexed, it keeps each of them."""
+    first = {str(handler.selector): handler.id for handler in reversed(kopf.get_default_registry()._indexing._handlers)}
+    assert index in first.values()
+    managers = [{"manager": str(number), "fieldsV1": {"f:metadata": {}}} for number in range(1000)]
+    raw = {**watched.run, "metadata": {**watched.run["metadata"], "managedFields": managers}}
+    await getattr(watches, index)(body=kopf.Body(_raw(raw)), uid="u")
+    assert raw["metadata"] == watched.run["metadata"]
+
+
 def _raw(document: Any) -> Any:
     """Return a document as kopf's types want it."""
     return document

@@ -1,8 +1,7 @@
-"""The daemon and the deletion handler of a run, called as kopf calls them, against an API in memory."""
+"""The task that looks at a run, from its creation to its removal, against an API in memory."""
 
 import asyncio
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from copy import deepcopy
 from datetime import timedelta
 from typing import Any, cast
@@ -10,26 +9,23 @@ from typing import Any, cast
 import kopf
 import pytest
 
-from plimsoll.api.reasons.reason import Reason
 from plimsoll.kube import port
-from plimsoll.kube.port import ApiError, Followed, ForbiddenError, TransientError
+from plimsoll.kube.port import ApiError, ConflictError, Followed, ForbiddenError, TransientError
 from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.naming import FINALIZER, LABEL_RUN_UID
 from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
 from plimsoll.operator import runs as steps
 from plimsoll.operator import watches
-from plimsoll.operator import watches as handlers
 from plimsoll.operator.watches import ChildWatch
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
 from support.pretend_rook import ROOK, PretendRook
-from support.pretend_world import LIBRBD, Stopper, context_of, make_run
+from support.pretend_world import LIBRBD, context_of, make_run
 
 # As functions of any arguments: kopf hands over more than these take.
-drive: Any = handlers.drive
-remove: Any = handlers.remove
+run_changed: Any = watches.run_changed
 queue_changed: Any = watches.queue_changed
 queue: Any = watches.queue
 
@@ -42,16 +38,11 @@ class Daemon:
     def __init__(self) -> None:
         self.cluster = PretendCluster()
         self.conductors = PretendConductors(self.cluster)
-        self.context = context_of(self.cluster, retry_seconds=0.01, removal_look_seconds=0.01, removal_seconds=0.1)
+        self.context = context_of(self.cluster, retry_seconds=0.01, removal_look_seconds=0.01)
         self.records = self.context.runs.records
         self.memo: Any = kopf.Memo(context=self.context)
-        self.stopped = Stopper()
         self.document: Document = self.cluster.kube.put(make_run("a"))
         self.uid: str = self.document["metadata"]["uid"]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        return {"uid": self.uid, "memo": self.memo, "logger": logging.getLogger("test"), "body": self.body}
 
     @property
     def body(self) -> Any:
@@ -67,6 +58,19 @@ class Daemon:
         status: Mapping[str, Any] = self.body.get("status", {})
         return next((c["status"] for c in status.get("conditions", []) if c["type"] == "Succeeded"), "")
 
+    @property
+    def exists(self) -> bool:
+        return self.cluster.find("BenchmarkRun", self.document["metadata"]["name"]) is not None
+
+    @property
+    def finalizers(self) -> list[str]:
+        run = self.cluster.find("BenchmarkRun", self.document["metadata"]["name"]) or {"metadata": {}}
+        return list(run["metadata"].get("finalizers", ()))
+
+    @property
+    def pods(self) -> set[str]:
+        return {pod["metadata"]["name"] for pod in self.cluster.kube.objects("Pod")}
+
     def counted(self, name: str, **labels: str) -> float:
         """Return a sample of the operator's instruments; 0 if there is none."""
         registry = self.context.instruments.registry
@@ -77,12 +81,24 @@ class Daemon:
         """How often the daemon has looked at the run."""
         return self.counted("step_duration_seconds_count", step="observe")
 
-    def drive(self) -> asyncio.Task[None]:
-        return asyncio.create_task(drive(**self.arguments, stopped=self.stopped))
+    async def tell(self) -> None:
+        """Tell of the run as it is, or that it is gone."""
+        event = {"type": "MODIFIED" if self.exists else "DELETED", "object": dict(self.body)}
+        await run_changed(event=event, **event, memo=self.memo)
+
+    async def drive(self) -> None:
+        """Have the run looked at from now on."""
+        self.context.runs.stopping.clear()
+        await self.tell()
+
+    async def stop(self) -> None:
+        await self.context.runs.stop()
+        assert not self.records
 
     async def turn(self, times: int) -> None:
-        """Let the daemon have its turns, and everybody else."""
+        """Let the task have its turns, and everybody else."""
         for _ in range(times):
+            await self.tell()
             self.records.wake(self.uid)
             for _ in range(60):
                 await asyncio.sleep(0)
@@ -115,17 +131,16 @@ async def daemon() -> Daemon:
 async def test_the_daemon_brings_a_run_to_its_end_and_tells_of_every_transition_once(
     daemon: Daemon, quick: list[str]
 ) -> None:
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(80)
     assert daemon.succeeded == "True"
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
     assert quick.count("Succeeded") == 1
     assert len(quick) == len(set(quick))
 
 
 async def test_looks_at_a_run_and_its_end_are_counted(daemon: Daemon) -> None:
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(80)
     looks = {step: daemon.counted("step_duration_seconds_count", step=step) for step in STEPS}
     assert looks["observe"] == looks["decide"] == looks["act"] == looks["say"] > 1
@@ -133,36 +148,33 @@ async def test_looks_at_a_run_and_its_end_are_counted(daemon: Daemon) -> None:
     assert daemon.counted("step_duration_seconds_count", step="remove") == 0
     await daemon.turn(5)
     assert daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"]) == 1
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_a_run_that_had_ended_before_this_operator_began_is_not_counted(daemon: Daemon) -> None:
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(80)
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
     before = daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"])
-    daemon.stopped = Stopper()
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(5)
     assert daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"]) == before == 1
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
-async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_looks_that_fail_are_counted_by_reason_and_repeated(daemon: Daemon) -> None:
     daemon.cluster.kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=1, request="create Job")
-    task = daemon.drive()
+    await daemon.drive()
     for _ in range(10):
         await asyncio.sleep(0.02)
         await daemon.turn(1)
     assert daemon.counted("step_errors_total", reason="Forbidden") == 1
-    monkeypatch.setattr(steps, "step", lambda *_: 1 / 0)
-    daemon.records.wake(daemon.uid)
-    with pytest.raises(ZeroDivisionError):
-        await task
-    assert daemon.counted("step_errors_total", reason="Unexpected") == 1
+    daemon.context.runs.error_seconds = 0.01
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(steps, "step", lambda *_: 1 / 0)
+        await until(lambda: daemon.counted("step_errors_total", reason="Unexpected"), daemon)
+    await until(lambda: daemon.succeeded == "True", daemon)
+    await daemon.stop()
 
 
 def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
@@ -175,22 +187,23 @@ def _descendants(error: type[ApiError]) -> set[type[ApiError]]:
     return {error}.union(*map(_descendants, error.__subclasses__()))
 
 
-async def test_the_daemon_stays_after_the_end_for_what_may_be_changed_later(daemon: Daemon) -> None:
-    """kopf never starts a daemon again that returned by itself."""
-    task = daemon.drive()
-    await daemon.turn(80)
+async def test_a_run_that_is_over_loses_its_finalizer_and_is_looked_at_again_when_it_is_changed(daemon: Daemon) -> None:
+    await daemon.drive()
+    await daemon.turn(5)
+    assert daemon.finalizers == [FINALIZER]
+    await until(lambda: not daemon.records, daemon)
     assert daemon.succeeded == "True"
-    assert not task.done()
-    daemon.stopped.stop()
-    await task
+    assert not daemon.finalizers
+    daemon.cluster.edit(dict(daemon.body), lambda run: run["spec"].update(cleanup="Never"))
+    looks = daemon.looks
+    await until(lambda: daemon.looks > looks and not daemon.records, daemon)
 
 
 async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Daemon) -> None:
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(5)
     assert daemon.records[daemon.uid].status
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
     for uid in (daemon.uid, "of somebody else"):
         ChildWatch(daemon.records).notice(pod_of(uid))
     assert not daemon.records
@@ -198,33 +211,31 @@ async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Da
 
 async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon) -> None:
     daemon.cluster.faults.no_volumes = True
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(10)
     requests = daemon.cluster.kube.requests
     before = len([request for request in requests if request.startswith("patch status")])
     daemon.records.wake(daemon.uid)
     await asyncio.sleep(0.05)
     assert len([request for request in requests if request.startswith("patch status")]) == before
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_the_daemon_goes_on_when_the_api_refuses_or_is_away(daemon: Daemon) -> None:
     interfere = failing(lambda asked: ForbiddenError(asked, "exceeded quota"), times=3, request="create Job")
     daemon.cluster.kube.interfere = interfere
-    task = daemon.drive()
+    await daemon.drive()
     for _ in range(10):
         await asyncio.sleep(0.02)
         await daemon.turn(1)
     assert daemon.cluster.kube.objects("Job")
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Daemon, quick: list[str]) -> None:
     interfere = failing(lambda asked: ForbiddenError(asked, "exceeded quota: few"), times=10**6, request="create Job")
     daemon.cluster.kube.interfere = interfere
-    task = daemon.drive()
+    await daemon.drive()
     for _ in range(6):
         await asyncio.sleep(0.02)
         await daemon.turn(1)
@@ -236,13 +247,12 @@ async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Da
         await daemon.turn(1)
     assert daemon.reasons["Reconciling"] != "QuotaExceeded"
     assert daemon.records[daemon.uid].refusal is None
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_events_after_a_look_without_actions_lead_to_one_look(daemon: Daemon) -> None:
     daemon.cluster.faults.no_volumes = True
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(10)
     daemon.context.runs.rest_seconds = 0.2
     loop, looks = asyncio.get_running_loop(), daemon.looks
@@ -251,27 +261,24 @@ async def test_events_after_a_look_without_actions_lead_to_one_look(daemon: Daem
         daemon.records.wake(daemon.uid)
         await asyncio.sleep(0.001)
     assert loop.time() - began > 0.19
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_a_look_that_acted_is_followed_at_once(daemon: Daemon) -> None:
     daemon.context.runs.rest_seconds = 60.0
-    task = daemon.drive()
+    await daemon.drive()
     await daemon.turn(6)
     assert daemon.cluster.kube.objects("Pod")
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_a_look_that_acted_and_changed_the_status_is_verified_without_an_event(daemon: Daemon) -> None:
     daemon.context.runs.verify_seconds = 0.001
-    task = daemon.drive()
+    await daemon.drive()
     while not daemon.cluster.kube.objects("Job"):
         await asyncio.sleep(0.001)
         daemon.cluster.step()
-    daemon.stopped.stop()
-    await task
+    await daemon.stop()
 
 
 async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
@@ -293,80 +300,90 @@ async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
 
 
 @pytest.fixture
-async def made(daemon: Daemon) -> Daemon:
-    """Return a run whose clients run, that is being deleted."""
-    task = daemon.drive()
+async def made(daemon: Daemon) -> AsyncIterator[Daemon]:
+    """Return a run whose removal has begun while its clients were running."""
+    await daemon.drive()
     await daemon.turn(6)
     assert daemon.cluster.kube.objects("Pod")
-    daemon.stopped.stop()
-    await task
-    return daemon
+    daemon.cluster.delete(dict(daemon.body))
+    await look_for_a_while(daemon)
+    yield daemon
+    await daemon.stop()
 
 
-@pytest.fixture
-def working() -> Iterator[list[asyncio.Task[None]]]:
-    tasks: list[asyncio.Task[None]] = []
-    yield tasks
-    for task in tasks:
-        task.cancel()
-
-
-def work(daemon: Daemon, working: list[asyncio.Task[None]]) -> None:
-    """Let the cluster work in the background, and the removal take its time."""
-    daemon.context.runs.removal_seconds = 30.0
-
-    async def forever() -> None:
-        while True:
-            daemon.cluster.step()
-            daemon.conductors.step()
+async def until(holds: Callable[[], object], daemon: Daemon) -> None:
+    """Let everybody work until something holds."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await daemon.turn(1)
             await asyncio.sleep(0.001)
 
-    working.append(asyncio.create_task(forever()))
 
-
-async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
-    made: Daemon, working: list[asyncio.Task[None]]
-) -> None:
-    work(made, working)
-    await remove(**made.arguments)
-    assert made.counted("step_duration_seconds_count", step="remove") > 1
-    left = {
-        obj["kind"] for obj in made.cluster.kube.objects() if made.uid in obj["metadata"].get("labels", {}).values()
-    }
-    assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
-    assert not made.records
-
-
-async def test_a_deletion_waits_for_the_look_under_way(made: Daemon, working: list[asyncio.Task[None]]) -> None:
-    requests = list(made.cluster.kube.requests)
-    made.context.runs.removal_seconds = 30.0  # from its start on, which is before the cluster works
-    async with made.records[made.uid].lock:
-        deletion = asyncio.create_task(remove(**made.arguments))
+async def look_for_a_while(daemon: Daemon) -> None:
+    """Have the run looked at while nobody else does anything."""
+    for _ in range(5):
+        await daemon.tell()
+        daemon.records.wake(daemon.uid)
         await asyncio.sleep(0.02)
-        assert made.cluster.kube.requests == requests
-    work(made, working)
-    await deletion
-    assert made.cluster.kube.requests != requests
 
 
-async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:
-    with pytest.raises(kopf.TemporaryError, match="are stopping"):
-        await remove(**made.arguments)
-    assert made.reasons["CleanedUp"] == "InProgress"
-    assert made.records[made.uid].digests is None
+async def test_a_run_is_let_go_when_all_is_gone_that_costs_anything(made: Daemon) -> None:
+    left: set[str] = set()
+
+    def interfere(asked: str) -> None:
+        if asked.startswith("patch BenchmarkRun"):
+            objects = made.cluster.kube.objects()
+            left.update(obj["kind"] for obj in objects if made.uid in obj["metadata"].get("labels", {}).values())
+
+    made.cluster.kube.interfere = interfere
+    await until(lambda: not made.exists, made)
+    assert made.counted("step_duration_seconds_count", step="remove") > 1
+    assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
+    await until(lambda: not made.records, made)
+
+
+async def test_a_removal_says_once_what_it_waits_for(made: Daemon) -> None:
     statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
-    with pytest.raises(kopf.TemporaryError, match="are stopping"):
-        await remove(**made.arguments)
+    assert made.reasons["CleanedUp"] == "InProgress"
+    await look_for_a_while(made)
     again = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
-    assert again == statuses, "said once, whoever deletes"
+    assert again == statuses
+    assert made.finalizers == [FINALIZER]
 
 
-async def test_a_run_that_goes_while_its_removal_is_told_is_no_failure(made: Daemon) -> None:
-    arguments = made.arguments
-    made.cluster.delete(made.cluster.find("BenchmarkRun", "a") or {})
-    made.cluster.step()
-    with pytest.raises(kopf.TemporaryError, match="are stopping"):
-        await remove(**arguments)
+async def test_a_removal_reads_no_changes_while_it_waits_and_keeps_the_last_one(made: Daemon) -> None:
+    """kopf would collect them, and nobody limits how many there are."""
+    looking = asyncio.Event()
+
+    async def hang(_body: object) -> Fact:
+        looking.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    made.context.runs.stop_seconds = 0.0
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(type(made.context.runs), "look_at_removal", lambda _, body: hang(body))
+        await made.tell()
+        made.records.wake(made.uid)
+        async with asyncio.timeout(30):
+            await looking.wait()
+        for number in range(100):
+            metadata = {**made.body["metadata"], "resourceVersion": str(number)}
+            event = {"type": "MODIFIED", "object": {**made.body, "metadata": metadata}}
+            told = run_changed(event=event, **event, memo=made.memo)
+            with pytest.raises(StopIteration):  # it returns without waiting for anything
+                told.send(None)
+        assert made.records[made.uid].body["metadata"]["resourceVersion"] == "99"
+        await made.stop()
+
+
+async def test_a_run_that_goes_while_its_removal_is_told_is_no_failure(
+    made: Daemon, caplog: pytest.LogCaptureFixture
+) -> None:
+    made.cluster.let_go(dict(made.body), FINALIZER)
+    await made.tell()
+    await until(lambda: not made.records, made)
+    assert caplog.text == ""
 
 
 class RookDaemon(Daemon):
@@ -385,7 +402,6 @@ class RookDaemon(Daemon):
 
     @property
     def body(self) -> Any:
-        """Live, like the body that kopf hands to a daemon."""
         return kopf.Body(self.shown)
 
     async def turn(self, times: int) -> None:
@@ -394,111 +410,64 @@ class RookDaemon(Daemon):
             self.rook.step()
 
     async def has_pool(self) -> None:
-        """Let the daemon work until Rook has created the run's pool, and end it as kopf does for a deletion."""
-        task = self.drive()
+        """Let the task work until Rook has created the run's pool, and delete the run."""
+        await self.drive()
         while not self.rook_objects():
             await self.turn(1)
         self.shown["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:30Z"
-        self.stopped.stop()
-        await task
+        self.cluster.delete(self.cluster.find("BenchmarkRun", "r") or {})
 
     def rook_objects(self) -> list[Document]:
         return list(self.cluster.of_run("CephBlockPool", self.uid))
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-async def test_a_deletion_removes_a_pool_that_the_watch_does_not_account_for_yet(
-    working: list[asyncio.Task[None]], *, remembers: bool
-) -> None:
+async def test_a_deletion_removes_a_pool_that_the_watch_does_not_account_for_yet(*, remembers: bool) -> None:
     rook = RookDaemon()
     await rook.has_pool()
     if not remembers:
-        rook.records.clear()
-
-    async def forever() -> None:
-        while True:
-            rook.cluster.step()
-            rook.rook.step()
-            rook.conductors.step()
-            rook.cluster.now += timedelta(seconds=1)
-            await asyncio.sleep(0.001)
-
-    working.append(asyncio.create_task(forever()))
-    rook.context.runs.removal_seconds = 30.0
-    await remove(**rook.arguments)
+        await rook.stop()
+        await rook.drive()
+    await until(lambda: not rook.exists, rook)
     assert not rook.rook_objects()
-    assert not rook.records
+    await until(lambda: not rook.records, rook)
 
 
 async def test_a_deleted_run_occupies_its_target_until_its_removal_ends() -> None:
     rook = RookDaemon()
     await rook.has_pool()
+    await rook.tell()
     rook.context.runs.queue = lambda: [entry_of(rook.body)]
     assert [entry.admitted for entry in rook.context.runs._entries()] == [True]
+    await rook.stop()
 
 
-@pytest.mark.parametrize("kind", ["benchmarkruns", "benchmarksuites"])
-async def test_a_record_is_dropped_once_its_object_is_gone_and_nothing_uses_it(daemon: Daemon, kind: str) -> None:
-    changed: Any = watches.queue_changed if kind == "benchmarkruns" else watches.suite_changed
-    records = daemon.context.runs.records if kind == "benchmarkruns" else daemon.context.suites.records
-    async with records[daemon.uid].lock:
-        await changed(body=daemon.body, uid=daemon.uid, type="DELETED", memo=daemon.memo)
-        assert daemon.uid in records
-    await changed(body=daemon.body, uid=daemon.uid, type="DELETED", memo=daemon.memo)
-    assert daemon.uid not in records
-
-
-async def test_a_removal_ends_after_its_time_however_slow_the_api_is(
-    made: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = 0
-
-    async def slow(_body: object) -> Fact:
-        nonlocal looks
-        looks += 1
-        await asyncio.sleep(0.06)
-        return Fact.false(Reason.IN_PROGRESS, "waiting")
-
-    monkeypatch.setattr(type(made.context.runs), "look_at_removal", lambda _, body: slow(body))
-    with pytest.raises(kopf.TemporaryError, match="waiting"):
-        await remove(**made.arguments)
-    assert looks <= 2, "removal_seconds are 0.1"
-
-
-async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> None:
+async def test_a_removal_survives_an_api_that_does_not_answer(made: Daemon) -> None:
     def interfere(asked: str) -> None:
         raise TransientError(asked, "status 503")
 
     made.cluster.kube.interfere = interfere
-    with pytest.raises(kopf.TemporaryError, match="the API server does not respond"):
-        await remove(**made.arguments)
+    await look_for_a_while(made)
     assert made.counted("step_errors_total", reason="Transient") > 1
-
-
-async def test_a_deletion_that_fails_for_no_fault_of_the_api_is_counted(
-    made: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steps, "step_deletion", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        await remove(**made.arguments)
-    assert made.counted("step_errors_total", reason=UNEXPECTED) == 1
-
-
-async def test_a_deletion_goes_on_after_refusals(made: Daemon, working: list[asyncio.Task[None]]) -> None:
     made.cluster.kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=3, request="list")
-    work(made, working)
-    await remove(**made.arguments)
-    assert not made.cluster.kube.objects("Job")
+    await until(lambda: not made.exists, made)
 
 
-async def test_a_deletion_does_not_need_the_results_whose_kind_is_gone(
-    made: Daemon, working: list[asyncio.Task[None]]
+async def test_a_removal_that_fails_for_no_fault_of_the_api_is_counted_and_continues(
+    made: Daemon,
 ) -> None:
+    made.context.runs.error_seconds = 0.01
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(steps, "step_deletion", lambda *_: 1 / 0)
+        await look_for_a_while(made)
+    assert made.counted("step_errors_total", reason=UNEXPECTED) > 0
+    await until(lambda: not made.exists, made)
+
+
+async def test_a_deletion_does_not_need_the_results_whose_kind_is_gone(made: Daemon) -> None:
     kinds = made.cluster.kube.kinds
     kinds.pop(next(kind for kind in kinds if kind.kind == "BenchmarkResult"))
-    work(made, working)
-    await remove(**made.arguments)
-    assert not made.cluster.kube.objects("Job")
+    await until(lambda: not made.exists, made)
 
 
 async def test_a_deletion_that_may_not_look_says_so(made: Daemon) -> None:
@@ -507,18 +476,58 @@ async def test_a_deletion_that_may_not_look_says_so(made: Daemon) -> None:
             raise ForbiddenError(asked, "jobs are none of your business")
 
     made.cluster.kube.interfere = interfere
-    with pytest.raises(kopf.TemporaryError):
-        await remove(**made.arguments)
+    await look_for_a_while(made)
     assert made.reasons["CleanedUp"] == "ApiRefused"
 
 
-async def test_a_deleted_run_that_another_finalizer_keeps_says_that_it_is_cleaned_up(
-    made: Daemon, working: list[asyncio.Task[None]]
-) -> None:
-    run = made.cluster.find("BenchmarkRun", "a") or {}
-    made.cluster.edit(run, lambda new: new["metadata"].update(finalizers=["example.com/mine"]))
-    made.cluster.delete(run)
-    work(made, working)
-    await remove(**made.arguments)
-    assert made.reasons["CleanedUp"] == "Removed"
-    assert entry_of(made.cluster.find("BenchmarkRun", "a") or {}).over
+async def test_a_deleted_run_that_another_finalizer_keeps_says_that_it_is_cleaned_up(daemon: Daemon) -> None:
+    daemon.cluster.edit(daemon.document, lambda run: run["metadata"].update(finalizers=["example.com/mine"]))
+    await daemon.drive()
+    await daemon.turn(6)
+    assert daemon.finalizers == ["example.com/mine", FINALIZER]
+    daemon.cluster.delete(dict(daemon.body))
+    await until(lambda: daemon.finalizers == ["example.com/mine"], daemon)
+    assert daemon.reasons["CleanedUp"] == "Removed"
+    assert entry_of(daemon.body).over
+    await daemon.stop()
+
+
+# -- the finalizer
+
+
+async def test_nothing_is_created_before_the_finalizer_is_stored(daemon: Daemon) -> None:
+    """Whoever keeps changing a run makes each of the operator's patches late."""
+    conflict = failing(lambda asked: ConflictError(asked, "it was changed"), times=10**6, request="patch BenchmarkRun")
+    daemon.cluster.kube.interfere = conflict
+    daemon.context.runs.finalizer_seconds = 0.0
+    await daemon.drive()
+    await daemon.turn(10)
+    requests = daemon.cluster.kube.requests
+    assert not [request for request in requests if request.startswith("create")]
+    assert daemon.reasons["Reconciling"] == "FinalizerMissing"
+    assert entry_of(daemon.body).over, "other runs overtake it"
+    daemon.cluster.kube.interfere = lambda _: None
+    await until(lambda: daemon.cluster.kube.objects("Job"), daemon)
+    assert daemon.finalizers == [FINALIZER]
+    await daemon.stop()
+
+
+async def test_a_run_that_lost_its_finalizer_gets_it_again_and_nothing_new_before(daemon: Daemon) -> None:
+    await daemon.drive()
+    await daemon.turn(6)
+    daemon.cluster.edit(dict(daemon.body), lambda run: run["metadata"].update(finalizers=[]))
+    daemon.context.runs.finalizer_seconds = 0.0
+    refused = failing(lambda asked: ForbiddenError(asked, "no"), times=10**6, request="patch BenchmarkRun")
+    daemon.cluster.kube.interfere = refused
+    (job, *_) = daemon.cluster.kube.objects("Job")
+    pods = {name for name in daemon.pods if not name.startswith(job["metadata"]["name"])}
+    requests = len(daemon.cluster.kube.requests)
+    daemon.cluster.delete(job)
+    await daemon.turn(5)
+    assert not [request for request in daemon.cluster.kube.requests[requests:] if request.startswith("create")]
+    assert pods
+    assert pods <= daemon.pods, "what runs continues"
+    assert daemon.reasons["Reconciling"] == "FinalizerMissing"
+    daemon.cluster.kube.interfere = lambda _: None
+    await until(lambda: daemon.finalizers == [FINALIZER], daemon)
+    await daemon.stop()

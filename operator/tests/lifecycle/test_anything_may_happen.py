@@ -113,7 +113,7 @@ class WakefulWorld(PretendWorld):
 
     def _has_to_look(self, uid: str) -> bool:
         body, records = self.operator.bodies[uid], self.operator.runs.records
-        # kopf starts a daemon, or tries a deletion again.
+        # A task begins, or looks at a removal again.
         if uid not in records or uid not in self._next or is_going(body):
             return needs_attention(body)
         due = self._next[uid]

@@ -68,6 +68,7 @@ async def look(kube: FakeKube, *, has_claims: bool = False) -> ExternalObjects:
         generation=1,
         created=START,
         deleted=None,
+        is_protected=True,
         document=None,
         written=STORED,
         spec_problem="",

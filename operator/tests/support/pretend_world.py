@@ -22,6 +22,7 @@ from plimsoll.kube import port
 from plimsoll.kube.port import ApiError, Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import Settings, needs_attention
 from plimsoll.lifecycle.step import step
@@ -36,22 +37,12 @@ from support.pretend_conductor import PretendConductors
 from support.pretend_rook import KEY, ROOK, PretendRook
 from support.specs import manifest
 
-FINALIZER = "plimsoll.dev/teardown"
 SETTINGS = Settings(
     runner_image="runner:1",
     rook_clusters={"rook-ceph/rook-ceph": ("bench",)},
     max_client_restarts=3,
     conductor_restarts=3,
 )
-
-
-class Stopper(asyncio.Event):
-    """kopf's `stopped`."""
-
-    stop = asyncio.Event.set
-
-    def __bool__(self) -> bool:
-        return self.is_set()
 
 
 def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
@@ -94,7 +85,7 @@ class PretendOperator:
             self.runs.records.pop(uid, None)
         elif not is_going(run) and FINALIZER not in run["metadata"].get("finalizers", []):
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
-        self.bodies[uid] = run
+        (self.bodies[uid],) = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
 
     async def look(self, uid: str) -> Decision | None:
         """Look at a run once, as the daemon does, or as its deletion does."""

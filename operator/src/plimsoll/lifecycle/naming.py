@@ -7,6 +7,9 @@ from plimsoll.plan.document import base_name
 
 MANAGED_BY = "plimsoll"
 
+FINALIZER = f"{GROUP}/teardown"
+"""Keeps a deleted run until everything that was created for it is removed."""
+
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 LABEL_NAME = "app.kubernetes.io/name"
 LABEL_COMPONENT = "app.kubernetes.io/component"

@@ -17,6 +17,7 @@ from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
+from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.plan.document import RunIdentity
 from plimsoll.plan.windows import Windows
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
@@ -36,6 +37,7 @@ class Run:
     generation: int
     created: datetime
     deleted: datetime | None  # when its deletion was requested; None if it was not
+    is_protected: bool  # whether its finalizer is stored, so that it cannot be gone before its teardown
     document: BenchmarkRun | None  # the decoded specification; None if it is invalid
     written: Mapping[str, Any]  # the specification as stored, of which this version may know only a part
     spec_problem: str  # why the specification is invalid; empty if it is valid
@@ -129,12 +131,18 @@ def run_of(body: Mapping[str, Any]) -> Run:
         generation=metadata.get("generation", 1),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         deleted=time_of(metadata.get("deletionTimestamp")),
+        is_protected=is_protected(body),
         document=document,
         written=body.get("spec") or {},
         spec_problem=problem,
         status=status,
         conditions=conditions,
     )
+
+
+def is_protected(body: Mapping[str, Any]) -> bool:
+    """Whether a run, as the API server stores it, has its finalizer."""
+    return FINALIZER in (body["metadata"].get("finalizers") or ())
 
 
 def is_over(body: Mapping[str, Any]) -> bool:

@@ -29,6 +29,7 @@ from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.waiting import (
     clients_fact,
     ending_of,
+    missing_finalizer,
     name_still_taken,
     not_ready_too_long,
     obstacle,
@@ -78,7 +79,7 @@ def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -
 
 def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:
     """Whether a plan is about to be frozen, for which the cluster has to be inspected."""
-    if seen.plan is not None or run.is_suspended or recorded_ending(run) is not None:
+    if seen.plan is not None or run.is_suspended or not run.is_protected or recorded_ending(run) is not None:
         return False
     return provisioning.rejection(run, settings) is None
 
@@ -115,13 +116,16 @@ def _before_plan(
     """Freeze the plan, or return what that waits for, or why there will be none."""
     limit = document.spec.timeouts.provision_seconds
     late = waited_seconds(run, now) > limit
-    if seen.departing:
-        if late:
-            return name_still_taken(seen, limit)
-        message = f"an earlier run with this name is being deleted; remaining: {first_few(seen.departing, 1)}"
-        return _situation(Stage.WAITING, Reason.WAITING_FOR_EARLIER_RUN, message)
+    if late and seen.departing:
+        return name_still_taken(seen, limit)
     if late and seen.refusal is not None:
         return refused_too_long(seen.refusal, limit)
+    waiting = missing_finalizer(run, seen)
+    if waiting is None and seen.departing:
+        message = f"an earlier run with this name is being deleted; remaining: {first_few(seen.departing, 1)}"
+        waiting = Fact.true(Reason.WAITING_FOR_EARLIER_RUN, message)
+    if waiting is not None:
+        return _situation(Stage.WAITING, waiting.reason, waiting.message)
     message, digest = "inspecting the cluster", ""
     actions: tuple[Create, ...] = ()
     if seen.platform is not None:
@@ -145,7 +149,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if run.is_suspended or queue.is_losing_place(run):
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
-    if blocker := version_blocker(run, seen):
+    if blocker := missing_finalizer(run, seen) or version_blocker(run, seen):
         stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(run, plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if (not seen.jobs or queue.has_lost_place(run)) and (wait := _wait_to_start(run, seen, plan, settings, now)):

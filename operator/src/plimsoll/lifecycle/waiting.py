@@ -3,14 +3,15 @@
 `step` checks the causes in this order, and the status shows the first that exists, as reason and message of Succeeded
 (Unknown) and Reconciling, and in `display`:
 
-1. objects of an earlier run with this name that are being deleted (`Observed.departing`),
-2. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
-3. another version of the operator, which can read what this one cannot (`version_blocker`),
-4. its turn in the queue (`queue.turn_of`),
-5. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
+1. its finalizer (`missing_finalizer`),
+2. objects of an earlier run with this name that are being deleted (`Observed.departing`),
+3. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
+4. another version of the operator, which can read what this one cannot (`version_blocker`),
+5. its turn in the queue (`queue.turn_of`),
+6. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
    the conditions StorageReady and ClientsReady show both.
 
-In place of 2 and 5, the status shows the request that the API server has refused, if there is one (`Observed.refusal`).
+In place of 3 and 6, the status shows the request that the API server has refused, if there is one (`Observed.refusal`).
 
 An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
 """
@@ -36,6 +37,18 @@ _MAX_NAMES = 3
 
 _FINDINGS = "kubectl get bres shows the findings"
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
+
+
+def missing_finalizer(run: Run, seen: Observed) -> Fact | None:
+    """Return why nothing is created for a run without its finalizer; None if it has it.
+
+    What was created for it could be left behind: nothing would keep the run until its teardown.
+    """
+    if run.is_protected:
+        return None
+    cause = f": {seen.refusal.asked}: {seen.refusal.words}" if seen.refusal else ""
+    message = f"the finalizer {naming.FINALIZER} is not set, and nothing is created before it is{cause}"
+    return Fact.true(Reason.FINALIZER_MISSING, message)
 
 
 def version_blocker(run: Run, seen: Observed) -> Fact | None:

@@ -11,23 +11,30 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from plimsoll.kube.port import ApiError, Kube
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import Settings
 from plimsoll.metrics.exposition import UNEXPECTED, Instruments
 
+_log = logging.getLogger(__name__)
+
+
+Body = Mapping[str, Any]  # an object as a watch shows it, possibly older than what the operator wrote
+Post = Callable[[Body, Event], None]  # creates a Kubernetes event about an object
+
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What the operator remembers of one object, whatever its kind."""
+    """What the operator remembers of one object, whatever its kind, while a task looks at it."""
 
+    body: Body = field(default_factory=dict)  # as the watch last showed it
+    is_gone: bool = False
+    task: asyncio.Task[None] | None = None  # looks at the object
     # Set when something that the object depends on has changed.
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     was_woken: bool = False  # whether such a change preceded the present look
-    # Held during a look, so that daemon and deletion never handle the object at the same time.
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 R = TypeVar("R", bound=Record)
@@ -37,33 +44,14 @@ class Records(defaultdict[str, R]):
     """The records of one kind, by UID. A lookup creates a missing record."""
 
     def wake(self, uid: str) -> None:
-        """Wake the object's daemon, if it has a record."""
+        """Wake the object's task, if it has a record."""
         if uid in self:
             self[uid].wakeup.set()
 
     def wake_all(self) -> None:
-        """Wake all daemons."""
+        """Wake all tasks."""
         for record in self.values():
             record.wakeup.set()
-
-    def forget(self, uid: str) -> None:
-        """Drop the record of an object that is gone, unless a look or a removal is using it."""
-        if uid in self and not self[uid].lock.locked():
-            del self[uid]
-
-
-Body = Mapping[str, Any]  # an object as a watch shows it, possibly older than what the operator wrote
-Post = Callable[[Body, Event], None]  # creates a Kubernetes event about an object
-Logger = logging.Logger | logging.LoggerAdapter[Any]
-
-
-class Stopped(Protocol):
-    """Whether a daemon should stop; kopf's `stopped`."""
-
-    def __bool__(self) -> bool: ...
-
-    def wait(self) -> Awaitable[object]:
-        """Wait until it should."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +70,9 @@ class Reconciler(ABC, Generic[R]):
     # The first event after that leads to a look at once, and so does every event after a look that acted: a chain of
     # steps gets no longer.
     rest_seconds: float = 0.5
+    error_seconds: float = 15.0  # pause after an unexpected error
+    stop_seconds: float = 5.0  # how long a look may last when the operator stops
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @abstractmethod
     async def look(self, body: Body) -> tuple[float | None, bool]:
@@ -90,31 +81,59 @@ class Reconciler(ABC, Generic[R]):
         Return the seconds until the next look, None until an event; and whether this one acted.
         """
 
-    async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
-        """Reconcile one object until `stopped`; then drop its record, unless the object is being deleted.
+    def needs_look(self, _body: Body) -> bool:
+        """Whether an object needs a look, now or after an event."""
+        return True
 
-        A removal needs what the record says about the last written status: a watch may lag behind it.
+    def notice(self, body: Body, *, is_gone: bool = False) -> None:
+        """Take an object as a watch shows it. A task looks at it until it is gone, or needs no look.
+
+        It returns at once, so that what a watch shows is never kept for later.
         """
         uid = body["metadata"]["uid"]
+        if uid not in self.records and (is_gone or self.stopping.is_set() or not self.needs_look(body)):
+            return
         record = self.records[uid]
+        record.body, record.is_gone = body, is_gone
+        if record.task is None:
+            record.task = asyncio.create_task(self._drive(record), name=f"{body['kind']} {uid}")
+        if is_gone:
+            record.wakeup.set()
+
+    async def _drive(self, record: R) -> None:
+        """Look at one object as long as necessary, and drop its record."""
         wakeup, loop = record.wakeup, asyncio.get_running_loop()
+        metadata = record.body["metadata"]
+        place = f"{record.body['kind']} {metadata['namespace']}/{metadata['name']}"
         try:
-            while not stopped:
+            while not (record.is_gone or self.stopping.is_set()) and self.needs_look(record.body):
                 record.was_woken = wakeup.is_set()
                 wakeup.clear()
                 next_at = loop.time() + self.rest_seconds
                 try:
                     with self.counting_failures():
-                        seconds, has_acted = await self.look(body)
+                        seconds, has_acted = await self.look(record.body)
                     next_at = loop.time() if has_acted else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
-                    logger.warning("API request failed, retrying in %s s: %s", seconds, error)
-                await wait_for_first(seconds, wakeup.wait(), stopped.wait())
-                await wait_for_first(max(0.0, next_at - loop.time()), stopped.wait())
+                    _log.warning("%s: API request failed, retrying in %s s: %s", place, seconds, error)
+                except Exception:  # noqa: BLE001 - logged and counted, whatever it is; the object needs another look
+                    seconds, next_at = self.error_seconds, loop.time() + self.error_seconds
+                    _log.exception("%s: looking at it again in %s s after an unexpected error", place, seconds)
+                await wait_for_first(seconds, wakeup.wait(), self.stopping.wait())
+                await wait_for_first(max(0.0, next_at - loop.time()), self.stopping.wait())
         finally:
-            if "deletionTimestamp" not in body["metadata"]:
-                self.records.pop(uid, None)
+            self.records.pop(metadata["uid"], None)
+
+    async def stop(self) -> None:
+        """End all tasks; a look may last a few seconds longer."""
+        self.stopping.set()
+        tasks = {record.task for record in self.records.values() if record.task is not None}
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self.stop_seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     @contextmanager
     def counting_failures(self) -> Iterator[None]:

@@ -12,7 +12,6 @@ import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.environment import OPTION_NAME_PATTERN
-from plimsoll.api.names import GROUP
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import guarding
@@ -93,6 +92,8 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
         namespaces = memo.get("namespaces", ())
         results = KnownResults(namespaces, now=kube.clock.now)
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
+        for reconciler in (runs, suites):
+            opened.push_async_callback(reconciler.stop)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
         children = follow_children(kube, runs.records, namespaces)
         await opened.enter_async_context(_in_background(children, "objects of runs", memo))
@@ -109,19 +110,20 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
 
 
 def _configure_kopf(settings: kopf.OperatorSettings) -> None:
-    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once.
+    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once, some 20 MiB for
+    # an object of the largest size that etcd stores.
     settings.watching.connect_timeout = 10
     settings.watching.server_timeout = 10 * 60
     settings.watching.client_timeout = 11 * 60
     settings.watching.reconnect_backoff = 1.0
-    settings.watching.chunk_size = 20
+    settings.watching.chunk_size = 5
     # How long kopf keeps an object after handling it.
     settings.queueing.idle_timeout = 0.5
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
     settings.networking.enforce_retry_after = True
-    settings.persistence.finalizer = f"{GROUP}/teardown"
-    settings.persistence.progress_storage = _NoProgress(prefix=GROUP, v1=False)
+    # The operator sets and removes its own finalizer. No object can have this one, so kopf never writes any.
+    settings.persistence.finalizer = ""
     settings.persistence.diffbase_storage = _NoDiffs()
     settings.peering.standalone = True
     settings.posting.loggers = False
@@ -133,23 +135,6 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     # One line per event of every run would be noise; transitions are posted as events about the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-
-
-class _NoProgress(kopf.AnnotationsProgressStorage):
-    """Remembers nothing of `remove`, which can be called again at any time.
-
-    kopf keeps the progress of handlers in annotations, which users could write: a run whose teardown had "succeeded"
-    would be gone without one. All that is written is kopf's own annotation that wakes it after a pause.
-    """
-
-    def fetch(self, **_: object) -> None:
-        """Return no progress."""
-
-    def store(self, **_: object) -> None:
-        """Store nothing."""
-
-    def purge(self, **_: object) -> None:
-        """Remove nothing."""
 
 
 class _NoDiffs(kopf.DiffBaseStorage):

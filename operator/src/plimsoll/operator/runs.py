@@ -1,6 +1,5 @@
 """Looks at a `BenchmarkRun`, and cleans up after one that is deleted."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -8,22 +7,31 @@ from functools import partial
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.kube.port import ApiError, ConflictError, ForbiddenError, Kind, NotFoundError, Object, UnknownKindError
+from plimsoll.kube.port import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    Kind,
+    NotFoundError,
+    Object,
+    UnknownKindError,
+    persist,
+)
+from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
+from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
-from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.run import Run, is_protected, needs_attention, run_of
 from plimsoll.lifecycle.status import status_of_removal
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
-from plimsoll.operator.loop import Body, Logger, Reconciler, Record, Records, wait_for_first
+from plimsoll.operator.loop import Body, Reconciler, Record, Records
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
-
-_NO_ANSWER = "the API server does not respond"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,12 +62,24 @@ class RunReconciler(Reconciler[RunMemory]):
     # every kind of object is watched, and events can be lost.
     verify_seconds: float = 1.0
     removal_look_seconds: float = 2.0  # pause between two looks at a deleted run
-    removal_seconds: float = 300.0  # maximum duration of one call of `remove`
+    finalizer_seconds: float = 2.0  # how long a refused change of the finalizer is tried again
+
+    def needs_look(self, body: Body) -> bool:
+        """Whether a run needs attention, or still has its finalizer."""
+        return needs_attention(body) or is_protected(body)
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
-        """Look at a run; see `reconcile`."""
-        decision = await self.reconcile(body)
-        return decision.requeue_seconds, bool(decision.actions)
+        """Look at a run; see `reconcile` and `look_at_removal`. Its finalizer is kept as long as it needs that."""
+        if needs_attention(body):
+            if "deletionTimestamp" not in body["metadata"]:
+                decision = await self.reconcile(body)
+                return decision.requeue_seconds, bool(decision.actions)
+            with self.instruments.step("remove"):
+                cleaned_up = await self.look_at_removal(body)
+            if not cleaned_up.holds:
+                return self.removal_look_seconds, True
+        await self._set_finalizer(body, present=False)
+        return None, False
 
     async def reconcile(self, body: Body) -> Decision:
         """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.
@@ -67,28 +87,27 @@ class RunReconciler(Reconciler[RunMemory]):
         Raises ApiError if a request failed. If observing the run is refused, its status shows that.
         """
         record = self.records[body["metadata"]["uid"]]
-        async with record.lock:
-            run = self.read(body, record)
-            with self.instruments.step("observe"):
-                try:
-                    seen = await self.observe(run, record)
-                except (ForbiddenError, UnknownKindError) as error:
-                    if (unseen := step_unseen(run, refusal_of(error), self.now())) is not None:
-                        await self._publish(run, unseen, record, body)
-                    raise
-            was_refused = record.refusal is not None
-            with self.instruments.step("decide"):
-                decision = self._decide(run, seen, record, body)
-            with self.instruments.step("say"):
-                has_changed = await self._publish(run, decision, record, body)
+        body = await self._protected(body, record)
+        run = self.read(body, record)
+        with self.instruments.step("observe"):
             try:
-                with self.instruments.step("act"):
-                    await self._act(run, decision.actions, record)
-            except ApiError:
-                run = self.read(body, record)
-                refused = replace(self._decide(run, seen, record, body), actions=())
-                await self._publish(run, refused, record, body)
+                seen = await self.observe(run, record)
+            except (ForbiddenError, UnknownKindError) as error:
+                if (unseen := step_unseen(run, refusal_of(error), self.now())) is not None:
+                    await self._publish(run, unseen, record, body)
                 raise
+        was_refused = record.refusal is not None
+        with self.instruments.step("decide"):
+            decision = self._decide(run, seen, record, body)
+        with self.instruments.step("say"):
+            has_changed = await self._publish(run, decision, record, body)
+        try:
+            with self.instruments.step("act"):
+                await self._act(run, decision.actions, record)
+        except ApiError:
+            run = self.read(body, record)
+            await self._publish(run, replace(self._decide(run, seen, record, body), actions=()), record, body)
+            raise
         if was_refused:
             # A refused request has succeeded: look again soon so that the status catches up.
             return replace(decision, requeue_seconds=self.retry_seconds)
@@ -97,31 +116,36 @@ class RunReconciler(Reconciler[RunMemory]):
             return replace(decision, requeue_seconds=min(seconds, self.verify_seconds))
         return decision
 
-    async def remove(self, body: Body, logger: Logger) -> str | None:
-        """Clean up a deleted run; return what the removal waits for, None if nothing is left."""
-        uid, missing, loop = body["metadata"]["uid"], _NO_ANSWER, asyncio.get_running_loop()
-        deadline = loop.time() + self.removal_seconds
-        record = self.records[uid]
-        async with record.lock:
-            while True:
-                record.wakeup.clear()
-                try:
-                    with self.counting_failures(), self.instruments.step("remove"):
-                        cleaned_up = await self.look_at_removal(body)
-                except ApiError as error:
-                    logger.warning("API request failed, teardown continues: %s", error)
-                else:
-                    if cleaned_up.holds:
-                        self.records.pop(uid, None)
-                        return None
-                    missing = cleaned_up.message
-                left_seconds = deadline - loop.time()
-                if left_seconds <= 0:
-                    break
-                await wait_for_first(min(self.removal_look_seconds, left_seconds), record.wakeup.wait())
-        # The removal never continues if a user removes the finalizer.
-        record.digests = None
-        return missing
+    async def _protected(self, body: Body, record: RunMemory) -> Body:
+        """Return the run with its finalizer, which is set if it is missing; without, if that is refused."""
+        if is_protected(body):
+            return body
+        try:
+            finalizers = await self._set_finalizer(body, present=True)
+        except ApiError as error:
+            record.refusal = refusal_of(error)
+            return body
+        return {**body, "metadata": {**body["metadata"], "finalizers": finalizers}}
+
+    async def _set_finalizer(self, body: Body, *, present: bool) -> Sequence[str]:
+        """Set or remove a run's finalizer, and return the finalizers that are stored; none if the run is gone.
+
+        With a resourceVersion, since the list is replaced. ApiError: it is neither.
+        """
+        name, namespace, uid = (body["metadata"][field] for field in ("name", "namespace", "uid"))
+
+        async def set_it() -> Sequence[str]:
+            stored = await self.kube.get(RUN, name, namespace, shape=shapes.Identity)
+            if stored is None or stored["metadata"]["uid"] != uid:
+                return ()
+            finalizers = stored["metadata"].get("finalizers") or []
+            if (FINALIZER in finalizers) is not present:
+                wanted = [*finalizers, FINALIZER] if present else [name for name in finalizers if name != FINALIZER]
+                metadata = {"resourceVersion": stored["metadata"]["resourceVersion"], "finalizers": wanted}
+                stored = await self.kube.patch(RUN, name, namespace, {"metadata": metadata})
+            return stored["metadata"].get("finalizers") or ()
+
+        return await persist(set_it, seconds=self.finalizer_seconds)
 
     async def look_at_removal(self, body: Body) -> Fact:
         """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.

@@ -105,27 +105,26 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
         What cannot be observed, and a failed request, are logged, and delay nothing but the next look.
         """
         memory = self.records[body["metadata"]["uid"]]
-        async with memory.lock:
-            with self.instruments.step("observe"):
-                seen = await self._observe(body["metadata"], memory)
-            with self.instruments.step("decide"):
-                decision = Decision() if seen is None else step(seen)
-            if not isinstance(decision.request, GetRun | Judge):
-                memory.rounds.clear()
-            with self.instruments.step("say"):
-                patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
-                if seen is not None and patch is not None:
-                    # It is written even if it is the same: that fails if another operator has written one since.
-                    suite, version = seen.suite, seen.suite.resource_version
-                    await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
-                    for action in decision.actions:
-                        if isinstance(action, Emit):
-                            event = Event(kind=action.severity, reason=action.reason, message=action.message)
-                            self.post(body, event)
-            with self.instruments.step("act"):
-                if seen is not None and decision.request is not None:
-                    outcome = await self._outcome(decision.request, seen.suite, memory)
-                    memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
+        with self.instruments.step("observe"):
+            seen = await self._observe(body["metadata"], memory)
+        with self.instruments.step("decide"):
+            decision = Decision() if seen is None else step(seen)
+        if not isinstance(decision.request, GetRun | Judge):
+            memory.rounds.clear()
+        with self.instruments.step("say"):
+            patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
+            if seen is not None and patch is not None:
+                # It is written even if it is the same: that fails if another operator has written one since.
+                suite, version = seen.suite, seen.suite.resource_version
+                await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
+                for action in decision.actions:
+                    if isinstance(action, Emit):
+                        event = Event(kind=action.severity, reason=action.reason, message=action.message)
+                        self.post(body, event)
+        with self.instruments.step("act"):
+            if seen is not None and decision.request is not None:
+                outcome = await self._outcome(decision.request, seen.suite, memory)
+                memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
         if decision.request is not None:
             return 0.0, True
         return (LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False

@@ -1,6 +1,7 @@
 """What the operator watches: kopf's handlers with what they share; and without kopf the results, and runs' objects.
 
-kopf reads whole objects, which any user of a namespace can make as large as the API server permits, and keeps them.
+kopf reads whole objects, which any user of a namespace can make as large as the API server permits. It keeps none of
+them: it has no handler that waits, and it writes nothing.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
-from plimsoll.lifecycle.run import needs_attention
+from plimsoll.lifecycle.run import is_protected, needs_attention
 from plimsoll.metrics.exposition import Instruments
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
@@ -149,9 +150,18 @@ class Context:
     results: KnownResults = field(default_factory=KnownResults)
 
 
+def _drop_managers(body: kopf.Body) -> None:
+    """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are 20 MiB of Python objects.
+
+    kopf calls the indices before everything else, and then keeps each object until all that exist are indexed.
+    """
+    cast("dict[str, Any]", body["metadata"]).pop("managedFields", None)
+
+
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
 async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
     """Index every run's entry in the queue by UID."""
+    _drop_managers(body)
     return {uid: entry_of(body)}
 
 
@@ -164,52 +174,31 @@ async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # no
 @kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
 async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # noqa: ANN401 - kopf's
     """Index every suite's metrics by UID."""
+    _drop_managers(body)
     return {uid: suite_metrics(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
+async def run_changed(event: kopf.RawEvent, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Have the run looked at. Nothing here waits, so kopf has no backlog of its changes, however many there are."""
+    memo.context.runs.notice(event["object"], is_gone=type == "DELETED")
+
+
+@kopf.on.event(GROUP, VERSION, "benchmarkruns")
 async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Wake the run if its specification changed or it is being deleted, and all runs if its queue entry changed.
+    """Wake the run if its specification or its need of looks changed, and all runs if its queue entry changed.
 
     Most changes, several a minute, are of its status, which only the operator writes: a look starts from the status
     that the last one wrote, whatever the watch shows.
     """
     records = memo.context.runs.records
-    # kopf gives every object its own memo, which lives as long as the object.
-    generation, entry = body["metadata"].get("generation"), entry_of(body)
+    # kopf gives every object its own memo, which lives as long as the object. A deletion increments the generation.
+    entry, state = entry_of(body), (body["metadata"].get("generation"), is_protected(body), needs_attention(body))
     if type == "DELETED" or memo.get("entry") != entry:
         records.wake_all()
-    elif memo.get("generation") != generation:
+    elif memo.get("state") != state:
         records.wake(uid)
-    if type == "DELETED":
-        records.forget(uid)
-    memo.generation, memo.entry = generation, entry
-
-
-def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
-    return needs_attention(body)
-
-
-@kopf.daemon(
-    GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
-)
-async def drive(body: kopf.Body, memo: kopf.Memo, stopped: kopf.DaemonStopped, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Reconcile one run until it needs no attention, is deleted, or the operator stops.
-
-    It never returns by itself: kopf would not start it again when a later change, such as of `cleanup`, requires it.
-    """
-    context: Context = memo.context
-    await context.runs.drive(body, stopped, logger)
-
-
-@kopf.on.delete(GROUP, VERSION, "benchmarkruns", when=_attention)
-async def remove(body: kopf.Body, memo: kopf.Memo, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401
-    """Remove a deleted run's objects; the finalizer is kept until they are gone."""
-    context: Context = memo.context
-    missing = await context.runs.remove(body, logger)
-    if missing is not None:
-        seconds = context.runs.removal_seconds
-        raise kopf.TemporaryError(f"teardown is not complete after {seconds:.0f} s and continues: {missing}", delay=30)
+    memo.entry, memo.state = entry, state
 
 
 def post(body: Body, event: Event) -> None:
@@ -217,26 +206,11 @@ def post(body: Body, event: Event) -> None:
     kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)
 
 
-@kopf.daemon(GROUP, VERSION, "benchmarksuites", cancellation_backoff=5, cancellation_timeout=10, backoff=15)
-async def drive_suite(
-    body: kopf.Body,
-    memo: kopf.Memo,
-    stopped: kopf.DaemonStopped,
-    logger: kopf.Logger,
-    **_: Any,  # noqa: ANN401 - kopf's
-) -> None:
-    """Reconcile one suite until it is deleted or the operator stops."""
-    context: Context = memo.context
-    await context.suites.drive(body, stopped, logger)
-
-
 @kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def suite_changed(uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Wake the suite, or drop the record of one that is gone."""
-    records = memo.context.suites.records
-    records.wake(uid)
-    if type == "DELETED":
-        records.forget(uid)
+async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Have the suite looked at."""
+    memo.context.suites.notice(event["object"], is_gone=type == "DELETED")
+    memo.context.suites.records.wake(uid)
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")

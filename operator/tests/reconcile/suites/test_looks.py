@@ -1,7 +1,6 @@
 """Looks at a suite, against an API in memory: what wakes it, what is read, and what is left alone."""
 
 import asyncio
-import logging
 from typing import Any
 
 import kopf
@@ -14,14 +13,13 @@ from support.fake_kube import FakeKube, failing
 from support.played_suites import RESULT, RUN, SUITE, Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE, PretendCluster
 from support.pretend_rook import ROOK
-from support.pretend_world import Stopper, context_of
+from support.pretend_world import context_of
 from support.specs import RUN as SPEC
 from support.specs import suite_document
 
 ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
 REEF, QUINCY = "ceph version 18.2.7 (6b) reef (stable)", "ceph version 17.2.7 (b1) quincy (stable)"
 
-drive_suite: Any = handlers.drive_suite
 suite_changed: Any = handlers.suite_changed
 suite_run_changed: Any = handlers.suite_run_changed
 
@@ -142,14 +140,17 @@ async def test_events_about_the_suite_and_its_runs_wake_it(played: PlayedSuite) 
     cluster = PretendCluster()
     played.kube, played.namespace = cluster.kube, NAMESPACE
     context = context_of(cluster)
-    memo, stopped = kopf.Memo(context=context), Stopper()
+    memo = kopf.Memo(context=context)
     await played.create(suite_document(repeat=1, variants=[{"name": "only"}]))
     uid = played.document["metadata"]["uid"]
     posted: list[str] = []
     context.suites.post = lambda _, event: posted.append(event.reason)
-    task = asyncio.create_task(
-        drive_suite(body=played.document, memo=memo, stopped=stopped, logger=logging.getLogger("test"))
-    )
+
+    async def tell() -> None:
+        event = {"type": "MODIFIED", "object": dict(played.document)}
+        await suite_changed(event=event, **event, uid=uid, memo=memo)
+
+    await tell()
 
     async def until(reason: str) -> None:
         async with asyncio.timeout(30):
@@ -168,9 +169,8 @@ async def test_events_about_the_suite_and_its_runs_wake_it(played: PlayedSuite) 
     await suite_run_changed(body=run, memo=memo)
     await until("Idle")
     await played.change(suspend=True)
-    await suite_changed(uid=uid, type="MODIFIED", memo=memo)
+    await tell()
     await until("Suspended")
     assert posted == ["RoundStarted", "RoundNoRegression"]
-    stopped.stop()
-    await task
+    await context.suites.stop()
     assert not context.suites.records

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     """Why a condition of a `BenchmarkRun` holds or does not: the closed vocabulary of this version."""
 
     PLANNING = "Planning"
+    FINALIZER_MISSING = "FinalizerMissing"
     WAITING_FOR_TURN = "WaitingForTurn"
     WAITING_FOR_WINDOW = "WaitingForWindow"
     SUSPENDED_TOO_LONG = "SuspendedTooLong"

@@ -54,6 +54,14 @@ def _end(reason: Reason, meaning: str, advice: str) -> ReasonEntry:
 
 ENTRIES = (
     _normal(Reason.PLANNING, _SUMMARY, "the plan is being stored"),
+    ReasonEntry(
+        Reason.FINALIZER_MISSING,
+        _SUMMARY,
+        "the operator could not set the run's finalizer, without which a deletion could leave objects behind; the "
+        "message has the cause. Until it is set, nothing is created for the run, and what runs continues",
+        "stop whatever keeps changing the run, or removes its finalizer",
+        is_passed_by=True,
+    ),
     _normal(
         Reason.WAITING_FOR_TURN,
         (*_SUMMARY, ConditionType.ADMITTED),
