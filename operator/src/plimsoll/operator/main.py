@@ -110,7 +110,7 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
 
 
 def _configure_kopf(settings: kopf.OperatorSettings) -> None:
-    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once, some 20 MiB for
+    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once, up to 40 MiB for
     # an object of the largest size that etcd stores.
     settings.watching.connect_timeout = 10
     settings.watching.server_timeout = 10 * 60

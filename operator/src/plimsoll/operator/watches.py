@@ -151,7 +151,7 @@ class Context:
 
 
 def _drop_managers(body: kopf.Body) -> None:
-    """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are 20 MiB of Python objects.
+    """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are up to 35 MiB of Python objects.
 
     kopf calls the indices before everything else, and then keeps each object until all that exist are indexed.
     """
