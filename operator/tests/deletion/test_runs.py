@@ -4,8 +4,9 @@ e2e/tests does the same on real nodes in the other ways.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,28 @@ def test_nothing_that_users_annotate_skips_or_delays_a_teardown(
     change = {"metadata": {"annotations": annotations}}
     world.api.request("PATCH", path, change, content="application/merge-patch+json").expect(200)
     world.delete(namespace, "doomed", way="background")
+    assert world.in_use(namespace) == []
+
+
+@pytest.mark.usefixtures("storage_class")
+def test_a_run_that_is_changed_all_the_time_starts_with_its_finalizer_and_is_torn_down(
+    world: ServedWorld, namespace: str
+) -> None:
+    """Each change may make a patch of the operator too late, and is an event that nothing may collect."""
+    path, numbers = path_of("BenchmarkRun", namespace, "doomed"), count()
+
+    def changes(holds: Callable[[], bool]) -> bool:
+        for number in islice(numbers, 20):
+            change = {"metadata": {"annotations": {"example.com/number": str(number)}}}
+            world.api.request("PATCH", path, change, content="application/merge-patch+json")
+        return holds()
+
+    world.knobs.stays = RunPhase.MEASURING
+    create(world, "doomed", namespace)
+    world.until(lambda: changes(lambda: world.exist("Job", namespace)), "there are Jobs")
+    assert world.api.request("GET", path).body["metadata"]["finalizers"] == ["plimsoll.dev/teardown"]
+    world.api.request("DELETE", path).expect(200)
+    world.until(lambda: changes(lambda: world.api.request("GET", path).code == 404), "the run is gone")
     assert world.in_use(namespace) == []
 
 
