@@ -73,7 +73,7 @@ class PretendOperator:
             self.watch(uid)
 
     def watch(self, uid: str) -> None:
-        """Let kopf see a run as it is, and put or take its finalizer."""
+        """Let the operator see a run as it is, and put or take its finalizer."""
         runs = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
         if not runs:
             self.bodies.pop(uid, None)
@@ -85,7 +85,8 @@ class PretendOperator:
             self.runs.records.pop(uid, None)
         elif not is_going(run) and FINALIZER not in run["metadata"].get("finalizers", []):
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
-        (self.bodies[uid],) = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
+            (run,) = self.cluster.kube.objects("BenchmarkRun", lambda run: run["metadata"]["uid"] == uid)
+        self.bodies[uid] = run
 
     async def look(self, uid: str) -> Decision | None:
         """Look at a run once, as the daemon does, or as its deletion does."""
