@@ -237,8 +237,15 @@ class Ceph:
         }
         if file_system:
             commands |= {"fs get": {"fs_name": file_system}, "fs volume info": {"vol_name": file_system}}
+        quota = {"osd pool set-quota": {"pool": pool, "field": "max_bytes", "val": str(2**40)}}
+        if pool != POOL:
+            commands |= quota
         # Of the others, runs that set options show that they are permitted.
-        assert {prefix for prefix in COMMANDS if not prefix.startswith(("config", "fs"))} <= commands.keys()
+        shown = commands.keys() | quota.keys()
+        assert {prefix for prefix in COMMANDS if not prefix.startswith(("config", "fs"))} <= shown
+        assert (
+            self.permitted(conductor, {"osd pool set-quota": {**quota["osd pool set-quota"], "pool": ".mgr"}}) == set()
+        )
         assert self.permitted(conductor, commands) == commands.keys()
         open_to_readers = OPEN_TO_READERS if not gives_map_alone(self.version()) else set()
         for user in (conductor, *others):
@@ -293,6 +300,11 @@ class Ceph:
         pools = self.json("ceph", "osd", "pool", "ls", "detail")
         (names,) = (each["flags_names"].split(",") for each in pools if each["pool_name"] == pool)
         return set(names) & {"noscrub", "nodeep-scrub"}
+
+    def quota(self, pool: str) -> int:
+        """Return the quota of a pool in bytes; 0 if it has none."""
+        pools = self.json("ceph", "osd", "pool", "ls", "detail")
+        return next(int(each["quota_max_bytes"]) for each in pools if each["pool_name"] == pool)
 
     def options(self, name: str) -> dict[str, str]:
         """Return the values of an option in the configuration database, by whose they are."""

@@ -152,6 +152,54 @@ def test_a_cluster_that_is_not_allowed_is_refused(cluster: Cluster, clean: Ceph,
     assert clean.pools() == []
 
 
+def test_data_that_does_not_fit_is_refused_with_the_numbers(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    manifest = rook_run("greedy", namespace)
+    manifest["spec"]["storage"]["volume"]["size"] = "4Gi"
+    cluster.apply(manifest)
+    ended = cluster.until_over("greedy", namespace)
+    assert (ended["status"], ended["reason"]) == ("False", "ClusterTooFull")
+    assert "spec.limits.fillPercent is 70, but the run's volumes (8Gi without copies, of " in ended["message"]
+    assert cluster.trials("greedy", namespace) == []
+    assert clean.leftovers() == []
+
+
+def test_a_pool_at_its_quota_ends_the_run_and_is_removed(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    """The quota of the run would take minutes to reach."""
+    clean.until_rook_is_healthy()
+    writes = {"name": "fill", "radosBench": {"operation": "write", **OBJECTS}, "runtimeSeconds": 120}
+    manifest = rook_run("filler", namespace, workloads=[writes])
+    del manifest["spec"]["storage"]["volume"]
+    cluster.apply(manifest)
+    cluster.until_measuring("filler", namespace)
+    (pool,) = clean.pools()
+    assert 2**30 < clean.quota(pool) < 8 * 2**30
+    clean.admin("ceph", "osd", "pool", "set-quota", pool, "max_bytes", str(2**20))
+    ended = cluster.until_over("filler", namespace)
+    assert (ended["status"], ended["reason"]) == ("False", "QuotaReached")
+    assert pool in ended["message"]
+    assert [trial["abort"]["reason"] for trial in cluster.trials("filler", namespace)] == ["QuotaReached"]
+    assert clean.leftovers() == []
+    clean.until_healthy()
+
+
+def test_an_osd_that_becomes_nearfull_under_load_ends_the_run(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    """With its only monitor gone, the Ceph of the tests answers nobody: MON_DOWN is tested without it."""
+    clean.until_rook_is_healthy()
+    cluster.apply(rook_run("risky", namespace, workloads=[workload(runtimeSeconds=120)]))
+    cluster.until_measuring("risky", namespace)
+    try:
+        clean.admin("ceph", "osd", "set-nearfull-ratio", "0.001")
+        ended = cluster.until_over("risky", namespace)
+    finally:
+        clean.admin("ceph", "osd", "set-nearfull-ratio", "0.85")
+        clean.until_healthy()
+        clean.until_rook_is_healthy()
+    assert (ended["status"], ended["reason"]) == ("False", "ClusterAtRisk")
+    assert "OSD_NEARFULL appeared while the run loaded the cluster" in ended["message"]
+    assert [trial["abort"]["reason"] for trial in cluster.trials("risky", namespace)] == ["ClusterAtRisk"]
+    assert clean.leftovers() == []
+
+
 # Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
 def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     clean.give_administration(namespace)

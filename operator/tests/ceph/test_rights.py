@@ -11,7 +11,7 @@ from plimsoll.ceph.versions import gives_map_alone
 from support.ceph_programs import permits
 
 SAMPLE = Path(__file__).parents[3] / "manifests" / "samples" / "ceph.yaml"
-POOLS = Rights(pools=("bench", "bench-data"), version="20.2.4")
+POOLS = Rights(pools=("bench", "bench-data"), quota_pool="bench-data", version="20.2.4")
 FILES = Rights(pools=("fs-data0", "fs-metadata"), file_system="fs", record="plimsoll/u/options", version="20.2.4")
 OPTIONS = Rights(
     pools=("bench",),
@@ -42,6 +42,9 @@ SECRETS = [
 CHANGES = [
     "osd pool set other noscrub 1",
     "osd pool set bench size 1",
+    "osd pool set-quota bench max_bytes 0",
+    "osd pool set-quota other max_bytes 0",
+    "osd pool set-quota bench-data max_objects 0",
     "osd pool rm bench",
     "osd blocklist add 192.0.2.1",
     "config set osd osd_mclock_profile custom",
@@ -90,6 +93,7 @@ def test_no_user_changes_what_is_not_the_runs(rights: Rights, command: str) -> N
                 *("status", "versions", "df detail", "osd metadata", "osd tree", "osd dump", "osd df"),
                 *("osd pool ls detail", "osd crush rule dump", "osd erasure-code-profile get any", "pg dump pgs_brief"),
                 *("osd pool set bench noscrub 1", "osd pool set bench-data nodeep-scrub 0"),
+                *("osd pool set-quota bench-data max_bytes 0", "osd pool set-quota bench-data max_bytes 1048576"),
                 *("config show osd.3 osd_memory_target", "config show osd.0 ms_cluster_mode"),
             ],
         ),

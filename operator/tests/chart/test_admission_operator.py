@@ -388,6 +388,8 @@ STORAGE: dict[str, tuple[Document, str]] = {
     "all of the monitors": (monitors("allow *"), CAPABILITIES),
     "all of a pool": (monitors('allow command "osd pool set" with pool="a"'), CAPABILITIES),
     "another setting of a pool": (monitors('allow command "osd pool set" with pool="a" var="size"'), CAPABILITIES),
+    "another's quota": (monitors('allow command "osd pool set-quota" with pool="a" field="max_bytes"'), CAPABILITIES),
+    "all of its quota": (monitors(f'allow command "osd pool set-quota" with pool="{POOL_NAME}"'), CAPABILITIES),
     "more behind a command": (monitors('allow command "status",allow *'), CAPABILITIES),
     "all settings": (monitors('allow command "config show"'), CAPABILITIES),
     "a manager's command": (monitors('allow command "dashboard get-rgw-api-secret-key"'), CAPABILITIES),

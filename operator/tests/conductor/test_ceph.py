@@ -12,13 +12,13 @@ from plimsoll.agent.agent import Connection
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.run import Gates
 from plimsoll.api.status import OsdsSeen
-from plimsoll.api.storage import ErasureCoded, Pool, Replicated
+from plimsoll.api.storage import ErasureCoded, Pool, Replicated, Volume
 from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.document import image_name
+from plimsoll.plan.document import CephTarget, image_name
 from support.pretended_ceph import (
     BOTH,
     NOTE,
@@ -49,7 +49,7 @@ def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
 
 async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_an_image(ceph: PretendedCeph) -> None:
     seen = await attend_until(cluster_of(plan_of()), is_prepared)
-    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3))
+    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3), risks=frozenset())
     assert ClusterView(prepared=False, problems=("2 of 2 images are created",)) in seen
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert ceph.state["images"] == {
@@ -436,3 +436,94 @@ async def until_state(sink: FilesSink, words: str) -> None:
             if state is not None and state.message.startswith(words):
                 return
             await asyncio.sleep(0.05)
+
+
+MADE = TARGET.model_copy(update={"made": Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1))})
+FREE = 16189664256  # MAX AVAIL of the pretended cluster, until its OSDs are 95 % full
+
+
+def quota_of(ceph: PretendedCeph) -> int:
+    return next(int(pool["quota_max_bytes"]) for pool in ceph.state["pools"] if pool["pool_name"] == "golden-data")
+
+
+async def test_a_pool_of_the_run_gets_a_quota_before_anything_is_written(ceph: PretendedCeph) -> None:
+    seen = await attend_until(cluster_of(plan_of(MADE)), is_prepared)
+    assert quota_of(ceph) == pytest.approx(FREE * 0.7 / 0.95, rel=0.01)
+    assert [command for command in ceph.commands("ceph osd pool set-quota") if "golden-data" not in command] == []
+    assert seen[-1].risks == frozenset()
+    assert ceph.state["denied"] == []
+
+
+async def test_the_quota_of_an_existing_pool_is_its_owners(ceph: PretendedCeph) -> None:
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    assert not ceph.commands("ceph osd pool set-quota")
+
+
+async def test_data_that_would_fill_an_osd_is_refused_before_it_is_written(ceph: PretendedCeph) -> None:
+    large = plan_of(MADE).model_copy(update={"volume": Volume(size=FREE, access="LibRBD")})
+    seen = await attend_until(cluster_of(large), mentions("spec.limits.fillPercent is 70"))
+    assert seen[-1].refusal is FailureReason.CLUSTER_TOO_FULL
+    assert "would fill the fullest OSD from 0.8% to 1" in seen[-1].problems[0]
+    assert not ceph.commands("ceph osd pool set-quota")
+    assert not any(view.prepared for view in seen)
+
+
+async def test_a_later_conductor_does_not_count_the_run_s_own_data(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of(MADE).model_copy(update={"volume": Volume(size=FREE, access="LibRBD")}))
+    cluster.osds = OsdsSeen(up=3, members=3)
+    await attend_until(cluster, is_prepared)
+    assert not ceph.commands("ceph osd pool set-quota")
+
+
+async def test_a_cluster_that_does_not_show_how_full_it_is_is_not_checked(
+    ceph: PretendedCeph, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ceph.changing() as state:
+        state["refused"] = ["ceph osd df"]
+    await attend_until(cluster_of(plan_of(MADE)), is_prepared)
+    assert "spec.limits.fillPercent is not checked" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("checks", "muted", "stop_on", "found"),
+    [
+        (("OSD_NEARFULL", "SLOW_OPS"), (), (), {"OSD_NEARFULL"}),
+        (("OSD_NEARFULL", "SLOW_OPS"), ("OSD_NEARFULL",), ("SLOW_OPS",), {"SLOW_OPS"}),
+        (("POOL_FULL",), (), (), {"POOL_FULL"}),
+    ],
+)
+async def test_risks_are_the_checks_that_are_not_muted(
+    ceph: PretendedCeph, checks: tuple[str, ...], muted: tuple[str, ...], stop_on: tuple[str, ...], found: set[str]
+) -> None:
+    cluster = cluster_of(plan_of(gates=Gates(stop_on=stop_on)))
+    await attend_until(cluster, is_prepared)
+    with ceph.changing() as state:
+        state["checks"], state["muted"] = checks, muted
+    seen = await attend_until(cluster_of(plan_of(gates=Gates(stop_on=stop_on, ceph_health="Ignored"))), is_prepared)
+    assert {*(seen[-1].risks or ())} == found
+    assert seen[-1].full_pools == ()
+
+
+@pytest.mark.parametrize("target", [MADE, TARGET])
+async def test_a_pool_at_its_quota_is_named_and_loses_a_quota_of_the_run(
+    ceph: PretendedCeph, target: CephTarget
+) -> None:
+    """A node cannot unmount a volume whose writes hang."""
+    cluster = cluster_of(plan_of(target, gates=Gates(ceph_health="Ignored")))
+    await attend_until(cluster, is_prepared)
+    ceph.fill("golden-data")
+    seen = await attend_until(cluster, lambda view: bool(view.full_pools))
+    assert (seen[-1].full_pools, seen[-1].risks) == (("golden-data",), frozenset())
+    await cluster.release()
+    assert [command.split()[-3:] for command in ceph.commands("ceph osd pool set-quota")][-1:] == (
+        [["golden-data", "max_bytes", "0"]] if target is MADE else []
+    )
+    assert ceph.flags("golden") == set()
+    assert ceph.state["denied"] == []
+
+
+async def test_the_quota_of_a_pool_with_room_is_kept(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of(MADE))
+    await attend_until(cluster, is_prepared)
+    await cluster.release()
+    assert quota_of(ceph) > 0

@@ -55,7 +55,7 @@ async def test_a_file_system_is_prepared_without_images_and_noted_in_its_data_po
     put_file_system(ceph)
     cluster = cluster_of(plan_of_files())
     seen = await attend_until(cluster, is_prepared)
-    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3))
+    assert seen[-1] == ClusterView(prepared=True, osds=OsdsSeen(up=3, members=3), risks=frozenset())
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert NOTE in ceph.state["objects"]["golden-data/"]
     assert ceph.commands("rbd") == []

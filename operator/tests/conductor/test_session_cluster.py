@@ -242,3 +242,66 @@ def test_a_tool_that_cleans_up_has_longer_to_answer() -> None:
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.TOOL_OVERRAN
     assert simulation.moment.wall - ends_at > (45 + 5 + 60) * SECOND
+
+
+CALM = dataclasses.replace(WELL, risks=frozenset())
+NEARFULL = dataclasses.replace(WELL, risks=frozenset({"OSD_NEARFULL"}))
+FULL = dataclasses.replace(CALM, full_pools=("p",))
+
+
+@pytest.mark.parametrize("phase", [Preparing, Staging, Arming, Running])
+@pytest.mark.parametrize(
+    ("before", "danger", "reason", "words"),
+    [
+        (CALM, NEARFULL, FailureReason.CLUSTER_AT_RISK, "OSD_NEARFULL appeared while the run loaded the cluster"),
+        (
+            NEARFULL,
+            dataclasses.replace(WELL, risks=frozenset({"OSD_NEARFULL", "MON_DOWN"})),
+            FailureReason.CLUSTER_AT_RISK,
+            "MON_DOWN appeared while",
+        ),
+        (CALM, FULL, FailureReason.QUOTA_REACHED, "pool p has reached its quota"),
+    ],
+)
+def test_a_danger_ends_the_run_with_the_attempt_that_is_in_flight(
+    phase: type, before: ClusterView, danger: ClusterView, reason: FailureReason, words: str
+) -> None:
+    simulation = Simulation(make_plan(reads=phase is Staging), cluster=before)
+    if phase is Staging:
+        simulation.staging[0] = AgentState.STAGING
+    simulation.until(phase)
+    simulation.cluster = danger
+    simulation.settle()
+    failure = simulation.state.failure
+    assert failure is not None
+    assert failure.reason is reason
+    assert failure.message.startswith(words)
+    aborted = [trial.abort for trial in simulation.trials]
+    assert [abort.reason for abort in aborted if abort] == ([] if phase is Preparing else [AbortReason(reason)])
+    assert all(abort and abort.message == failure.message for abort in aborted)
+    assert all(agent.left for agent in simulation.agents)
+
+
+@pytest.mark.parametrize("under_load", [NEARFULL, WELL, CALM])
+def test_what_was_there_before_the_load_ends_no_run(under_load: ClusterView) -> None:
+    """Not even if Ceph says nothing for a while."""
+    simulation = Simulation(make_plan(points=1, repetitions=2), cluster=NEARFULL)
+    simulation.until(Running)
+    simulation.cluster = under_load
+    simulation.run_for(seconds=1)
+    simulation.cluster = NEARFULL
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+
+
+def test_a_risk_that_appears_between_trials_is_left_to_the_gate() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=2), cluster=CALM)
+    simulation.until(Running)
+    simulation.cluster = dataclasses.replace(ILL, risks=frozenset())
+    simulation.until(Gating)
+    simulation.cluster = dataclasses.replace(NEARFULL, problems=ILL.problems)
+    simulation.run_for(seconds=5)
+    simulation.cluster = NEARFULL
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+    assert [trial.outcome for trial in simulation.trials] == [Outcome.MEASURED] * 2

@@ -57,6 +57,14 @@ async def test_everything_that_the_run_created_is_removed_and_nothing_else(ceph:
     }
 
 
+async def test_objects_are_removed_from_a_pool_at_its_quota(ceph: PretendedCeph) -> None:
+    """Where `rados rm` waits for space unless it is forced."""
+    ceph.fill("golden")
+    ceph.fill("golden-data")
+    assert await torn_down() == ()
+    assert ceph.state["objects"]["golden/"] == {"other": ""}
+
+
 async def test_exactly_the_flags_that_the_run_set_are_unset(ceph: PretendedCeph) -> None:
     await torn_down()
     assert (ceph.flags("golden"), ceph.flags("golden-data")) == ({"noscrub"}, {"nodeep-scrub"})

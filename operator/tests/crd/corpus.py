@@ -112,6 +112,7 @@ _REST = [
     *bounds("spec.repetitions", 1, 10),
     *choice("spec.gates.cephHealth", "Required", "Ignored"),
     *flag("spec.gates.pauseScrub"),
+    *bounds("spec.limits.fillPercent", 1, 95),
     *(
         manifest
         for name in ("provisionSeconds", "readySeconds", "totalSeconds")
@@ -132,6 +133,7 @@ _REST = [
             "workloads.0.runtimeSecond",
             "prepare.settle_seconds",
             "gates.pauseScrubs",
+            "limits.fill",
             "timeouts.total",
         )
     ),

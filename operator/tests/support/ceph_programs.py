@@ -17,6 +17,8 @@ from typing import Any
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "ceph-18.2"
 NO_ENTRY = "(2) No such file or directory"
+FORCE_FULL = "--force-full"
+FULL = ",full,full_quota"  # the flags of a pool at its quota
 STATE = "PLIMSOLL_PRETENDED_CEPH"
 _RECORDED = {
     "versions": "versions",
@@ -167,18 +169,28 @@ def _config_key(state: State, arguments: list[str]) -> str:
     raise ProgramError(22, f"Error EINVAL: invalid command {arguments}")
 
 
+def _status(state: State) -> str:
+    status = json.loads((GOLDEN / f"{state['status']}.json").read_text())
+    status["osdmap"] |= state.get("osdmap", {})
+    for name in state["checks"]:
+        status["health"]["status"] = "HEALTH_WARN"
+        status["health"]["checks"][name] = {"severity": "HEALTH_WARN", "muted": name in state["muted"]}
+    return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
+
+
 def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
-            status = json.loads((GOLDEN / f"{state['status']}.json").read_text())
-            status["osdmap"] |= state.get("osdmap", {})
-            return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
+            return _status(state)
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
-        case ["osd", "pool", "set", *_] | ["tell", _, "cache", "drop"]:
+        case ["osd", "pool", "set" | "set-quota", *_] | ["tell", _, "cache", "drop"]:
             *_, name, flag, value = arguments
             for pool in state["pools"]:
-                if pool["pool_name"] == name:  # dropping caches changes nothing
+                if pool["pool_name"] == name and flag == "max_bytes":
+                    pool["quota_max_bytes"] = int(value)
+                    pool["flags_names"] = pool["flags_names"].removesuffix(FULL if value == "0" else "")
+                elif pool["pool_name"] == name:  # dropping caches changes nothing
                     flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
                     pool["flags_names"] = ",".join(sorted(flags))
             return ""
@@ -245,7 +257,7 @@ def _rados(state: State, arguments: list[str]) -> str:
     pool, namespace = _option(options, "--pool"), _option(options, "--namespace")
     named = _option(options, "--obj-name-file")
     locators = [text for text in options if text.startswith("--object-locator=")]
-    arguments = [text for text in options if text not in locators]
+    arguments = [text for text in options if text not in {*locators, FORCE_FULL}]
     if any(text.startswith("-") and text != "-" for text in arguments):
         raise ProgramError(1, "unrecognized option")
     arguments += [os.fsdecode(Path(named).read_bytes())] if named else operands
@@ -337,6 +349,9 @@ def _run(program: str, arguments: list[str], execute: Callable[[State, list[str]
             return 0, f"ceph version {state['version']} (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)\n", ""
         state["log"].append(command)
         hangs = any(command.startswith(beginning) for beginning in state["hanging"])
+        full = (pool["pool_name"] for pool in state["pools"] if "full_quota" in pool["flags_names"])
+        if program == "rados" and {"put", "rm"} & {*arguments} and FORCE_FULL not in arguments:
+            hangs |= not {*full}.isdisjoint(arguments)
         if any(command.startswith(beginning) for beginning in state["refused"]):
             return 13, "", "Error EACCES: access denied"
         if not hangs:

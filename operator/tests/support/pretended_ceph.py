@@ -19,7 +19,7 @@ from plimsoll.conductor.phases import ClusterView
 from plimsoll.lifecycle.ceph.rook_render import rights_of
 from plimsoll.plan.document import CephTarget, Plan, flags_object
 from support import ceph_programs
-from support.ceph_programs import GOLDEN, STATE, State, locked
+from support.ceph_programs import FULL, GOLDEN, STATE, State, locked
 from support.client_documents import make_plan
 
 
@@ -43,7 +43,7 @@ class PretendedCeph:
         }
         pools = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
         state: State = {"status": "status-healthy", "pools": pools, "log": [], "hanging": [], "refused": []}
-        state |= {"version": "18.2.7", "denied": []}
+        state |= {"version": "18.2.7", "denied": [], "checks": [], "muted": []}
         # Those of users who have others than the administrator's.
         empty = ("images", "trash", "objects", "locators", "config", "config-key", "overridden", "capabilities")
         state |= {name: {} for name in empty}
@@ -56,6 +56,14 @@ class PretendedCeph:
 
     def changing(self) -> AbstractContextManager[State]:
         return locked(self.file)
+
+    def fill(self, pool: str) -> None:
+        """Have a pool reach its quota."""
+        with self.changing() as state:
+            state["checks"] = ["POOL_FULL"]
+            for entry in state["pools"]:
+                if entry["pool_name"] == pool:
+                    entry["flags_names"] += FULL
 
     def flags(self, pool: str) -> set[str]:
         (names,) = [entry["flags_names"] for entry in self.state["pools"] if entry["pool_name"] == pool]

@@ -168,6 +168,8 @@ class AbortReason(StrEnum):
     CONDUCTOR_RESTARTED = "ConductorRestarted"
     INTERRUPTED = "Interrupted"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
+    CLUSTER_AT_RISK = "ClusterAtRisk"
+    QUOTA_REACHED = "QuotaReached"
 
 
 class Cause(StrEnum):
@@ -189,6 +191,9 @@ class FailureReason(StrEnum):
     CEPH_OPTION_REFUSED = "CephOptionRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"
+    CLUSTER_TOO_FULL = "ClusterTooFull"
+    CLUSTER_AT_RISK = "ClusterAtRisk"
+    QUOTA_REACHED = "QuotaReached"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 

@@ -258,6 +258,9 @@ class Gates(Model):
         accepted_health_checks: Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW,
             by their names in `ceph health detail`.
         pause_scrub: Pause scrubbing of the measured pools during trials. It is always resumed afterwards.
+        stop_on: Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads
+            the cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are
+            muted.
 
     """
 
@@ -266,6 +269,22 @@ class Gates(Model):
         tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
     ] = ()
     pause_scrub: Flag = True
+    stop_on: Annotated[
+        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
+    ] = ()
+
+
+class Limits(Model):
+    """What the run may do to the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked.
+
+    Attributes:
+        fill_percent: How full an OSD may get, in percent. A run whose volumes would fill one further is refused
+            (ClusterTooFull), and a pool that is created for the run gets a quota, which also bounds tools without
+            volumes, such as rados bench.
+
+    """
+
+    fill_percent: Annotated[Integer, Field(ge=1, le=95)] = 70
 
 
 class Timeouts(Model):
@@ -342,7 +361,7 @@ class RunSpec(Model):
         _fixed("storage"),
         _fixed("clients"),
         _fixed("workloads", required=True),
-        *map(_fixed, ("servers", "repetitions", "prepare", "gates", "timeouts")),
+        *map(_fixed, ("servers", "repetitions", "prepare", "gates", "limits", "timeouts")),
     )
 
     storage: Storage | None = None
@@ -354,6 +373,7 @@ class RunSpec(Model):
     repetitions: Annotated[Integer, Field(ge=1, le=MAX_REPETITIONS)] = 5
     prepare: Prepare = Prepare()
     gates: Gates = Gates()
+    limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     cleanup: Literal["Always", "OnSuccess", "Never"] = "Always"
     results: Literal["Delete", "Retain"] = "Delete"

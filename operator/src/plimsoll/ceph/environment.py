@@ -44,11 +44,13 @@ from plimsoll.ceph.pools import (
     CrushRule,
     ErasureCodeProfile,
     PoolDetail,
+    parse_available,
     parse_crush_rules,
     parse_file_system,
     parse_pools,
     parse_profile,
 )
+from plimsoll.ceph.safety import Fill
 from plimsoll.ceph.versions import parse_versions, version_name
 from plimsoll.ceph.watch import Placement, is_muted
 
@@ -186,6 +188,21 @@ def placement_of(outputs: Outputs, pool: str) -> Placement:
         per_read=1 if details.type == "replicated" else details.size,
         per_write=details.size,
     )
+
+
+def fill_of(outputs: Outputs, pool: str) -> Fill | None:
+    """Return how full a pool's OSDs are; all of the cluster's if its own are unknown. None if Ceph did not say."""
+    reading = _Reading()
+    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
+    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
+    numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
+    used = [osds[number].utilisation for number in numbers]
+    full = reading.of(lambda text: parse_answer(text)["full_ratio"].number(), outputs.osd_dump)
+    available = (reading.of(parse_available, outputs.df_detail) or {}).get(pool)
+    fullest = max((part for part in used if part is not None), default=None)
+    if fullest is None or full is None or available is None:
+        return None
+    return Fill(fullest=fullest, full=full, available_bytes=available)
 
 
 def _taken(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd], pool: PoolDetail | None) -> list[set[int]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
+from plimsoll.ceph.safety import FULL_QUOTA
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
 
 EXIT_PURGING = 3
@@ -39,6 +40,11 @@ class PoolDetail:
     applications: tuple[str, ...]
     erasure_code_profile: str  # the profile's name; empty for a replicated pool
     stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
+
+    @property
+    def is_full(self) -> bool:
+        """Whether writes to the pool hang because it has reached its quota."""
+        return FULL_QUOTA in self.flags
 
     @property
     def is_settled(self) -> bool:
@@ -93,6 +99,12 @@ def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
             written_bytes=stats["wr_bytes"].count(),
         )
     return counters
+
+
+def parse_available(df_detail_text: str) -> dict[str, int]:
+    """Read `ceph df detail`: name of the pool -> MAX AVAIL, the data that it can take until an OSD is full."""
+    pools = parse_answer(df_detail_text)["pools"].elements()
+    return {pool["name"].text(): pool["stats"]["max_avail"].count() for pool in pools}
 
 
 def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:

@@ -32,6 +32,7 @@ class Rights:
     """What the users of a run do in a cluster."""
 
     pools: tuple[str, ...]  # the run's, the one with the conductor's note and with the objects of tools first
+    quota_pool: str = ""  # the one with the data, if it was created for the run; its quota is the conductor's
     file_system: str = ""  # the one that the run measures; empty if it measures pools
     options: tuple[CephOption, ...] = ()  # those that the conductor sets
     record: str = ""  # key under which it would record their previous values; empty if no run of the cluster sets any
@@ -101,6 +102,10 @@ COMMANDS: Mapping[str, Command] = {
     "osd pool set": Command(
         ("pool", "var", "val"),
         lambda rights: ({"pool": pool, "var": flag} for pool, flag in product(rights.pools, SCRUB_FLAGS)),
+    ),
+    "osd pool set-quota": Command(
+        ("pool", "field", "val"),
+        lambda rights: ({"pool": rights.quota_pool, "field": "max_bytes"},) if rights.quota_pool else (),
     ),
     "pg dump": Command(("dumpcontents",)),
     "fs get": Command(("fs_name",), lambda rights: _own_file_system(rights, "fs_name")),

@@ -38,6 +38,9 @@ EXIT_OF_FAILURE = {
     FailureReason.CEPH_OPTION_REFUSED: 14,
     FailureReason.CEPH_CLIENT_TOO_OLD: 15,
     FailureReason.CEPH_TOO_OLD: 16,
+    FailureReason.CLUSTER_TOO_FULL: 17,
+    FailureReason.CLUSTER_AT_RISK: 18,
+    FailureReason.QUOTA_REACHED: 19,
 }
 """Failures that a restart of the conductor would not fix."""
 

@@ -8,6 +8,7 @@ from plimsoll.api.result import ResultStatus
 from plimsoll.api.run import Timeouts
 from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
+from plimsoll.ceph.safety import quota_message, risk_message
 from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings
 from plimsoll.conductor.roster import Client, Roster, failures, shortened
 from plimsoll.measure.intake import TrialFacts
@@ -184,6 +185,9 @@ class ClusterView:
     differing_options: tuple[str, ...] = ()
     refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
     osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
+    # The health checks that end the run if they appear under load; None if the cluster did not report its status
+    risks: frozenset[str] | None = None
+    full_pools: tuple[str, ...] = ()  # those of the run's pools that have reached their quotas
 
 
 class Gate:
@@ -199,11 +203,21 @@ class Gate:
         self._required = required
         self._fresh_seconds = fresh_seconds
         self.view = ClusterView(prepared=not watched)
+        self.danger: Failure | None = None  # why the run has to end at once, which does not pass
         self._seen_at = float("-inf")
+        self._risks_before: frozenset[str] | None = None  # the load
 
-    def see(self, view: ClusterView, now: float) -> None:
-        """Update the view of the cluster."""
+    def see(self, view: ClusterView, now: float, *, under_load: bool = False) -> None:
+        """Update the view of the cluster, which the run loads or not. Risks from before the load are no danger."""
         self.view, self._seen_at = view, now
+        if self.danger is None and view.full_pools:
+            self.danger = Failure(reason=FailureReason.QUOTA_REACHED, message=quota_message(view.full_pools))
+        if view.risks is None:
+            return
+        if self._risks_before is None or not under_load:
+            self._risks_before = view.risks
+        if self.danger is None and (appeared := view.risks - self._risks_before):
+            self.danger = Failure(reason=FailureReason.CLUSTER_AT_RISK, message=risk_message(appeared))
 
     def problems(self, now: float) -> tuple[str, ...]:
         """Return the reasons why no attempt may start; empty if the gate is open."""

@@ -136,7 +136,8 @@ class Session:
 
     def see(self, view: phases.ClusterView, moment: Moment) -> None:
         """Update the view of the cluster, every few seconds between trials."""
-        self.gate.see(view, moment.seconds)
+        loads = isinstance(self.phase, phases.Preparing | phases.Settling | phases.InFlight)
+        self.gate.see(view, moment.seconds, under_load=loads)
         self.osds = self.osds.most(view.osds)
 
     def take_effect(self) -> phases.Effect | None:
@@ -226,7 +227,8 @@ class Session:
             self.phase = phases.Judging(attempt=attempt)
             self._effects.append(phases.judging(attempt, self.plan, self.roster))
             return True
-        fault = lost_clients(attempt, phase.ordered, self.roster, moment) or (INTERRUPTED if self._stopping else None)
+        fault = self._danger or lost_clients(attempt, phase.ordered, self.roster, moment)
+        fault = fault or (INTERRUPTED if self._stopping else None)
         fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
         if self._abort_if(attempt, fault, moment):
             return True
@@ -387,6 +389,12 @@ class Session:
         self.phase = phases.Running(attempt=attempt)
         return True
 
+    @property
+    def _danger(self) -> Fault | None:
+        if (danger := self.gate.danger) is None:
+            return None
+        return Fault(reason=AbortReason(danger.reason), message=danger.message)
+
     # -- ends -------------------------------------------------------------------------------------------------------
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
@@ -406,11 +414,13 @@ class Session:
     def _end_if_due(self, moment: Moment) -> bool:
         limit = self.plan.timeouts.total_seconds
         overdue = out_of_time(self.start.elapsed(moment.seconds), limit)
-        fault = INTERRUPTED if self._stopping else overdue
+        fault = self._danger or (INTERRUPTED if self._stopping else overdue)
         if fault and self.unfinished is not None:
             # The rounds before may have shown rates.
             attempt, self.unfinished = self.unfinished, None
             return self._abort_if(attempt, fault, moment)
+        if self.gate.danger is not None:
+            return self._end(RunPhase.FAILED, self.gate.danger, moment)
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
         if overdue:

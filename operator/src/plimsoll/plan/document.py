@@ -10,7 +10,7 @@ from plimsoll.api.environment import CephOption, PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
-from plimsoll.api.run import BenchmarkRun, Gates, Servers, Timeouts
+from plimsoll.api.run import BenchmarkRun, Gates, Limits, Servers, Timeouts
 from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
 from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
@@ -140,6 +140,7 @@ class Plan(Model):
     environment: PlatformEnvironment = PlatformEnvironment()  # known facts of the platform before the run
     prepare: Prepare
     gates: Gates
+    limits: Limits = Limits()
     timeouts: Timeouts
 
     @model_validator(mode="after")

@@ -44,6 +44,7 @@ def make_plan(
         environment=environment or PlatformEnvironment(),
         prepare=spec.prepare.model_copy(update=no_data_set),
         gates=spec.gates,
+        limits=spec.limits,
         timeouts=spec.timeouts,
     )
 

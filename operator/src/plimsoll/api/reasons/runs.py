@@ -524,6 +524,26 @@ ENTRIES = (
         "upgrade Ceph, or remove the field that the message names, in a new run",
     ),
     _end(
+        Reason.CLUSTER_TOO_FULL,
+        "the run's volumes would fill an OSD beyond `limits.fillPercent`, or one is fuller already; the message has "
+        "the numbers. The conductor asks Ceph before anything is written; what Rook created for the run is removed",
+        "write less, free or add space, or raise `limits.fillPercent` in a new run",
+    ),
+    _end(
+        Reason.CLUSTER_AT_RISK,
+        "a health check appeared while the run loaded the cluster, and the run ended before Ceph stops all writes: "
+        "`OSD_NEARFULL`, `OSD_BACKFILLFULL`, `OSD_FULL`, `POOL_FULL`, `MON_DOWN`, or one in `gates.stopOn`. The trial "
+        "in flight has no numbers, and the recorded trials stay in the results. Checks that are muted, or were there "
+        "before the load began, do not end a run",
+        "fix the cause that the message names; remove a check from `gates.stopOn` if the load may cause it",
+    ),
+    _end(
+        Reason.QUOTA_REACHED,
+        "a pool of the run has reached its quota, and Ceph lets all writes to it hang. The conductor removes the quota "
+        "of a pool that was created for the run, so that everything in it can be deleted",
+        "write less in a new run, or raise `limits.fillPercent`; the owner of an existing pool can raise its quota",
+    ),
+    _end(
         Reason.ROOK_TOO_OLD,
         "the resource definitions of that Rook lack a field of the pool, or do not accept its value; the message has "
         "Rook's version and quotes the API server, which was asked with a dry run. Nothing was created",
@@ -652,4 +672,13 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     ),
     AbortReason.INTERRUPTED: AttemptExplanation("the run was suspended, or the conductor was asked to stop"),
     AbortReason.DEADLINE_EXCEEDED: AttemptExplanation("`totalSeconds` elapsed", "raise it, or plan fewer trials"),
+    AbortReason.CLUSTER_AT_RISK: AttemptExplanation(
+        "a health check appeared after which Ceph may stop all writes, or one in `gates.stopOn`; the run ended with "
+        "the attempt",
+        "see the reason of `Succeeded`",
+    ),
+    AbortReason.QUOTA_REACHED: AttemptExplanation(
+        "a pool of the run reached its quota, where writes hang; the run ended with the attempt",
+        "see the reason of `Succeeded`",
+    ),
 }

@@ -18,6 +18,9 @@ from plimsoll.ceph.document import AES256K, key_type, without_keys
 from plimsoll.ceph.rights import request_of
 from plimsoll.ceph.versions import cannot_read
 
+FORCE_FULL = "--force-full"
+"""Has `rados rm` remove objects from a pool that is full, where it would wait for space otherwise."""
+
 _PROGRAM = Path(__file__).with_name("monitor_program.py")
 _INTERPRETER = Path(sys.base_prefix) / "bin" / "python3"
 """The distribution's interpreter, which sees Ceph's modules; a virtual environment on top of it does not."""

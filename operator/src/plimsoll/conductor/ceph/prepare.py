@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from plimsoll.api.environment import CephOption
@@ -13,21 +14,32 @@ from plimsoll.api.names import FailureReason
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import ErasureCoded, Pool, Volume
 from plimsoll.ceph.document import parse_answer
-from plimsoll.ceph.environment import Outputs
+from plimsoll.ceph.environment import Outputs, fill_of
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.osds import SETTINGS, parse_osd_tree
 from plimsoll.ceph.pools import EC_OPTIMIZATIONS, SCRUB_FLAGS, PoolDetail, parse_file_system, parse_pools, wrong_pools
+from plimsoll.ceph.safety import fill_problem, quota_bytes
 from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
-from plimsoll.conductor.ceph.commands import ClientTooOldError, CommandError, Commands, UnresponsiveError, if_present
+from plimsoll.conductor.ceph.commands import (
+    FORCE_FULL,
+    ClientTooOldError,
+    CommandError,
+    Commands,
+    UnresponsiveError,
+    if_present,
+)
 from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options, show_option
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
+from plimsoll.plan.expand import estimate
 
 _FEATURES = "layering,exclusive-lock"
 """The features that librbd needs to write. Others, such as object-map, cost additional operations."""
 
 _AT_ONCE = 4
+
+_log = logging.getLogger(__name__)
 
 Noted = Mapping[str, Sequence[str]]  # the flags that the run sets, by pool: those that were not set before
 _QUESTIONS = {
@@ -119,7 +131,7 @@ async def restore_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolD
         for flag in noted.get(pool.name, ()):
             # Even if it is not set: a command that was just killed may still set it.
             await commands.ceph("osd", "pool", "set", pool.name, flag, "0")
-    await commands.rados("--pool", noted_in, "rm", note)
+    await commands.rados("--pool", noted_in, FORCE_FULL, "rm", note)
 
 
 async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
@@ -203,6 +215,30 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
         return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
+
+
+async def limit_fill(
+    commands: Commands, plan: Plan, target: CephTarget, prepared: Prepared, outputs: Outputs
+) -> Prepared:
+    """Refuse data that does not fit, and set the quota of a pool that was created for the run, before any writes.
+
+    Tools such as rados bench write as much as they can, and only the quota bounds them.
+    """
+    pool, percent = target.pools[-1], plan.limits.fill_percent
+    if (fill := fill_of(outputs, pool)) is None:
+        _log.warning(
+            "Ceph does not show how full the OSDs of pool %s are: spec.limits.fillPercent is not checked", pool
+        )
+        return prepared
+    if problem := fill_problem(fill, estimate(plan).data_bytes, percent=percent):
+        return replace(prepared, problems=(problem,), refusal=FailureReason.CLUSTER_TOO_FULL)
+    if target.made is not None:
+        quota = quota_bytes(fill, plan.clients * plan.volume.size if plan.volume else 0, percent=percent)
+        try:
+            await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))
+        except CommandError as error:
+            return replace(prepared, problems=(str(error),))
+    return prepared
 
 
 async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:

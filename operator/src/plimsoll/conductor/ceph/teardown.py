@@ -10,7 +10,14 @@ from tempfile import NamedTemporaryFile
 
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.pools import has_servers, parse_pools
-from plimsoll.conductor.ceph.commands import CommandError, Commands, NotPermittedError, UnresponsiveError, if_present
+from plimsoll.conductor.ceph.commands import (
+    FORCE_FULL,
+    CommandError,
+    Commands,
+    NotPermittedError,
+    UnresponsiveError,
+    if_present,
+)
 from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.prepare import restore_scrubs
 from plimsoll.plan.document import flags_object, image_prefix, options_key, rados_namespace
@@ -204,7 +211,7 @@ class _Pass:
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
                 # `--`: no name is taken for an option.
                 names = plain[first : first + _OBJECTS_AT_ONCE]
-                await self._try(self._commands.rados(*place, "rm", "--", *names))
+                await self._try(self._commands.rados(*place, FORCE_FULL, "rm", "--", *names))
             for name, locator in objects:
                 # Arguments and librados' C API end a locator at its first NUL.
                 if "\0" in locator:
@@ -219,7 +226,7 @@ class _Pass:
         with NamedTemporaryFile() as file:
             file.write(os.fsencode(name))
             file.flush()
-            await self._commands.rados(*place, *located, "--obj-name-file", file.name, "rm")
+            await self._commands.rados(*place, *located, "--obj-name-file", file.name, FORCE_FULL, "rm")
 
     @property
     def _is_unresponsive(self) -> bool:

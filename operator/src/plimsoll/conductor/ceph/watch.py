@@ -12,10 +12,11 @@ from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, os
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
+from plimsoll.ceph.safety import POOL_FULL, risks
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import read_options, restore_options
-from plimsoll.conductor.ceph.prepare import Prepared, ask, prepare, restore_scrubs
+from plimsoll.conductor.ceph.prepare import Prepared, ask, limit_fill, prepare, restore_scrubs
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
@@ -62,6 +63,7 @@ class CephCluster:
         self._placement = Placement()
         self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
+        self._full = frozenset[str]()  # the pools of the cluster that have reached their quotas
 
     async def attend(self, see: See) -> None:
         """Prepare the cluster, then watch it until cancelled."""
@@ -115,7 +117,8 @@ class CephCluster:
         """Restore options and resume scrubs after the measurement, because the storage may be kept for long.
 
         A later conductor sets and pauses them again. On failure record and note are kept, and the teardown restores
-        everything. Do not call this while `attend` runs.
+        everything. A pool that was created for the run loses its quota if it is full: writes that hang keep a node from
+        unmounting a volume. Do not call this while `attend` runs.
         """
         uid = self._plan.run.uid
         try:
@@ -123,6 +126,7 @@ class CephCluster:
                 if self._target.options:
                     restoring = restore_options(self._commands, key=options_key(uid))
                     await _try(restoring, "options of the OSDs remain set")
+                await _try(self._lift_quota(), "the pool remains full")
                 if self._plan.gates.pause_scrub:
                     await _try(self._resume_scrubs(), "scrubs remain paused")
         except TimeoutError:
@@ -147,6 +151,11 @@ class CephCluster:
             self._environments = {nodes: described}
         return self._environments[nodes]
 
+    async def _lift_quota(self) -> None:
+        pool = self._target.pools[-1]
+        if self._target.made is not None and pool in await self._full_pools():
+            await self._commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", "0")
+
     async def _resume_scrubs(self) -> None:
         existing = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
         pools = [existing[name] for name in self._target.pools_by_note if name in existing]
@@ -163,19 +172,31 @@ class CephCluster:
                 see(ClusterView(prepared=False, problems=(progress,)))
 
         logged: tuple[str, ...] = ()
-        while (prepared := await prepare(self._commands, self._plan, self._target, report=report)).problems:
+        while True:
+            prepared, outputs = await self._try_to_prepare(report)
+            if not prepared.problems:
+                break
             if prepared.problems != logged:
                 logged = prepared.problems
                 _log.warning("the cluster is not ready: %s", "; ".join(logged))
             see(ClusterView(prepared=False, problems=prepared.problems, refusal=prepared.refusal))
             await asyncio.sleep(self._pause)
-        self._prepared = prepared
-        report("querying Ceph's versions and settings")
-        self._outputs = await ask(self._commands, self._plan, prepared.pools)
+        self._prepared, self._outputs = prepared, outputs
         self._osd_classes = osd_classes(self._outputs)
         self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
         self._placement = placement_of(self._outputs, self._target.pools[-1])
         _log.info("the cluster is prepared")
+
+    async def _try_to_prepare(self, report: Callable[[str], None]) -> tuple[Prepared, Outputs]:
+        prepared = await prepare(self._commands, self._plan, self._target, report=report)
+        if prepared.problems:
+            return prepared, Outputs()
+        report("querying Ceph's versions and settings")
+        outputs = await ask(self._commands, self._plan, prepared.pools)
+        # An earlier conductor has seen the cluster, and its clients may have written since.
+        if self.osds == NO_OSDS:
+            prepared = await limit_fill(self._commands, self._plan, self._target, prepared, outputs)
+        return prepared, outputs
 
     async def _look(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:
@@ -192,6 +213,7 @@ class CephCluster:
                 parsed = parse_status(status)
                 pools = {} if isinstance(counters, CommandError) else parse_counters(counters)
                 sample = replace(sample, status=parsed, pools=pools, problem="" if pools else str(counters))
+                self._full = await self._full_pools() if POOL_FULL in parsed.checks else frozenset()
             except ValueError as error:
                 sample = replace(sample, problem=str(error))
         # Between trials only the last sample matters: it may become the one before T0.
@@ -205,12 +227,28 @@ class CephCluster:
         differing = differing_options(reading)
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
+        own = self._full.intersection(self._target.pools)
+        checks = {*sample.status.checks} - ({POOL_FULL} if own and own == self._full else set())
         problems = gate_problems(
             sample.status, accepted=self._accepted, file_system=self._prepared.file_system, most=self.osds
         )
         return ClusterView(
-            prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing, osds=self.osds
+            prepared=True,
+            problems=(*problems, *reading_problems(reading)),
+            differing_options=differing,
+            osds=self.osds,
+            risks=risks(checks, self._plan.gates.stop_on),
+            full_pools=tuple(sorted(own)),
         )
+
+    async def _full_pools(self) -> frozenset[str]:
+        """Return the pools that have reached their quotas; none if Ceph does not say."""
+        try:
+            answer = await self._commands.ceph("osd", "pool", "ls", "detail", limit_seconds=_SAMPLE_SECONDS)
+            return frozenset(name for name, pool in parse_pools(answer).items() if pool.is_full)
+        except (CommandError, ValueError) as error:
+            _log.warning("which pools are full is unknown: %s", error)
+            return frozenset()
 
 
 async def _try(step: Coroutine[object, object, None], consequence: str) -> None:

@@ -117,6 +117,7 @@ def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
     """Return what the users of the run with a UID need in a cluster of a version of Ceph, which may be unknown."""
     return Rights(
         pools=target.pools_by_note,
+        quota_pool=target.pools[-1] if target.made else "",
         file_system=target.file_system.name if target.file_system else "",
         options=target.options,
         record=options_key(uid) if target.rook or target.options else "",
