@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.goldens import NEW_ROOK, OLD_ROOK, rook
-from support.rook_stand_in import Play, key_in, loaded_stand_in
+from support.rook_stand_in import Play, loaded_stand_in
 
 KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))
 AES, AES256K = KEYS["bench-aes"], KEYS["bench-aes256k"]
@@ -53,8 +54,9 @@ def with_user(stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatc
 def key(played: Play) -> str:
     secret = played.api.get("Secret", SECRET)
     assert secret is not None
-    assert key_in(secret) == key_in(secret, NAME) == played.ceph.keys[ENTITY]
-    return key_in(secret)
+    stored, named = (b64decode(secret["data"][field]).decode() for field in ("userKey", NAME))
+    assert stored == named == played.ceph.keys[ENTITY]
+    return stored
 
 
 def reported(played: Play) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from plimsoll.lifecycle.decision import Create, CreateSecret, Decision
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.operator import watches
 from plimsoll.operator.watches import CHILDREN, ChildWatch
-from support.fake_kube import shaped
-from support.pretend_cluster import NAMESPACE, NODES, Document, is_going, label
+from support.fake_kube import is_going, shaped
+from support.pretend_cluster import NAMESPACE, NODES, Document, label
 from support.pretend_world import CrashError, PretendWorld
 
 _WATCHED = {kind.kind: shape for kind, shape in CHILDREN.items()}

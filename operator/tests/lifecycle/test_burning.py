@@ -21,7 +21,8 @@ from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.helpers import BURNER_CERTIFICATE, namespace_base
 from support import pretend_world
-from support.pretend_cluster import Document, client_of, is_going, label
+from support.fake_kube import is_going
+from support.pretend_cluster import Document, client_of, label
 from support.pretend_world import CrashError, PretendWorld
 
 HELPER = NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner")

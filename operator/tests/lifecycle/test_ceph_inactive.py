@@ -3,7 +3,8 @@
 import pytest
 
 from plimsoll.lifecycle import naming
-from support.pretend_cluster import NAMESPACE, Document, is_going
+from support.fake_kube import is_going
+from support.pretend_cluster import NAMESPACE, Document
 from support.pretend_rook import ROOK_API, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld, create, outside
 

@@ -7,7 +7,8 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import LABEL_COMPONENT, LABEL_RUN_UID
-from support.pretend_cluster import NAMESPACE, Document, client_of, is_going, label
+from support.fake_kube import is_going
+from support.pretend_cluster import NAMESPACE, Document, client_of, label
 from support.pretend_world import SETTINGS, CrashError, PretendWorld, kinds_of, run_of, until_trial
 from support.tooling import kstatus
 

@@ -20,8 +20,7 @@ from plimsoll.lifecycle.storage import registry
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Look, Provider, Query, Resource, StorageSpec, View
 from plimsoll.plan.document import base_name
-from support.fake_kube import Traits
-from support.pretend_cluster import is_going
+from support.fake_kube import Traits, is_going
 from support.pretend_world import CrashError, PretendWorld, outside
 
 SERVER = "toy-server"

@@ -10,7 +10,8 @@ from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
-from support.pretend_cluster import KUBELET, is_going, role_of
+from support.fake_kube import is_going
+from support.pretend_cluster import KUBELET, role_of
 from support.pretend_world import PretendWorld, run_of, until_trial
 
 

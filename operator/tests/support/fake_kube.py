@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from plimsoll.api.status import format_time
 from plimsoll.kube.port import (
     ApiError,
     Changed,
@@ -64,40 +65,25 @@ class Traits:
     has_status: bool = True
 
 
-_PLAIN = Traits(has_status=False)
-_CLUSTER = Traits(namespaced=False)
-_PLAIN_CLUSTER = Traits(namespaced=False, has_status=False)
-
+_CLUSTER_WIDE = {"Namespace", "Node", "PersistentVolume", "StorageClass"}
+_WITHOUT_STATUS = {
+    *("ConfigMap", "Event", "Lease", "NetworkPolicy", "Role", "RoleBinding", "Secret", "ServiceAccount", "StorageClass"),
+}
+_KINDS = {
+    "v1": "ConfigMap Event Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret Service ServiceAccount",
+    "apps/v1": "Deployment",
+    "batch/v1": "Job",
+    "coordination.k8s.io/v1": "Lease",
+    "networking.k8s.io/v1": "NetworkPolicy",
+    "rbac.authorization.k8s.io/v1": "Role RoleBinding",
+    "storage.k8s.io/v1": "StorageClass",
+    "plimsoll.dev/v1alpha1": "BenchmarkResult BenchmarkRun BenchmarkSuite",
+    "ceph.rook.io/v1": "CephBlockPool CephClient CephCluster CephFilesystem",
+}
 KINDS: Mapping[Kind, Traits] = {
-    Kind(api_version=api_version, kind=kind): traits
-    for api_version, kinds in {
-        "v1": {
-            "ConfigMap": _PLAIN,
-            "Event": _PLAIN,
-            "Namespace": _CLUSTER,
-            "Node": _CLUSTER,
-            "PersistentVolume": _CLUSTER,
-            "PersistentVolumeClaim": Traits(),
-            "Pod": Traits(),
-            "Secret": _PLAIN,
-            "Service": Traits(),
-            "ServiceAccount": _PLAIN,
-        },
-        "apps/v1": {"Deployment": Traits()},
-        "batch/v1": {"Job": Traits()},
-        "coordination.k8s.io/v1": {"Lease": _PLAIN},
-        "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
-        "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
-        "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
-        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits(), "BenchmarkSuite": Traits()},
-        "ceph.rook.io/v1": {
-            "CephBlockPool": Traits(),
-            "CephClient": Traits(),
-            "CephCluster": Traits(),
-            "CephFilesystem": Traits(),
-        },
-    }.items()
-    for kind, traits in kinds.items()
+    Kind(api_version=version, kind=kind): Traits(kind not in _CLUSTER_WIDE, kind not in _WITHOUT_STATUS)
+    for version, kinds in _KINDS.items()
+    for kind in kinds.split()
 }
 
 
@@ -167,10 +153,8 @@ class FakeKube:
         objects = [shaped(obj, shape) for obj in found if is_selected(obj)]
         return [obj for obj in objects if keep is None or keep(obj)]
 
-    async def versions(
-        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> Sequence[Version]:
-        return [Version.of(obj) for obj in await self.list(kind, namespace=namespace, labels=labels)]
+    async def versions(self, kind: Kind, **selection: Any) -> Sequence[Version]:
+        return [Version.of(obj) for obj in await self.list(kind, **selection)]
 
     async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
         known = {version.uid: version for version in await self.versions(kind, namespace=namespace)}
@@ -201,17 +185,8 @@ class FakeKube:
             known = there
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def pages(
-        self,
-        kind: Kind,
-        *,
-        size: int,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-    ) -> AsyncIterator[Sequence[Object]]:
-        found = await self.list(kind, namespace=namespace, labels=labels, fields=fields, shape=shape)
+    async def pages(self, kind: Kind, *, size: int, **selection: Any) -> AsyncIterator[Sequence[Object]]:
+        found = await self.list(kind, **selection)
         for begin in range(0, max(len(found), 1), size):
             yield found[begin : begin + size]
 
@@ -231,12 +206,7 @@ class FakeKube:
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         key = await self._request("patch", kind, namespace, name)
-        new = self._copy(key, f"patch {key}")
-        version = patch.get("metadata", {}).get("resourceVersion")
-        if version not in {None, new["metadata"]["resourceVersion"]}:
-            raise ConflictError(f"patch {key}", "the object has been modified")
-        _merge(new, self._without_status(kind, patch))
-        return self._replace(key, new)
+        return self._replace(key, merged(self._copy(key, f"patch {key}"), self._without_status(kind, patch)))
 
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
@@ -309,16 +279,13 @@ class FakeKube:
         namespace = self._objects.get(Key(NAMESPACE, None, key.namespace))
         if namespace is None:
             raise NotFoundError(f"{verb} {key}", f'namespaces "{key.namespace}" not found')
-        if _is_going(namespace):
+        if is_going(namespace):
             raise TerminatingError(f"{verb} {key}", f"namespace {key.namespace} is being terminated")
 
     def _fresh_metadata(self) -> Document:
-        created = self._timestamp()
+        created = format_time(self._now())
         version = self._next_version()
         return {"uid": str(uuid.uuid4()), "creationTimestamp": created, "generation": 1, "resourceVersion": version}
-
-    def _timestamp(self) -> str:
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _next_version(self) -> str:
         self._version += 1
@@ -349,8 +316,9 @@ class FakeKube:
     def _delete(self, key: Key, *, foreground: bool) -> None:
         obj = self._objects[key]
         metadata = obj["metadata"]
-        if not _is_going(obj):
-            metadata["deletionTimestamp"] = self._timestamp()
+        if not is_going(obj):
+            metadata["deletionTimestamp"] = format_time(self._now())
+            metadata["generation"] += 1
             metadata["resourceVersion"] = self._next_version()
         if foreground and FOREGROUND not in metadata.setdefault("finalizers", []):
             metadata["finalizers"].append(FOREGROUND)
@@ -364,7 +332,7 @@ class FakeKube:
     def _settle(self, key: Key) -> None:
         """Remove an object if it is going and nothing holds it any more."""
         obj = self._objects.get(key)
-        if obj is None or not _is_going(obj):
+        if obj is None or not is_going(obj):
             return
         metadata = obj["metadata"]
         if FOREGROUND in metadata.get("finalizers", ()):
@@ -405,7 +373,7 @@ def _owners(obj: Document) -> Sequence[Document]:
     return owners
 
 
-def _is_going(obj: Document) -> bool:
+def is_going(obj: Document) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
@@ -419,14 +387,10 @@ def field_at(obj: Any, path: str) -> Any:
     return obj
 
 
-def _merge(target: Document, patch: Mapping[str, Any]) -> None:
-    """Merge a patch into an object (RFC 7386)."""
-    for field, value in patch.items():
-        if value is None:
-            target.pop(field, None)
-        elif isinstance(value, Mapping):
-            if not isinstance(target.get(field), dict):
-                target[field] = {}
-            _merge(target[field], value)
-        else:
-            target[field] = copy_of(value)
+def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:
+    """Return an object with a merge patch applied (RFC 7386)."""
+    inner = {name: value if isinstance(value := old.get(name), dict) else {} for name in patch}
+    changed = {
+        name: merged(inner[name], value) if isinstance(value, Mapping) else value for name, value in patch.items()
+    }
+    return {name: value for name, value in {**old, **changed}.items() if value is not None}

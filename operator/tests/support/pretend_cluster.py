@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from plimsoll.api.status import format_time
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from support.fake_kube import FakeKube, copy_of
+from support.fake_kube import FakeKube, copy_of, is_going
 
 Document = dict[str, Any]
 
@@ -113,7 +114,7 @@ class PretendCluster:
             before = copy_of(new.get("status"))
             new.setdefault("status", {}).update(status)
             if new["status"] != before:
-                entry = {"manager": "pretended", "subresource": "status", "time": timestamp(self.now)}
+                entry = {"manager": "pretended", "subresource": "status", "time": format_time(self.now)}
                 new["metadata"]["managedFields"] = [entry]
 
         self.edit(obj, change)
@@ -162,7 +163,7 @@ class PretendCluster:
             "type": kind,
             "reason": reason,
             "message": message,
-            "lastTimestamp": timestamp(self.now),
+            "lastTimestamp": format_time(self.now),
             "involvedObject": {"kind": obj["kind"], "uid": obj["metadata"]["uid"]},
         }
         self.kube.put(event)
@@ -275,7 +276,7 @@ class PretendCluster:
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
         elif self._has_volumes(pod):
-            running = {"startedAt": timestamp(self.now + self.faults.nodes_ahead)}
+            running = {"startedAt": format_time(self.now + self.faults.nodes_ahead)}
             self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
 
     def schedule(self, pod: Document, node: str) -> None:
@@ -295,8 +296,8 @@ class PretendCluster:
             for source in volume.get("projected", {}).get("sources", []):
                 for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
                     if field_name in source:
-                        place = (pod["metadata"]["namespace"], source[field_name]["name"])
-                        there = (obj for obj in self.kube.objects(kind) if place_of(obj) == place)
+                        place = {"namespace": pod["metadata"]["namespace"], "name": source[field_name]["name"]}
+                        there = (obj for obj in self.kube.objects(kind) if place.items() <= obj["metadata"].items())
                         keys = {key for obj in there for key in obj.get("data", {})}
                         if not keys >= {item["key"] for item in source[field_name]["items"]}:
                             return False
@@ -304,7 +305,7 @@ class PretendCluster:
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
         reason = "Completed" if code == 0 else "Error"
-        finished = timestamp(self.now + self.faults.nodes_ahead)
+        finished = format_time(self.now + self.faults.nodes_ahead)
         ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": finished}
         statuses = [{"state": {"terminated": ended}}]
         self.set_status(pod, phase="Failed" if code else "Succeeded", containerStatuses=statuses)
@@ -321,10 +322,6 @@ def label(obj: Document, name: str) -> str:
     return str(obj["metadata"].get("labels", {}).get(name, ""))
 
 
-def place_of(obj: Document) -> tuple[str, str]:
-    return obj["metadata"]["namespace"], obj["metadata"]["name"]
-
-
 def client_of(obj: Document) -> int | None:
     text = label(obj, naming.LABEL_CLIENT)
     return int(text) if text else None
@@ -334,10 +331,6 @@ def role_of(obj: Document) -> int | None:
     """Return a client's number, None for a conductor, and `NOBODY` for what is neither, which no fault is about."""
     outside = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
     return NOBODY if outside else client_of(obj)
-
-
-def is_going(obj: Document) -> bool:
-    return "deletionTimestamp" in obj["metadata"]
 
 
 def phase(pod: Document) -> str:
@@ -355,10 +348,6 @@ def exit_code(pod: Document | None) -> int | None:
         if ended:
             return int(ended["exitCode"])
     return None
-
-
-def timestamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pool_of(volume: Document) -> str:

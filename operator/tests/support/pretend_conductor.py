@@ -21,9 +21,8 @@ from plimsoll.measure.trial import TrialNumbers, measure_trial
 from plimsoll.plan.document import PLAN_FILE, Plan, load_plan
 from plimsoll.plan.expand import most_trials
 from support.client_documents import EPOCH, make_document
-from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
-
-EXIT_CRASHED = 1
+from support.fake_kube import is_going
+from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, label, phase
 
 LINE = 3000
 """Operations per second from which trials of a search break."""
@@ -79,7 +78,7 @@ class PretendConductors:
             desk = _Desk(self, pod)
             if not desk.is_complete:
                 # Something that it cannot do without was taken away.
-                self.cluster.end(pod, EXIT_CRASHED, "NotFound: the operator makes it before the conductor")
+                self.cluster.end(pod, 1, "NotFound: the operator makes it before the conductor")
             elif is_going(pod):
                 desk.stop()
             elif not self.knobs.stuck:

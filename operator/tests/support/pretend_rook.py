@@ -18,8 +18,8 @@ from plimsoll.ceph.pools import EXIT_PURGING
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import image_prefix
 from support.apiserver import read_yaml
-from support.fake_kube import copy_of
-from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase, pool_of, volume_of
+from support.fake_kube import copy_of, is_going
+from support.pretend_cluster import KUBELET, Document, PretendCluster, label, phase, pool_of, volume_of
 
 TEARDOWN_NAMESPACE = "plimsoll-teardown"
 ROOK_NAMESPACE = "rook-ceph"

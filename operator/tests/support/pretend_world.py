@@ -4,12 +4,10 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from copy import deepcopy
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from unittest.mock import patch
 
@@ -32,7 +30,8 @@ from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.operator.watches import Context, post
 from plimsoll.plan.document import image_prefix
 from plimsoll.protocol.assignment import token_name
-from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
+from support.fake_kube import is_going
+from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, label, phase
 from support.pretend_conductor import PretendConductors
 from support.pretend_rook import KEY, ROOK, PretendRook
 from support.specs import manifest
@@ -161,20 +160,18 @@ class PretendWorld:
         self.furniture = {obj["metadata"]["uid"] for obj in self.cluster.kube.objects()}
         self.uids: set[str] = set()
         self._loop = asyncio.new_event_loop()
-        self._patches = ExitStack()
+        self._patch = patch.object(port, "_FIRST_PAUSE_SECONDS", 0.0)
         self._checked = 0
         self._targets: dict[str, str] = {}
         self._statuses: dict[str, Document] = {}
         self._guard_requests()
 
     def __enter__(self) -> Self:
-        self._patches.enter_context(patch.object(port, "_FIRST_PAUSE_SECONDS", 0.0))
+        self._patch.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._patches.close()
+    def __exit__(self, *_: object) -> None:
+        self._patch.stop()
         self._loop.close()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -3,7 +3,7 @@
 import importlib
 import json
 import sys
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from plimsoll.kube.port import Kind
+from support.fake_kube import Document, FakeKube, Key, merged
 from support.goldens import NEW_ROOK, OLD_ROOK, ceph, rook, rook_object
 
-Document = dict[str, Any]
 Modules = Mapping[str, ModuleType]
 
 _CONTROLLER = Path(__file__).parents[3] / "e2e" / "rook" / "controller"
@@ -45,16 +46,8 @@ def release_of(modules: Modules, version: str) -> Any:
     return modules["release"].release_for(json.loads(ceph("versions", _RECORDED_WITH[version]))["mon"])
 
 
-def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:
-    """Return an object with a merge patch applied (RFC 7386)."""
-    changed = {
-        name: merged(old.get(name) or {}, value) if isinstance(value, dict) else value for name, value in patch.items()
-    }
-    return {name: value for name, value in {**old, **changed}.items() if value is not None}
-
-
 class Objects:
-    """The API server of one namespace.
+    """The API server of one namespace, as the stand-in's client asks it.
 
     Attributes:
         history: states of adopted objects, by name: generation, finalizers, and status without times.
@@ -71,18 +64,18 @@ class Objects:
         cluster = rook_object("cephcluster-ready-health-ok")
         if version == OLD_ROOK:
             cluster["status"]["version"]["version"] = "18.2.7-0"
-        self._objects: dict[tuple[str, str], Document] = {("CephCluster", "rook-ceph"): cluster}
-        self._version = 0
+        self._kube = FakeKube(namespaces=[self.namespace])
+        self._kube.put(cluster)
         self.history: dict[str, list[Document]] = {}
         self.events: dict[str, Document] = {}
         self.fails: Callable[[str, str], None] = lambda verb, kind: None  # noqa: ARG005 - for an answer
 
-    def list(self, kind: str) -> list[Document]:
+    def list(self, kind: str) -> Sequence[Document]:
         self.fails("list", kind)
-        return [deepcopy(obj) for (found, _), obj in self._objects.items() if found == kind]
+        return self._kube.objects(kind)
 
     def get(self, kind: str, name: str) -> Document | None:
-        return deepcopy(self._objects.get((kind, name)))
+        return next(iter(self._kube.objects(kind, lambda obj: obj["metadata"]["name"] == name)), None)
 
     def create(self, kind: str, manifest: Document) -> Document:
         self.fails("create", kind)
@@ -91,58 +84,53 @@ class Objects:
             name = f"{metadata['generateName']}{len(self.events)}"
             self.events[name] = {"apiVersion": "v1", "kind": kind} | manifest
             return manifest | {"metadata": {"name": name}}
-        if (kind, metadata["name"]) in self._objects:
+        if self.get(kind, metadata["name"]) is not None:
             raise self._error(409, "AlreadyExists")
-        own = {"uid": f"uid-{len(self._objects)}", "generation": 1, "namespace": self.namespace}
         created = {"apiVersion": "ceph.rook.io/v1", "kind": kind} | manifest
-        return self._store(created | {"metadata": {"creationTimestamp": "", **metadata, **own}})
+        return self._noted(self._kube.put(_encoded({**created, "metadata": metadata | {"namespace": self.namespace}})))
 
     def replace(self, kind: str, manifest: Document) -> Document:
-        self.fails("replace", kind)
-        status = self._objects[kind, manifest["metadata"]["name"]].get("status")
-        return self._store(manifest | ({"status": status} if status else {}))
+        def with_status(old: Document) -> Document:
+            return manifest | ({"status": old["status"]} if "status" in old else {})
+
+        return self._change("replace", kind, manifest["metadata"]["name"], with_status)
 
     def patch(self, kind: str, name: str, patch: Document) -> Document:
+        if kind != "Event":
+            return self._change("patch", kind, name, lambda old: merged(old, patch))
         self.fails("patch", kind)
-        if kind == "Event":
-            self.events[name] |= patch
-            return self.events[name]
-        return self._store(merged(self._objects[kind, name], patch))
+        self.events[name] |= patch
+        return self.events[name]
 
     def patch_status(self, kind: str, name: str, status: Document) -> Document:
-        self.fails("patch", kind)
-        return self._store(merged(self._objects[kind, name], {"status": status}))
+        return self._change("patch", kind, name, lambda old: merged(old, {"status": status}))
 
     def delete(self, kind: str, name: str) -> None:
         found = self.get(kind, name)
         if found is not None:
-            self._store(merged(found, {"metadata": {"deletionTimestamp": "2026-11-26T22:15:16Z"}}))
+            self._kube._delete(Key(Kind.of(found), self.namespace, name), foreground=False)
+            self._noted(self.get(kind, name) or {})
 
-    def _store(self, changed: Document) -> Document:
-        changed = deepcopy(changed)
-        key, metadata = (changed["kind"], changed["metadata"]["name"]), changed["metadata"]
-        before = self._objects.get(key)
-        if before == changed:
-            return deepcopy(changed)
-        self._version += 1
-        is_deleted = "deletionTimestamp" in metadata
-        if before is not None:
-            was_deleted = "deletionTimestamp" in before["metadata"]
-            newer = changed.get("spec") != before.get("spec") or is_deleted != was_deleted
-            metadata["generation"] = before["metadata"]["generation"] + newer
-        metadata["resourceVersion"] = str(self._version)
-        if is_deleted and not metadata.get("finalizers"):
-            del self._objects[key]
-            return changed
-        for field, text in changed.pop("stringData", {}).items():
-            changed.setdefault("data", {})[field] = b64encode(text.encode()).decode()
-        self._objects[key] = changed
-        if metadata.get("finalizers"):
-            states = self.history.setdefault(metadata["name"], [])
-            state = state_of(changed)
+    def _change(self, verb: str, kind: str, name: str, change: Callable[[Document], Document]) -> Document:
+        self.fails(verb, kind)
+        old = self.get(kind, name)
+        assert old is not None
+        return self._noted(self._kube._replace(Key(Kind.of(old), self.namespace, name), _encoded(change(old))))
+
+    def _noted(self, obj: Document) -> Document:
+        """Add the state of an object to its history, if it is another one."""
+        if obj.get("metadata", {}).get("finalizers"):
+            states, state = self.history.setdefault(obj["metadata"]["name"], []), state_of(obj)
             if state not in states[-1:]:
                 states.append(state)
-        return deepcopy(changed)
+        return obj
+
+
+def _encoded(obj: Document) -> Document:
+    """Return a Secret as the API server stores it."""
+    texts = {field: b64encode(text.encode()).decode() for field, text in obj.get("stringData", {}).items()}
+    stored = {field: value for field, value in obj.items() if field != "stringData"}
+    return stored | ({"data": stored.get("data", {}) | texts} if texts else {})
 
 
 def state_of(obj: Document) -> Document:
@@ -244,6 +232,10 @@ class NamesOfCeph:
         return ""
 
 
+def times_of(event: Mapping[str, Any]) -> int:
+    return int(event.get("count") or (event.get("series") or {"count": 1})["count"])
+
+
 class Play:
     """One controller of the stand-in, with a clock of its own."""
 
@@ -286,27 +278,10 @@ class Play:
 
     def events(self) -> list[tuple[str, str, str, int]]:
         """Return type, reason, message and count of all events, in order."""
-        return [
-            (
-                event["type"],
-                event["reason"],
-                event["message"],
-                event.get("count") or (event.get("series") or {"count": 1})["count"],
-            )
-            for event in self.api.events.values()
-        ]
+        events = self.api.events.values()
+        return [(event["type"], event["reason"], event["message"], times_of(event)) for event in events]
 
     def _sleep(self, seconds: float) -> None:
         self._now += seconds
         if self._now >= self._until:
             raise TimeoutError
-
-
-def key_in(secret: Document, field: str = "userKey") -> str:
-    return b64decode(secret["data"][field]).decode()
-
-
-def is_subsequence(states: Sequence[Any], recorded: Sequence[Any]) -> bool:
-    """Whether all states are among the recorded ones, in their order."""
-    remaining = iter(recorded)
-    return all(state in remaining for state in states)
