@@ -1,7 +1,6 @@
 """The admission policy of the helper that runs kube-burner, in a real API server."""
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from chart.rendering import Document, render
 from plimsoll.tools.kube_burner import KubeBurnerParameters, Place, files_of
-from support.apiserver import Answer, ApiServer, Binaries, running_apiserver, wait_until
+from support.apiserver import Answer, ApiServer, running_apiserver, wait_until
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 
@@ -36,7 +35,7 @@ def template(file: str, **changes: Any) -> Document:
 
 @pytest.fixture(scope="module")
 def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         for one in (
             namespace(HELPER),
             namespace(OWN),

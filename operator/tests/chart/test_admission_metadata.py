@@ -1,7 +1,6 @@
 """The chart's limits on the metadata of runs and suites in a real API server, which definitions cannot set."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from chart.rendering import NAMESPACE, render
-from support.apiserver import CRDS, Answer, ApiServer, Binaries, read_yaml, read_yamls, running_apiserver, wait_until
+from support.apiserver import CRDS, Answer, ApiServer, read_yaml, read_yamls, running_apiserver, wait_until
 from support.specs import document
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
@@ -23,7 +22,7 @@ RUNS = "/apis/plimsoll.dev/v1alpha1/namespaces/bench/benchmarkruns"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """Return an API server with Plimsoll's definitions and the active policy."""
-    with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         for path in sorted(Path(CRDS).glob("*.yaml")):
             server.define(read_yaml(path.read_text()))
         for name in (NAMESPACE, "bench"):

@@ -1,12 +1,11 @@
 """A real API server accepts the rendered objects."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from chart.rendering import EVERYTHING, MONITORING, NAMESPACE, render
-from support.apiserver import ApiServer, Binaries, running_apiserver
+from support.apiserver import ApiServer, running_apiserver
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 
@@ -33,7 +32,7 @@ PATHS = {
 @pytest.fixture(scope="module")
 def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """Return an API server with the namespaces that the chart is rendered for; they demand the restricted profile."""
-    with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         for name in (
             NAMESPACE,
             "rook-ceph",

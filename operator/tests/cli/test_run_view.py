@@ -11,12 +11,27 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
 from plimsoll.cli.watch import Lines, LivePicture, Picture, screen, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
-from support.command_line import UID, Document, condition, config_map, ended, live, measuring, point, run
+from support.command_line import UID, Document, condition, config_map, ended, live, measuring, run
 
 
 def seen(document: Document, state: RunState | None = None, *points: WatchedPoint) -> WatchedRun:
     read = watched_state(config_map(state), UID) if state is not None else None
     return watched_run(document, read, points)
+
+
+def point(number: int = 0, **changes: str) -> WatchedPoint:
+    known = {
+        "name": f"w-{number:03d}",
+        "label": "randread 4Ki qd16",
+        "clients": "2",
+        "operation": "read",
+        "iops": "12,345 ± 678",
+        "p99": "1.23 ms",
+        "trials": "1/2",
+        "verdict": "Suspect",
+        "reason": "LowOverlap +1",
+    }
+    return WatchedPoint(**(known | changes))
 
 
 def unmeasured(number: int) -> WatchedPoint:

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
     ("phase", "way"), [("Claiming", "namespace"), ("Preparing", "background"), ("CleaningUp", "background")]
 )
 def test_a_deleted_run_leaves_no_volume(world: ServedWorld, namespace: str, phase: str, way: str) -> None:
-    world.knobs.stays = RunPhase.PREPARING if phase == "Preparing" else None
+    world.conductors.knobs.stays = RunPhase.PREPARING if phase == "Preparing" else None
     run = document(storage={"rook": ROOK, "volume": {"size": "64Mi", "access": "PVC"}}, repetitions=1)
     run["metadata"] = {"name": "doomed", "namespace": namespace}
     world.create(run)

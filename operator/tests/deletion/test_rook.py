@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
     ("phase", "way"), [("Provisioning", "background"), ("Provisioning", "namespace"), ("Measuring", "background")]
 )
 def test_a_deleted_run_leaves_nothing(world: ServedWorld, namespace: str, phase: str, way: str) -> None:
-    world.knobs.stays = RunPhase.MEASURING
+    world.conductors.knobs.stays = RunPhase.MEASURING
     run = document(storage={"rook": ROOK, "volume": {"size": "64Mi", "access": "LibRBD"}}, repetitions=1)
     run["metadata"] = {"name": "doomed", "namespace": namespace}
     world.create(run)

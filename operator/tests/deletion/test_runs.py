@@ -50,7 +50,7 @@ def create(world: ServedWorld, name: str, namespace: str) -> None:
 
 def reach(world: ServedWorld, namespace: str, phase: str) -> None:
     """Bring a run into a phase."""
-    world.knobs.stays = None if phase in {"CleaningUp", "Finished"} else RunPhase.MEASURING
+    world.conductors.knobs.stays = None if phase in {"CleaningUp", "Finished"} else RunPhase.MEASURING
     if phase == "Waiting":
         create(world, "before", namespace)
         world.until_condition(namespace, "before", "Admitted", status="True")

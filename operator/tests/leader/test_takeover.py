@@ -37,7 +37,7 @@ def namespace(world: ServedWorld) -> str:
 
 def reach(world: ServedWorld, namespace: str, phase: str) -> None:
     """Bring a run into a phase, in which it stays if possible."""
-    world.knobs.stays = RunPhase(phase) if phase != "CleaningUp" else None
+    world.conductors.knobs.stays = RunPhase(phase) if phase != "CleaningUp" else None
     storage = {"storageClass": {"name": namespace}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
     run = document(storage=storage, repetitions=2, prepare={"settleSeconds": 0})
     world.create(run | {"metadata": {"name": "r", "namespace": namespace}})
@@ -78,7 +78,7 @@ def test_the_next_operator_follows_and_makes_nothing_twice(
     passed = time.monotonic() - begun
     print(f"{way} in {phase}: followed within {passed:.1f} s with a Lease of {SECONDS} s")  # noqa: T201 - to be read
     assert passed < FOLLOWS_SECONDS
-    world.knobs.stays = None
+    world.conductors.knobs.stays = None
     world.until_condition(namespace, "r", "Succeeded", status="True")
     world.until(lambda: not world.in_use(namespace), "the run is clean")
     repeated = {name: times for name, times in audit.created().items() if times > 1}

@@ -38,10 +38,6 @@ Inter-|   Receive                                                |  Transmit
 DEVICE_STAT = "  100  5  4096  30  200  6  8192  40  2  1500  2500  7 0 512 1 9 10\n"
 
 UNIFIED = "30 25 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate"
-LEGACY = """\
-31 30 0:31 {root} /sys/fs/cgroup/cpu,cpuacct ro master:11 - cgroup cgroup rw,cpu,cpuacct
-32 30 0:32 {root} /sys/fs/cgroup/memory ro master:12 - cgroup cgroup rw,memory
-"""
 
 
 class HostTree:
@@ -86,28 +82,6 @@ class HostTree:
             "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n"
             "nr_periods 10\nnr_throttled 4\nthrottled_usec 70000\n",
         )
-
-    def in_legacy_pod(self, *, quota: int = 150000, memory: int = 2**30) -> None:
-        """Simulate a container with cgroup version 1, which shows the path outside the container."""
-        path = "/kubepods/burstable/pod1/abc"
-        self.write("proc/self/cgroup", f"9:memory:{path}\n4:cpu,cpuacct:{path}\n1:name=systemd:{path}\n0::{path}\n")
-        self.write("proc/self/mountinfo", LEGACY.format(root=path))
-        cpu, bytes_ = "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/memory"
-        for group in (cpu, bytes_):
-            self.write(f"{group}/cgroup.procs", f"1\n{AGENT}\n")
-        self.write(f"{cpu}/cpu.cfs_quota_us", f"{quota}\n")
-        self.write(f"{cpu}/cpu.cfs_period_us", "100000\n")
-        self.write(f"{cpu}/cpuacct.usage", "2500000000\n")
-        self.write(f"{cpu}/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 70000000\n")
-        self.write(f"{bytes_}/memory.limit_in_bytes", f"{memory}\n")
-        self.write(f"{bytes_}/memory.usage_in_bytes", "4096000\n")
-
-    def interface(self, name: str, *, speed: str | None, physical: bool) -> None:
-        """Add a network interface to /sys; its counters are those of /proc/net/dev."""
-        if speed is not None:
-            self.write(f"sys/class/net/{name}/speed", f"{speed}\n")
-        if physical:
-            (self.directory / f"sys/class/net/{name}/device").mkdir(parents=True)
 
     def device(self, number: str, text: str = DEVICE_STAT) -> None:
         self.write(f"sys/dev/block/{number}/stat", text)

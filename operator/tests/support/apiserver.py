@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,32 +40,17 @@ _STOP_SECONDS = 20
 _IDLE_SECONDS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Binaries:
-    """The programs, as `e2e/cluster/cluster binaries` provides them."""
-
-    etcd: Path
-    kube_apiserver: Path
-    kube_controller_manager: Path
-
-    @classmethod
-    def find(cls, environment: Mapping[str, str]) -> "Binaries":
-        """Take them from the directory that PLIMSOLL_KUBE_BINARIES names; the test fails if they are not there.
-
-        PLIMSOLL_KUBE_APISERVER names the kube-apiserver of another version.
-        """
-        named = environment.get("PLIMSOLL_KUBE_BINARIES", "")
-        directory = Path(named).absolute()
-        server = environment.get("PLIMSOLL_KUBE_APISERVER", "kube-apiserver")
-        paths = [directory / name for name in ("etcd", server, "kube-controller-manager")]
-        missing = [path.name for path in paths if not os.access(path, os.X_OK)]
-        if missing or not named:
-            pytest.fail(
-                f"PLIMSOLL_KUBE_BINARIES={named} has no {' and no '.join(missing)}; "
-                "run `make test-all`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest",
-                pytrace=False,
-            )
-        return cls(*paths)
+def kube_program(name: str) -> str:
+    """Return the path of a program in the directory that PLIMSOLL_KUBE_BINARIES names; the test fails without it."""
+    directory = os.environ.get("PLIMSOLL_KUBE_BINARIES", "")
+    path = Path(directory).absolute() / name
+    if not directory or not os.access(path, os.X_OK):
+        pytest.fail(
+            f"PLIMSOLL_KUBE_BINARIES={directory} has no {name}; "
+            "run `make test-all`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest",
+            pytrace=False,
+        )
+    return str(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +147,11 @@ class ApiServer:
 
 
 @contextmanager
-def running_apiserver(binaries: Binaries, directory: Path, *options: str) -> Iterator[ApiServer]:
-    """Run a server on loopback ports nobody else uses, with all its files in a directory that exists."""
+def running_apiserver(directory: Path, *options: str) -> Iterator[ApiServer]:
+    """Run a server on loopback ports nobody else uses, with all its files in a directory that exists.
+
+    PLIMSOLL_KUBE_APISERVER names the kube-apiserver of another version.
+    """
     token, etcd_port, peer_port, port = secrets.token_hex(16), *_free_ports(3)
     (directory / "tokens").write_text(f'{token},test,test,"system:masters"\n')
     certificate, key = directory / "certificates" / "apiserver.crt", directory / "service-account.key"
@@ -171,7 +159,7 @@ def running_apiserver(binaries: Binaries, directory: Path, *options: str) -> Ite
     key.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(encoding, form, serialization.NoEncryption()))
     store, peer = f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer_port}"
     etcd_command = [
-        str(binaries.etcd),
+        kube_program("etcd"),
         f"--data-dir={directory / 'etcd'}",
         f"--listen-client-urls={store}",
         f"--advertise-client-urls={store}",
@@ -182,7 +170,7 @@ def running_apiserver(binaries: Binaries, directory: Path, *options: str) -> Ite
         "--log-level=error",
     ]
     server_command = [
-        str(binaries.kube_apiserver),
+        kube_program(os.environ.get("PLIMSOLL_KUBE_APISERVER", "kube-apiserver")),
         f"--etcd-servers={store}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
@@ -223,7 +211,7 @@ def running_apiserver(binaries: Binaries, directory: Path, *options: str) -> Ite
 @contextmanager
 def apiserver_with_kinds(directory: Path) -> Iterator[ApiServer]:
     """Run a server that knows Plimsoll's kinds, for a fixture."""
-    with running_apiserver(Binaries.find(os.environ), directory) as server:
+    with running_apiserver(directory) as server:
         for path in sorted(CRDS.glob("*.yaml")):
             server.define(read_yaml(path.read_text()))
         yield server

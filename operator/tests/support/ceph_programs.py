@@ -20,14 +20,7 @@ NO_ENTRY = "(2) No such file or directory"
 FORCE_FULL = "--force-full"
 FULL = ",full,full_quota"  # the flags of a pool at its quota
 STATE = "PLIMSOLL_PRETENDED_CEPH"
-_RECORDED = {
-    "versions": "versions",
-    "osd metadata": "osd-metadata",
-    "osd tree": "osd-tree",
-    "osd df": "osd-df",
-    "osd dump": "osd-dump",
-    "df detail": "df-detail",
-}
+_RECORDED = {"versions", "osd-metadata", "osd-tree", "osd-df", "osd-dump", "df-detail"}
 
 State = dict[str, Any]
 
@@ -203,8 +196,8 @@ def _ceph(state: State, arguments: list[str]) -> str:
                 for number in range(pool["pg_num"])
             ]
             return "\n" + json.dumps({"pg_ready": True, "pg_stats": groups})
-    recorded = _RECORDED.get(" ".join(arguments))
-    if recorded is None:
+    recorded = "-".join(arguments)
+    if recorded not in _RECORDED:
         raise ProgramError(22, "Error EINVAL: invalid command")
     return json.dumps(state[recorded]) if recorded in state else (GOLDEN / f"{recorded}.json").read_text()
 
@@ -249,6 +242,14 @@ def _rbd(state: State, arguments: list[str]) -> str:
     return ""
 
 
+def _rbd_or_config(state: State, arguments: list[str]) -> str:
+    if arguments[:3] != ["config", "image", "set"]:
+        return _rbd(state, arguments)
+    image, name, value = arguments[3:]
+    state["images"][image.partition("/")[2]][name] = value
+    return ""
+
+
 def _rados(state: State, arguments: list[str]) -> str:
     if {"-h", "--help"} & {*arguments}:
         return "usage: rados [options] [commands]\n"
@@ -281,14 +282,6 @@ def _rados(state: State, arguments: list[str]) -> str:
             return json.dumps([{"namespace": namespace, "name": name, **located.get(name, {})} for name in objects])
         case _:
             raise ProgramError(1, f"unrecognized command {arguments}")
-    return ""
-
-
-def _rbd_or_config(state: State, arguments: list[str]) -> str:
-    if arguments[:3] != ["config", "image", "set"]:
-        return _rbd(state, arguments)
-    image, name, value = arguments[3:]
-    state["images"][image.partition("/")[2]][name] = value
     return ""
 
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pytest
@@ -24,26 +24,12 @@ from plimsoll.api.suite import decode_suite
 from plimsoll.cli import main
 from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_rounds import RoundStart
-from plimsoll.cli.watched import WatchedPoint
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import suite_digest, turns_by_name
-from support.apiserver import ApiServer, account_config
+from support.apiserver import CRDS, ApiServer, account_config, read_yaml
 from support.fake_kube import FakeKube, Key, field_at
 from support.results import result, steady, trials_of
 from support.specs import manifest
-
-_COLUMNS = {
-    "Run": "spec.run",
-    "Point": "spec.label",
-    "Clients": "spec.clients",
-    "Op": "status.display.operation",
-    "IOPS": "status.display.iops",
-    "P99": "status.display.p99",
-    "Trials": "status.display.trials",
-    "Verdict": "status.verdict",
-    "Reason": "status.display.reason",
-}
-"""Of `kubectl get benchmarkresults`."""
 
 
 class ConnectedKube(FakeKube):
@@ -55,9 +41,7 @@ class ConnectedKube(FakeKube):
         self.connections += 1
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         pass
 
     def drop(self, kind: Kind, namespace: str, name: str) -> None:
@@ -65,10 +49,15 @@ class ConnectedKube(FakeKube):
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         found = await self.list(kind, namespace=namespace, labels=labels)
-        return [
-            {"Name": obj["metadata"]["name"], **{name: field_at(obj, path) for name, path in _COLUMNS.items()}}
-            for obj in found
-        ]
+        return [{name: field_at(obj, path) for name, path in _result_columns().items()} for obj in found]
+
+
+@cache
+def _result_columns() -> dict[str, str]:
+    """Return the columns of `kubectl get benchmarkresults`, and what each of them shows."""
+    definition = read_yaml((CRDS / "benchmarkresults.plimsoll.dev.yaml").read_text())
+    columns = definition["spec"]["versions"][0]["additionalPrinterColumns"]
+    return {"Name": "metadata.name"} | {column["name"]: column["jsonPath"].lstrip(".") for column in columns}
 
 
 def context_file(path: Path, *, current: str | None, contexts: Mapping[str, str | None]) -> str:
@@ -254,21 +243,6 @@ def measuring(done: int = 1, *, attempt: int = 0, live: Live | None = None) -> R
 def live(clients: int = 2) -> Live:
     rates = (LiveRate(operation=Operation.READ, iops=12_345.6, bytes_per_second=50_568_192),)
     return Live(clients=clients, rates=rates)
-
-
-def point(number: int = 0, **changes: str) -> WatchedPoint:
-    known = {
-        "name": f"w-{number:03d}",
-        "label": "randread 4Ki qd16",
-        "clients": "2",
-        "operation": "read",
-        "iops": "12,345 ± 678",
-        "p99": "1.23 ms",
-        "trials": "1/2",
-        "verdict": "Suspect",
-        "reason": "LowOverlap +1",
-    }
-    return WatchedPoint(**(known | changes))
 
 
 SUITE_NAME, NAMESPACE, SUITE_UID = "weekly", "bench", "7c9e6679-7425-40de-944b-e07fc1f90ae7"

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 DISK_BYTES = 96 * 2**20
@@ -54,20 +53,9 @@ def mounted_disk(directory: Path, place: Path) -> Iterator[Path]:
         yield place
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
-    """A device and the cgroup whose reads from it are limited."""
-
-    device: Path
-    cgroup: Path
-
-    def admit(self, pid: int) -> None:
-        (self.cgroup / "cgroup.procs").write_text(str(pid))
-
-
 @contextmanager
-def throttled_device(directory: Path, reads_per_second: int) -> Iterator[Throttled]:
-    """Yield a device of a disk in memory with that limit; nothing is left of it afterwards."""
+def throttled_device(directory: Path, reads_per_second: int) -> Iterator[tuple[Path, Path]]:
+    """Yield a device in memory, and the file of the processes that have that limit; nothing is left afterwards."""
     with _image_in_memory(directory) as image:
         device = Path(_call("losetup", "--find", "--show", str(image)).strip())
         number = device.stat().st_rdev
@@ -80,7 +68,7 @@ def throttled_device(directory: Path, reads_per_second: int) -> Iterator[Throttl
                     (cgroup / "blkio.throttle.read_iops_device").write_text(f"{name} {reads_per_second}")
                 else:
                     (cgroup / "io.max").write_text(f"{name} riops={reads_per_second}")
-                yield Throttled(device, cgroup)
+                yield device, cgroup / "cgroup.procs"
             finally:
                 # Its last process may not have been reaped yet.
                 deadline = time.monotonic() + 10

@@ -204,10 +204,10 @@ def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1)
         workloads=[workload],
         repetitions=1,
     )
-    with throttled_device(directory, THROTTLE.permits_per_second) as disk:
-        options = ("--device", str(disk.device), "--destroy-data", "--seed", str(seed))
+    with throttled_device(directory, THROTTLE.permits_per_second) as (device, processes):
+        options = ("--device", str(device), "--destroy-data", "--seed", str(seed))
         with LocalRun(directory, fio, spec, *options) as run:
-            disk.admit(run.process.pid)
+            processes.write_text(str(run.process.pid))
             code, _, err = run.finish(seconds=_SECONDS)
         if code:
             raise RuntimeError(err)

@@ -1,8 +1,9 @@
 """A suite on an API server: its operator, which may die at any request, and runs whose ends and results are played."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from plimsoll.api.names import API_VERSION
@@ -20,6 +21,9 @@ RESULT = Kind(api_version=API_VERSION, kind="BenchmarkResult")
 SETTINGS = Settings(runner_image="runner:1", rook_clusters={"rook-ceph/rook-ceph": ("*",)})
 
 _MOST_LOOKS = 50
+_CHANGING = {"create": "create", "patch_status": "patch status of", "delete": "delete"}
+_VERBS = {"get": "get", **dict.fromkeys(("list", "versions", "pages"), "list"), **_CHANGING}
+"""What each request of a client asks of the API server."""
 
 
 @dataclass(slots=True)
@@ -39,51 +43,29 @@ class Mortal:
     asked: set[str] = field(default_factory=set)
     made: list[str] = field(default_factory=list)
 
-    async def get(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
-        self.asked.add(f"get {kind.kind}")
-        return await self.kube.get(kind, *arguments, **options)
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def ask(about: Any, *arguments: Any, **options: Any) -> Any:
+            self.asked.add(f"{_VERBS[name]} {about['kind'] if name == 'create' else about.kind}")
+            request = partial(getattr(self.kube, name), about, *arguments, **options)
+            if name not in _CHANGING:
+                return request()
+            creates = name == "create" and not options.get("dry_run")
+            return self._mortally(request, about["metadata"]["name"] if creates else "")
 
-    async def list(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
-        self.asked.add(f"list {kind.kind}")
-        return await self.kube.list(kind, *arguments, **options)
+        return ask
 
-    async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
-        self.asked.add(f"list {kind.kind}")
-        return await self.kube.versions(kind, *arguments, **options)
-
-    def pages(self, kind: Kind, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
-        self.asked.add(f"list {kind.kind}")
-        return self.kube.pages(kind, *arguments, **options)
-
-    async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
-        self.asked.add(f"create {obj['kind']}")
-        return bool(await self._mortally(self._create(obj, dry_run=dry_run)))
-
-    async def _create(self, obj: Object, *, dry_run: bool) -> bool:
-        is_created = await self.kube.create(obj, dry_run=dry_run)
-        if is_created and not dry_run:
-            self.made.append(obj["metadata"]["name"])
-        return is_created
-
-    async def patch_status(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
-        self.asked.add(f"patch status of {kind.kind}")
-        return await self._mortally(self.kube.patch_status(kind, *arguments, **options))
-
-    async def delete(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
-        self.asked.add(f"delete {kind.kind}")
-        return await self._mortally(self.kube.delete(kind, *arguments, **options))
-
-    async def _mortally(self, request: Any) -> Any:
-        if self.kill_in is None:
-            return await request
-        self.kill_in -= 1
-        if self.kill_in > 0:
-            return await request
-        if self.kill_after:
-            await request
-        else:
-            request.close()
-        raise KilledError
+    async def _mortally(self, request: Callable[[], Any], created: str) -> Any:
+        if self.kill_in is not None:
+            self.kill_in -= 1
+        dies = self.kill_in is not None and self.kill_in <= 0
+        if dies and not self.kill_after:
+            raise KilledError
+        answer = await request()
+        if created and answer:
+            self.made.append(created)
+        if dies:
+            raise KilledError
+        return answer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,7 +98,7 @@ class PlayedSuite:
         """Have another operator process take over, which knows nothing."""
         self.operator.kill_in = None
         self.reconciler = SuiteReconciler(
-            kube=self.operator,  # type: ignore[arg-type]
+            kube=self.operator,
             settings=SETTINGS,
             now=lambda: self.now,
             instruments=Instruments(),

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
     round_name,
 )
+from plimsoll.kube.port import ConflictError
 from plimsoll.suite.children import measured_digest, turn_in_name
 from plimsoll.suite.rounds.observed import (
     Absent,
@@ -66,6 +67,9 @@ TAKEN = "exists and is not of this suite"
 START_MINUTE = int(START.timestamp()) // 60
 
 
+_OWNED_RUN = {one.name for one in fields(OwnedRun)}
+
+
 @cache
 def _specification(spec: str) -> Specification:
     return read_specification(suite_document(NAME, **json.loads(spec)))
@@ -82,12 +86,10 @@ class KilledError(Exception):
     """The operator died."""
 
 
-class ConflictError(Exception):
-    """The suite has changed since it was read."""
-
-
 @dataclass(slots=True, kw_only=True)
 class PretendRun:
+    """A run that changes; most fields are those of `OwnedRun`."""
+
     name: str
     uid: str
     owner: str = UID
@@ -96,26 +98,16 @@ class PretendRun:
     version: int = 1
     created: datetime = START
     measures: str = ""
-    finished: bool = False
+    is_finished: bool = False
     succeeded: bool = False
-    deleting: bool = False
+    is_deleting: bool = False
 
     def end(self, *, succeeded: bool) -> None:
-        self.finished, self.succeeded, self.version = True, succeeded, self.version + 1
+        self.is_finished, self.succeeded, self.version = True, succeeded, self.version + 1
 
     def seen(self) -> OwnedRun:
-        return OwnedRun(
-            name=self.name,
-            uid=self.uid,
-            variant=self.variant,
-            minute=self.minute,
-            resource_version=str(self.version),
-            created=self.created,
-            measures=self.measures,
-            is_finished=self.finished,
-            succeeded=self.succeeded,
-            is_deleting=self.deleting,
-        )
+        same = {name: getattr(self, name) for name in _OWNED_RUN - {"resource_version"}}
+        return OwnedRun(**same, resource_version=str(self.version))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -228,7 +220,7 @@ class PretendSuites:
 
     def finish(self, *, succeeded: bool = True) -> str | None:
         for run in self.runs.values():
-            if not run.finished and run.owner == UID and not run.deleting:
+            if not run.is_finished and run.owner == UID and not run.is_deleting:
                 run.end(succeeded=succeeded)
                 return run.name
         return None
@@ -243,7 +235,7 @@ class PretendSuites:
 
     def vanish(self) -> None:
         """Remove runs whose deletion was requested."""
-        self.runs = {name: run for name, run in self.runs.items() if not run.deleting}
+        self.runs = {name: run for name, run in self.runs.items() if not run.is_deleting}
 
     @property
     def rounds(self) -> list[dict[str, Any]]:
@@ -259,7 +251,7 @@ class PretendSuites:
         match action:
             case PatchStatus():
                 if action.resource_version != str(self.version):
-                    raise ConflictError
+                    raise ConflictError("patch status", "the suite has changed since it was read")
                 status = {name: value for name, value in action.status.items() if value is not None}
                 if status != self.status:
                     self.status = status
@@ -278,7 +270,7 @@ class PretendSuites:
             case DeleteRun(name=name, uid=uid):
                 run = self.runs.get(name)
                 if run is not None and run.uid == uid:
-                    run.deleting = True
+                    run.is_deleting = True
                     if not self.stuck:
                         self.vanish()
                 return Deleted(uid=uid)
@@ -369,21 +361,6 @@ class WatchedSuites(PretendSuites):
         self.listed = self.lists[max(0, len(self.lists) - 1 - self.lag)]
         return PretendSuites.observe(self)
 
-    def lose_status(self, *, entirely: bool) -> None:
-        """Lose the status, or set it back to the oldest backup."""
-        before = self._known()
-        self.status = {} if entirely or not self.backups else copy_of(self.backups[0])
-        self.version += 1
-        self.forgotten |= before - self._known()
-        self.recorded, self.answered, self.backups, self.lists, self.lag = set(), set(), [], [], 0
-        self.regressed = None
-        self.restart()
-
-    def delete_unknown_runs(self) -> None:
-        """Do what the condition asks for."""
-        known = self._known() | set(self.status.get("dropped", ()))
-        self.runs = {name: run for name, run in self.runs.items() if run.owner != UID or run.minute in known}
-
     def delete_suite(self) -> None:
         """Delete the suite, and what it owns."""
         self.deleted = True
@@ -394,7 +371,7 @@ class WatchedSuites(PretendSuites):
     def own(self) -> list[PretendRun]:
         return [run for run in self.runs.values() if run.owner == UID]
 
-    def _known(self) -> set[int]:
+    def known_minutes(self) -> set[int]:
         active = {self.status["round"]["minute"]} if "round" in self.status else set()
         return active | {one["minute"] for one in self.rounds}
 
@@ -423,7 +400,7 @@ class WatchedSuites(PretendSuites):
         assert name.rsplit("-", 2)[1] == str(active["minute"]), "the round is not recorded"
         assert not self.spec.get("suspend")
         assert name not in self.recorded, "created again"
-        assert not [run for run in self.own if run.name != name and not run.finished], "two runs at a time"
+        assert not [run for run in self.own if run.name != name and not run.is_finished], "two runs at a time"
 
     def _check_deletion(self, name: str) -> None:
         if name not in self.runs or self.deleted:

@@ -1,7 +1,6 @@
 """The pretended players on a real API server, with real controllers and a real operator process. Time is real."""
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -20,25 +19,15 @@ from support.apiserver import (
     CRDS,
     Answer,
     ApiServer,
-    Binaries,
+    kube_program,
     read_yamls,
     running_apiserver,
     running_program,
     token_of,
 )
-from support.fake_kube import KINDS, FakeKube, copy_of
-from support.pretend_cluster import (
-    KUBELET,
-    STORAGE_CLASS,
-    Document,
-    Faults,
-    PretendCluster,
-    is_going,
-    label,
-    pool_of,
-    volume_of,
-)
-from support.pretend_conductor import Knobs, PretendConductors
+from support.fake_kube import KINDS, FakeKube, copy_of, is_going
+from support.pretend_cluster import KUBELET, STORAGE_CLASS, Document, Faults, PretendCluster, label, pool_of, volume_of
+from support.pretend_conductor import PretendConductors
 from support.pretend_rook import ROOK_NAMESPACE, PretendRook, RookKnobs
 
 _PLURALS = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
@@ -262,7 +251,7 @@ def controller_manager(api: ApiServer, directory: Path) -> Iterator[None]:
     config = directory / "controller-manager.kubeconfig"
     config.write_text(json.dumps(api.kubeconfig()))
     arguments = [
-        str(Binaries.find(os.environ).kube_controller_manager),
+        kube_program("kube-controller-manager"),
         f"--kubeconfig={config}",
         f"--controllers={','.join(CONTROLLERS)}",
         "--leader-elect=false",
@@ -304,8 +293,7 @@ def installed_world(directory: Path, *options: str) -> Iterator[Installed]:
 
     So are the admission policies, which refuse no request of the operator and no pod of the Job controller.
     """
-    binaries = Binaries.find(os.environ)
-    with running_apiserver(binaries, directory, *options) as api:
+    with running_apiserver(directory, *options) as api:
         for path in (*sorted(CRDS.glob("*.yaml")), ROOK_KINDS):
             for definition in read_yamls(path.read_text()):
                 api.define(definition)
@@ -313,7 +301,7 @@ def installed_world(directory: Path, *options: str) -> Iterator[Installed]:
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(json.dumps(api.kubeconfig()))
         files = [argument for path in MANIFESTS for argument in ("-f", str(path))]
-        kubectl = [str(binaries.etcd.with_name("kubectl")), f"--kubeconfig={kubeconfig}"]
+        kubectl = [kube_program("kubectl"), f"--kubeconfig={kubeconfig}"]
         command = [*kubectl, f"--cache-dir={directory / 'kinds'}", "apply", "--server-side", *files]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -327,20 +315,6 @@ def installed_world(directory: Path, *options: str) -> Iterator[Installed]:
 
 _ROUND_SECONDS = 0.2
 _DEADLINE_SECONDS = 180
-_IN_NAMESPACE = (
-    "BenchmarkResult",
-    "ConfigMap",
-    "Job",
-    "NetworkPolicy",
-    "PersistentVolumeClaim",
-    "Pod",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "Service",
-    "ServiceAccount",
-)
-_ELSEWHERE = ("CephBlockPool", "CephClient", "CephFilesystem", "StorageClass")
 
 
 class ServedWorld:
@@ -354,10 +328,6 @@ class ServedWorld:
         self.rook.knobs = RookKnobs(haste=20)
         self.conductors = PretendConductors(self.cluster)
         self.rook.install()
-
-    @property
-    def knobs(self) -> Knobs:
-        return self.conductors.knobs
 
     def round(self) -> None:
         self.cluster.begin_round()
@@ -449,7 +419,7 @@ class ServedWorld:
 
     def _found(self, namespace: str) -> Iterator[tuple[str, str]]:
         self.cluster.begin_round()
-        for kind in (*_IN_NAMESPACE, *_ELSEWHERE):
+        for kind in _KINDS:
             for obj in self.cluster.kube.objects(kind):
                 if _is_of_run(obj, namespace):
                     yield kind, obj["metadata"]["name"]

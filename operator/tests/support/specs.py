@@ -1,7 +1,7 @@
 """Small runs and suites as users write them, and plans of them."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Integer
-from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, Layer
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import rook_render as rook
@@ -23,9 +23,8 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.plan.document import CephTarget, Plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.cast import Cast, Pairing, RosterMember, paired, round_count
-from plimsoll.tools.target import TargetKind
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, ToolParameters
+from plimsoll.tools.cast import Pairing
 
 
 def manifest(kind: str, spec: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -250,22 +249,13 @@ class Parameters(ToolParameters):
         return f"{self.pairing} x{self.streams}"
 
 
-class Pairs(Tool[Parameters]):
+class Pairs(PeerTool[Parameters]):
     """Sends from one client to another."""
 
     key: ClassVar[str] = KEY
     program: ClassVar[str] = KEY
     parameters = Parameters
-    layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
-    target: ClassVar[TargetKind] = TargetKind.PEER
-    least_runtime_seconds: ClassVar[int] = 3
-
-    def cast(self, parameters: Parameters, roster: Sequence[RosterMember], clients: int) -> Cast:
-        return paired(parameters.pairing, roster, clients)
-
-    def rounds(self, parameters: Parameters, clients: int, servers: int) -> int:
-        return round_count(parameters.pairing, clients, servers)
 
     def command(self, parameters: Parameters, context: StepContext) -> Command:
         return Command(argv=(self.program, context.step))

@@ -69,13 +69,6 @@ def unsaid(spec: Pod) -> Iterator[str]:
     yield from (f"{name} in memory" for name, directory in directories.items() if directory.get("medium"))
 
 
-def restricted_v2(spec: Pod) -> Iterator[str]:
-    """Yield what OpenShift's SecurityContextConstraint restricted-v2 refuses: it assigns users and groups itself."""
-    yield from restricted(spec)
-    for security in (spec["securityContext"], *(container["securityContext"] for container in _containers(spec))):
-        yield from security.keys() & {"runAsUser", "runAsGroup", "fsGroup", "supplementalGroups", "seLinuxOptions"}
-
-
 def _containers(spec: Pod) -> list[Mapping[str, Any]]:
     return [*spec.get("initContainers", []), *spec["containers"]]
 

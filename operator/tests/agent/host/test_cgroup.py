@@ -3,9 +3,31 @@
 import pytest
 
 from plimsoll.agent.readings import CgroupCounters
-from support.agents import AGENT, LEGACY, UNIFIED, HostTree
+from support.agents import AGENT, UNIFIED, HostTree
 
 USED = CgroupCounters(cpu=2_500_000_000, throttled_periods=4, throttled=70_000_000, memory=4_096_000)
+
+
+LEGACY = """\
+31 30 0:31 {root} /sys/fs/cgroup/cpu,cpuacct ro master:11 - cgroup cgroup rw,cpu,cpuacct
+32 30 0:32 {root} /sys/fs/cgroup/memory ro master:12 - cgroup cgroup rw,memory
+"""
+
+
+def put_in_legacy_pod(tree: HostTree, *, quota: int = 150000, memory: int = 2**30) -> None:
+    """Simulate a container with cgroup version 1, which shows the path outside the container."""
+    path = "/kubepods/burstable/pod1/abc"
+    tree.write("proc/self/cgroup", f"9:memory:{path}\n4:cpu,cpuacct:{path}\n1:name=systemd:{path}\n0::{path}\n")
+    tree.write("proc/self/mountinfo", LEGACY.format(root=path))
+    cpu, bytes_ = "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/memory"
+    for group in (cpu, bytes_):
+        tree.write(f"{group}/cgroup.procs", f"1\n{AGENT}\n")
+    tree.write(f"{cpu}/cpu.cfs_quota_us", f"{quota}\n")
+    tree.write(f"{cpu}/cpu.cfs_period_us", "100000\n")
+    tree.write(f"{cpu}/cpuacct.usage", "2500000000\n")
+    tree.write(f"{cpu}/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 70000000\n")
+    tree.write(f"{bytes_}/memory.limit_in_bytes", f"{memory}\n")
+    tree.write(f"{bytes_}/memory.usage_in_bytes", "4096000\n")
 
 
 @pytest.fixture(params=["unified", "legacy"])
@@ -13,7 +35,7 @@ def pod(request: pytest.FixtureRequest, tree: HostTree) -> HostTree:
     if request.param == "unified":
         tree.in_unified_pod()
     else:
-        tree.in_legacy_pod()
+        put_in_legacy_pod(tree)
     return tree
 
 
@@ -32,7 +54,7 @@ def test_max_is_no_limit(tree: HostTree) -> None:
 
 
 def test_the_old_version_s_largest_number_is_no_limit(tree: HostTree) -> None:
-    tree.in_legacy_pod(quota=-1, memory=9223372036854771712)
+    put_in_legacy_pod(tree, quota=-1, memory=9223372036854771712)
     cgroup = tree.host.cgroup()
     assert cgroup is not None
     assert (cgroup.processors(), cgroup.memory_limit()) == (None, None)
@@ -100,7 +122,7 @@ def test_a_group_outside_the_mount_is_the_mounted_directory(tree: HostTree) -> N
 
 
 def test_with_both_versions_the_old_one_takes_precedence(tree: HostTree) -> None:
-    tree.in_legacy_pod()
+    put_in_legacy_pod(tree)
     tree.write("proc/self/mountinfo", f"{LEGACY.format(root='/kubepods/burstable/pod1/abc')}{UNIFIED}/unified\n")
     cgroup = tree.host.cgroup()
     assert cgroup is not None

@@ -53,9 +53,17 @@ def test_an_unreadable_host_has_no_snapshot(tree: HostTree, path: str, text: str
     assert tree.host.snapshot(cgroup=None, device=None) is None
 
 
+def add_interface(tree: HostTree, name: str, *, speed: str | None, physical: bool) -> None:
+    """Add a network interface to /sys; its counters are those of /proc/net/dev."""
+    if speed is not None:
+        tree.write(f"sys/class/net/{name}/speed", f"{speed}\n")
+    if physical:
+        (tree.directory / f"sys/class/net/{name}/device").mkdir(parents=True)
+
+
 def test_bounds_of_a_pod(tree: HostTree) -> None:
     tree.in_unified_pod()
-    tree.interface("eth0", speed="10000", physical=False)
+    add_interface(tree, "eth0", speed="10000", physical=False)
     bounds = tree.host.bounds(tree.host.cgroup())
     assert bounds is not None
     assert (bounds.processors, bounds.usable, bounds.memory) == (2, 1.5, 2**30)
@@ -63,10 +71,10 @@ def test_bounds_of_a_pod(tree: HostTree) -> None:
 
 
 def test_bounds_of_a_node(tree: HostTree) -> None:
-    tree.interface("eno1", speed="25000", physical=True)
-    tree.interface("eno2", speed="25000", physical=True)
-    tree.interface("eno3", speed="-1", physical=True)
-    tree.interface("bond0", speed="50000", physical=False)
+    add_interface(tree, "eno1", speed="25000", physical=True)
+    add_interface(tree, "eno2", speed="25000", physical=True)
+    add_interface(tree, "eno3", speed="-1", physical=True)
+    add_interface(tree, "bond0", speed="50000", physical=False)
     bounds = tree.host.bounds(None)
     assert bounds is not None
     assert (bounds.usable, bounds.memory) == (None, None)
@@ -76,7 +84,7 @@ def test_bounds_of_a_node(tree: HostTree) -> None:
 
 @pytest.mark.parametrize("speed", ["-1", "0", "", None])
 def test_an_interface_without_a_known_speed_has_none(tree: HostTree, speed: str | None) -> None:
-    tree.interface("eth0", speed=speed, physical=True)
+    add_interface(tree, "eth0", speed=speed, physical=True)
     bounds = tree.host.bounds(None)
     assert bounds is not None
     assert (bounds.physical, bounds.speeds) == (frozenset({"eth0"}), {})

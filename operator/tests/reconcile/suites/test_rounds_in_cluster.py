@@ -103,7 +103,7 @@ async def test_status_is_not_written_over_one_that_has_changed(played: PlayedSui
     class Late(Mortal):
         async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
             await played.annotate("request-round", "meanwhile")
-            return await super().versions(kind, *arguments, **options)
+            return await self.kube.versions(kind, *arguments, **options)
 
     healthy, played.operator = played.operator, Late(played.kube)
     played.restart()

@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict, round_name
 from plimsoll.suite.rounds.observed import Decision
 from plimsoll.suite.rounds.step import step
-from support.pretend_suites import HASH, NAME, KilledError, PretendRun, WatchedSuites
+from support.fake_kube import copy_of
+from support.pretend_suites import HASH, NAME, UID, KilledError, PretendRun, WatchedSuites
 from support.specs import VARIANTS
 
 CRON = "*/10 * * * *"
@@ -197,7 +198,7 @@ class Anything(RuleBasedStateMachine):
     @rule()
     def delete_active_run(self) -> None:
         for run in list(self.world.runs.values()):
-            if run.minute == self.world.status["round"]["minute"] and not run.finished:
+            if run.minute == self.world.status["round"]["minute"] and not run.is_finished:
                 self._delete(run)
 
     @rule(refused=st.sampled_from([{}, {}, {"small": "denied"}, {"large": "denied"}]))
@@ -228,14 +229,22 @@ class Anything(RuleBasedStateMachine):
 
     @rule(sure=st.integers(0, 2), entirely=st.booleans())
     def lose_status(self, sure: int, *, entirely: bool) -> None:
-        if sure == 1:
-            self.late = None
-            self.world.lose_status(entirely=entirely)
+        """Lose the status, or set it back to the oldest backup."""
+        if sure != 1:
+            return
+        self.late, world = None, self.world
+        before = world.known_minutes()
+        world.status = {} if entirely or not world.backups else copy_of(world.backups[0])
+        world.version += 1
+        world.forgotten |= before - world.known_minutes()
+        world.recorded, world.answered, world.backups, world.lists, world.lag = set(), set(), [], [], 0
+        world.regressed = None
+        world.restart()
 
     @rule()
     def follow_the_remedy(self) -> None:
         if self.world.condition("Stalled").get("reason") == "StatusLost":
-            self.world.delete_unknown_runs()
+            self.delete_unknown_runs()
 
     def teardown(self) -> None:
         """Everything that stands in the way is removed: every round ends, and the operator comes to rest."""
@@ -248,7 +257,7 @@ class Anything(RuleBasedStateMachine):
             assert not world.look().actions
             assert not world.own, "left behind"
             return
-        world.delete_unknown_runs()
+        self.delete_unknown_runs()
         world.change(suspend=False, schedule=None)
         world.pass_time(minutes=6)
         for _ in range(2):
@@ -261,8 +270,13 @@ class Anything(RuleBasedStateMachine):
         assert {run.minute for run in world.runs.values()} <= kept
         assert len(kept) <= MAX_ROUNDS
 
+    def delete_unknown_runs(self) -> None:
+        world = self.world
+        known = world.known_minutes() | set(world.status.get("dropped", ()))
+        world.runs = {name: run for name, run in world.runs.items() if run.owner != UID or run.minute in known}
+
     def _delete(self, run: PretendRun) -> None:
-        run.deleting = True
+        run.is_deleting = True
         if not self.world.stuck:
             self.world.vanish()
 

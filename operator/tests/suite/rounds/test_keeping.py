@@ -72,7 +72,7 @@ def test_each_run_of_dropped_rounds_is_deleted_once_even_if_another_one_stays() 
     assert [type(one) for one in decision.actions[1:]] == [DeleteRun]
     deletions = [one for _ in range(6) for one in world.look().actions if isinstance(one, DeleteRun)]
     assert len(deletions) == 3
-    assert sorted(run.minute - START_MINUTE for run in world.runs.values() if run.deleting) == [0, 0, 1, 1]
+    assert sorted(run.minute - START_MINUTE for run in world.runs.values() if run.is_deleting) == [0, 0, 1, 1]
     world.vanish()
     assert {run.minute - START_MINUTE for run in world.runs.values()} == {2}
 

@@ -72,17 +72,17 @@ def test_status_that_was_set_back_keeps_the_later_rounds(world: PretendSuites) -
     assert world.condition("Stalled")["message"].startswith(f"round {round_name(START_MINUTE + 3)} has runs, but")
 
 
-def forged(world: PretendSuites, minute: int, *, finished: bool) -> str:
+def forged(world: PretendSuites, minute: int, *, is_finished: bool) -> str:
     """Have somebody create a run with the suite as owner."""
     name = f"{NAME}-small-{HASH}-{minute}-7"
     world.runs[name] = PretendRun(
-        name=name, uid="forged", variant="small", minute=minute, created=world.now, finished=finished
+        name=name, uid="forged", variant="small", minute=minute, created=world.now, is_finished=is_finished
     )
     return name
 
 
 def test_run_of_a_far_later_minute_is_reported_and_loses_no_status(world: PretendSuites) -> None:
-    name = forged(world, START_MINUTE + 10**6, finished=True)
+    name = forged(world, START_MINUTE + 10**6, is_finished=True)
     world.annotations[REQUEST] = "again"
     world.measure_round()
     assert not world.condition("Stalled")
@@ -109,9 +109,9 @@ def test_run_that_never_ends_stalls_the_suite_after_ten_minutes(world: PretendSu
     world.annotations[REQUEST] = "again"
     if is_active:
         world.settle()
-    name = forged(world, world.rounds[-1]["minute"], finished=False)
+    name = forged(world, world.rounds[-1]["minute"], is_finished=False)
     if is_active:
-        next(run for run in world.runs.values() if not run.finished and run.uid != "forged").end(succeeded=True)
+        next(run for run in world.runs.values() if not run.is_finished and run.uid != "forged").end(succeeded=True)
     world.settle()
     ready = world.condition("Ready")
     assert (ready["status"], ready["reason"]) == ("False", "WaitingForRun")

@@ -76,7 +76,7 @@ def test_old_list_lets_no_round_start_beside_the_run_of_an_abandoned_one(world: 
     world.change(repeat=1)
     world.settle()
     assert "round" not in world.status
-    assert [run.deleting for run in world.runs.values()] == [True]
+    assert [run.is_deleting for run in world.runs.values()] == [True]
     assert world.condition("Reconciling")["reason"] == "WaitingForRun"
     assert world.status["abandonedRun"] in world.condition("Reconciling")["message"]
     world.settle()
