@@ -138,13 +138,13 @@ async def test_a_token_that_is_not_utf_8_is_refused(setting: Setting) -> None:
 
 async def test_a_malformed_request_is_refused_and_does_not_affect_the_conductor(setting: Setting) -> None:
     async with running(setting) as connection, aiohttp.ClientSession() as session:
-        token = setting.token()
+        headers = {"Authorization": f"Bearer {setting.token()}"}
         for body in (b"", b"{", b'{"protocol": 1}', b"\xff" * 10):
-            async with session.post(
-                setting.url + "/v1/clients", ssl=False, data=body, headers={"Authorization": f"Bearer {token}"}
-            ) as response:
-                assert response.status == 400
+            async with session.post(setting.url + "/v1/clients", ssl=False, data=body, headers=headers) as response:
+                assert (response.status, response.content_type) == (400, "application/json")
         await connection.clock(1)
+        async with session.get(setting.url + "/v1/clock", ssl=False, headers=headers) as response:
+            assert (response.status, response.content_type) == (200, "application/json")
 
 
 async def test_a_held_request_is_answered_after_the_hold_time(setting: Setting) -> None:

@@ -274,7 +274,7 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
     return Prepared(
         problems=problems,
         pools=pools,
-        widest=max((pool.size for pool in existing.values()), default=3),
+        widest=max(pool.size for pool in existing.values()),
         file_system=file_system,
         options=setting.options,
     )
