@@ -66,9 +66,8 @@ class Traits:
 
 
 _CLUSTER_WIDE = {"Namespace", "Node", "PersistentVolume", "StorageClass"}
-_WITHOUT_STATUS = {
-    *("ConfigMap", "Event", "Lease", "NetworkPolicy", "Role", "RoleBinding", "Secret", "ServiceAccount", "StorageClass"),
-}
+_ACCESS = {"NetworkPolicy", "Role", "RoleBinding", "ServiceAccount"}
+_WITHOUT_STATUS = {"ConfigMap", "Event", "Lease", "Secret", "StorageClass"} | _ACCESS
 _KINDS = {
     "v1": "ConfigMap Event Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret Service ServiceAccount",
     "apps/v1": "Deployment",
