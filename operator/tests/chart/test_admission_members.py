@@ -193,7 +193,7 @@ def test_other_jobs_are_orphaned_as_before(cluster: Installation) -> None:
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "theirs"}]}}}
     job = put(
         cluster.tenant,
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "theirs", "namespace": BENCH}, "spec": spec},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "orphaning", "namespace": BENCH}, "spec": spec},
     )
     for asked in (options(), options(propagationPolicy="Orphan")):
         cluster.tenant.request("DELETE", path_of(job), asked).expect(200)

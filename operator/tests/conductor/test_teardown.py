@@ -214,7 +214,7 @@ async def test_a_batch_of_objects_that_cannot_be_removed_does_not_keep_the_next(
     place = f"golden/{rados_namespace('u', 0)}"
     with ceph.changing() as state:
         state["objects"] = {place: dict.fromkeys(["a", "b", "c"], "")}
-        state["refused"] = [f"rados --pool golden --namespace {rados_namespace('u', 0)} rm -- a b"]
+        state["refused"] = [f"rados --pool golden --namespace {rados_namespace('u', 0)} --force-full rm -- a b"]
     (problem,) = await torn_down(limit_seconds=0)
     assert "rm -- a b" in problem
     assert ceph.state["objects"][place] == {"a": "", "b": ""}

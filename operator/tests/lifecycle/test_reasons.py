@@ -310,6 +310,21 @@ CASES = [
         meanwhile=fail_as(FailureReason.CEPH_TOO_OLD),
         says=("as it was told",),
     ),
+    Case(
+        reason="ClusterTooFull",
+        meanwhile=fail_as(FailureReason.CLUSTER_TOO_FULL),
+        says=("as it was told",),
+    ),
+    Case(
+        reason="ClusterAtRisk",
+        meanwhile=fail_as(FailureReason.CLUSTER_AT_RISK),
+        says=("as it was told",),
+    ),
+    Case(
+        reason="QuotaReached",
+        meanwhile=fail_as(FailureReason.QUOTA_REACHED),
+        says=("as it was told",),
+    ),
     Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it again")),
     Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan was deleted", "create it again")),
     Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),

@@ -105,7 +105,8 @@ def test_users_may_do_what_they_have_to_and_no_more() -> None:
     """See operator/tests/ceph/test_rights.py."""
     made = ceph_run("rook-images")
     conductor, agent = users(made.run, made.target, ("plimsoll-3", "plimsoll-5"), version=CEPH)
-    rights = Rights(pools=(BASE, f"{BASE}-data"), record=f"plimsoll/{UID}/options", version=CEPH)
+    data = f"{BASE}-data"
+    rights = Rights(pools=(BASE, data), quota_pool=data, record=f"plimsoll/{UID}/options", version=CEPH)
     assert agent["spec"] == {"caps": rights.agent(), "secretName": "plimsoll-5"}
     assert conductor["spec"] == {"caps": rights.conductor(), "secretName": "plimsoll-3"}
     assert "config-key get" not in conductor["spec"]["caps"]["mon"]
