@@ -205,7 +205,10 @@ class FakeKube:
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         key = await self._request("patch", kind, namespace, name)
-        return self._replace(key, merged(self._copy(key, f"patch {key}"), self._without_status(kind, patch)))
+        old = self._copy(key, f"patch {key}")
+        if patch.get("metadata", {}).get("resourceVersion") not in {None, old["metadata"]["resourceVersion"]}:
+            raise ConflictError(f"patch {key}", "the object has been modified")
+        return self._replace(key, merged(old, self._without_status(kind, patch)))
 
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None

@@ -13,11 +13,12 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import LineSearch, Objective
 from plimsoll.api.model import Model
-from plimsoll.api.names import ConditionType, Operation, SuiteConditionType, Verdict
+from plimsoll.api.names import ConditionType, LatencyKind, Operation, SuiteConditionType, Verdict
 from plimsoll.api.operation import (
     Latency,
     OperationResult,
     OperationSummary,
+    Rates,
     Series,
     Statistic,
     Steadiness,
@@ -213,18 +214,29 @@ def full_operation(operation: Operation, seed: int) -> OperationResult:
         index: 1 + int(1e6 * math.exp(-(((index - 800) / 200) ** 2)) * chance.uniform(0.9, 1.1))
         for index in range(400, 1200)
     }
-    percentiles = dict.fromkeys(("50", "90", "95", "99", "99.9", "99.99"), 10**9)
-    latency = filled(Latency, percentiles=percentiles, histogram=Histogram(counts=counts).encode())
-    series = Series(
-        interval_seconds=3,
-        iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
-        bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
-    )
-    return filled(
-        OperationResult,
+    return OperationResult(
         operation=operation,
-        latency=latency,
-        series=series,
+        ios=10**12,
+        bytes=10**15,
+        rates=Rates(iops=10**7, bytes_per_second=10**11),
+        whole_run=Rates(iops=10**7, bytes_per_second=10**11),
+        sum_of_rates=Rates(iops=10**7, bytes_per_second=10**11),
+        bias=-0.12345678901234567,
+        latency=Latency(
+            kind=LatencyKind.FULL,
+            count=10**12,
+            mean_nanoseconds=123456789.12345678,
+            standard_deviation_nanoseconds=123456789.12345678,
+            min_nanoseconds=10**6,
+            max_nanoseconds=10**10,
+            percentiles=dict.fromkeys(("50", "90", "95", "99", "99.9", "99.99"), 10**9),
+            histogram=Histogram(counts=counts).encode(),
+        ),
+        series=Series(
+            interval_seconds=3,
+            iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
+            bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
+        ),
         p50_steadiness=STEADINESS,
         p99_steadiness=STEADINESS,
     )

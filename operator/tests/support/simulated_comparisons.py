@@ -78,9 +78,6 @@ class Sweep:
             that the mean is the same.
         calm: factor of the variance of the baseline's trials; the candidate's are as much noisier.
         scatter: of each metric.
-        course: name of one of the `COURSES`, drawn for each run from its first pass to its last: how the speed of the
-            storage changes with time, for all points alike. Empty: it does not change.
-        of_runs: whether each trial stands for a run with five passes, at a time of its own.
 
     """
 
@@ -90,14 +87,19 @@ class Sweep:
     quiet: float = 1.0
     calm: float = 1.0
     scatter: Mapping[Metric, float] = field(default_factory=lambda: SCATTER)
-    course: str = ""
-    of_runs: bool = False
 
     def samples(self, chance: random.Random, changes: Mapping[int, float]) -> list[Sample]:
         """Return the trials of all metrics; rates of these points change by a part of the baseline: -0.1."""
         levels = self._levels(chance), self._levels(chance)
         return [
-            _sample(Trials(baseline=baseline, candidate=candidate), metric, f"w-{point:03d}", gates=True)
+            Sample(
+                workload="w",
+                point=f"w-{point:03d}",
+                operation=Operation.READ,
+                metric=metric,
+                gates=True,
+                trials=Trials(baseline=baseline, candidate=candidate),
+            )
             for metric in self.scatter
             for point, (baseline, candidate) in enumerate(
                 zip(
@@ -110,12 +112,7 @@ class Sweep:
 
     def _levels(self, chance: random.Random) -> Levels:
         """Return the logarithm of the speed of the storage in each pass of a run."""
-        if not self.course:
-            return [0.0] * self.trials
-        course = COURSES[self.course]
-        if self.of_runs:
-            return [fmean(course(chance, 5)) for _ in range(self.trials)]
-        return course(chance, self.trials)
+        return [0.0] * self.trials
 
     def _side(
         self, chance: random.Random, metric: Metric, factor: float, changes: Mapping[int, float], levels: Levels
@@ -148,6 +145,26 @@ class Sweep:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsteadySweep(Sweep):
+    """Two sides measured on storage whose speed changes with time, for all points alike.
+
+    Attributes:
+        course: name of one of the `COURSES`, drawn for each run from its first pass to its last.
+        of_runs: whether each trial stands for a run with five passes, at a time of its own.
+
+    """
+
+    course: str
+    of_runs: bool = False
+
+    def _levels(self, chance: random.Random) -> Levels:
+        course = COURSES[self.course]
+        if self.of_runs:
+            return [fmean(course(chance, 5)) for _ in range(self.trials)]
+        return course(chance, self.trials)
+
+
 def sample_of(
     baseline: Sequence[float],
     candidate: Sequence[float],
@@ -158,12 +175,14 @@ def sample_of(
 ) -> Sample:
     """Return a sample with these values, one in each pass."""
     series = [{number: math.log(value) for number, value in enumerate(side)} for side in (baseline, candidate)]
-    return _sample(Trials(baseline=series[0], candidate=series[1]), metric, point, gates=gates)
-
-
-def _sample(trials: Trials, metric: Metric, point: str, *, gates: bool) -> Sample:
-    workload, kind = point.rpartition("-")[0], Operation.READ
-    return Sample(workload=workload, point=point, operation=kind, metric=metric, gates=gates, trials=trials)
+    return Sample(
+        workload=point.rpartition("-")[0],
+        point=point,
+        operation=Operation.READ,
+        metric=metric,
+        gates=gates,
+        trials=Trials(baseline=series[0], candidate=series[1]),
+    )
 
 
 GATING = (Metric.IOPS, Metric.P99)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from plimsoll.api.suite_status import Conclusion
-from support.simulated_comparisons import SCATTER, Sweep
+from support.simulated_comparisons import SCATTER, Sweep, UnsteadySweep
 
 
 def share(sweep: Sweep, comparisons: int, conclusion: Conclusion, change: float = 0, losing: int = 0) -> float:
@@ -40,8 +40,8 @@ def test_storage_that_seldom_leaves_a_state_makes_single_runs_differ_and_not_sev
     """The model of the test: no interval of one run covers its state, and runs at different times do."""
     course = "two states, seldom left"
     scatter = {metric: value / 5**0.5 for metric, value in SCATTER.items()}
-    single = Sweep(points=points, course=course)
-    several = Sweep(points=points, course=course, of_runs=True, scatter=scatter)
+    single = UnsteadySweep(points=points, course=course)
+    several = UnsteadySweep(points=points, course=course, of_runs=True, scatter=scatter)
     assert share(single, 100, Conclusion.REGRESSION) >= 0.06
     assert share(several, 100, Conclusion.REGRESSION) <= 0.04
     assert share(several, 100, Conclusion.REGRESSION, -0.2, points) >= 0.8
@@ -49,7 +49,7 @@ def test_storage_that_seldom_leaves_a_state_makes_single_runs_differ_and_not_sev
 
 @pytest.mark.parametrize("course", ["drifting", "two states, drawn for each pass"])
 def test_what_happens_in_every_run_alike_is_no_regression(course: str) -> None:
-    sweep = Sweep(points=4, course=course)
+    sweep = UnsteadySweep(points=4, course=course)
     assert share(sweep, 100, Conclusion.REGRESSION) <= 0.04
     assert share(sweep, 100, Conclusion.REGRESSION, -0.3, 4) >= 0.7
 
