@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from figures import heading_rows, percent
 from plimsoll.api.suite_status import Conclusion
-from support.simulated_comparisons import COURSES, SCATTER, Sweep
+from support.simulated_comparisons import COURSES, SCATTER, Sweep, UnsteadySweep
 
 _POINTS = (1, 4, 20, 100)
 _CORRELATIONS = (0.0, 0.5)
@@ -75,7 +75,7 @@ def _courses(comparisons: int) -> Iterator[Sequence[str]]:
         for of_runs in (False, True):
             scatter = {metric: value / math.sqrt(5 if of_runs else 1) for metric, value in SCATTER.items()}
             for points in (1, 20):
-                sweep = Sweep(points=points, course=course, of_runs=of_runs, scatter=scatter)
+                sweep = UnsteadySweep(points=points, course=course, of_runs=of_runs, scatter=scatter)
                 nothing = _conclusions(sweep, comparisons, 0, 0)
                 yield (
                     course,

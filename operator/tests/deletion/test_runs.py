@@ -121,7 +121,7 @@ def test_a_run_that_is_changed_all_the_time_starts_with_its_finalizer_and_is_tor
             world.api.request("PATCH", path, change, content="application/merge-patch+json")
         return holds()
 
-    world.knobs.stays = RunPhase.MEASURING
+    world.conductors.knobs.stays = RunPhase.MEASURING
     create(world, "doomed", namespace)
     world.until(lambda: changes(lambda: world.exist("Job", namespace)), "there are Jobs")
     assert world.api.request("GET", path).body["metadata"]["finalizers"] == ["plimsoll.dev/teardown"]
