@@ -188,13 +188,14 @@ _OF_CEPH = [
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
     *(
-        _case(f"health checks {str(checks)[:24]}", "radosBench", {}, *says, changes={_CHECKS: checks})
-        for checks, says in (
-            ("MON_DISK_LOW", (_CHECKS, "must be of type array")),
-            (["mon disk low"], (f"{_CHECKS}[0]", "should match")),
-            (["A" * 65], (f"{_CHECKS}[0]", "more than 64")),
-            (["MON_DISK_LOW", "MON_DISK_LOW"], (f"{_CHECKS}[1]", "Duplicate value")),
-            ([f"CHECK_{n}" for n in range(33)], (_CHECKS, "at most 32 items")),
+        _case(f"{field}: {str(checks)[:24]}", "radosBench", {}, field + place, says, changes={field: checks})
+        for field in (_CHECKS, "spec.gates.stopOn")
+        for checks, place, says in (
+            ("MON_DISK_LOW", "", "must be of type array"),
+            (["mon disk low"], "[0]", "should match"),
+            (["A" * 65], "[0]", "more than 64"),
+            (["MON_DISK_LOW", "MON_DISK_LOW"], "[1]", "Duplicate value"),
+            ([f"CHECK_{n}" for n in range(33)], "", "at most 32 items"),
         )
     ),
 ]
