@@ -187,7 +187,7 @@ class ClusterView:
     osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
     # The health checks that end the run if they appear under load; None if the cluster did not report its status
     risks: frozenset[str] | None = None
-    full_pools: tuple[str, ...] = ()  # those of the run's pools that have reached their quotas
+    full_pools: tuple[str, ...] = ()  # pools of the run that have reached their quotas
 
 
 class Gate:

@@ -24,7 +24,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _NO_NAMES = {"", ".", ".."}
 
 Guard = Callable[[], object]
-"""Called before a request is sent; what it raises is raised by the request."""
+"""Called before a request is sent. The request raises the same errors."""
 
 Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Return the document at a path; UnknownKindError if there is none."""

@@ -55,7 +55,7 @@ class Point(Model):
 
     @property
     def typed_parameters(self) -> ToolParameters:
-        """The parameters as those of the tool; ValidationError if this version of the tool has others."""
+        """The parameters in the model of the tool; ValidationError if this version of the tool has others."""
         parameters: ToolParameters = TOOLS[self.tool].parameters.model_validate(self.parameters)
         return parameters
 
