@@ -219,6 +219,8 @@ class Cluster:
         """Return the current trial, or that attempt, once it is `measuring`."""
 
         def current() -> dict[str, Any] | None:
+            ended = self.condition(name, namespace, "Succeeded")
+            assert ended is None or ended["status"] == "Unknown", f"{name} ended before that: {ended}"
             trial = self.measuring(name, namespace)
             return None if trial is None or attempt not in {None, trial["key"]["attempt"]} else trial
 
