@@ -25,8 +25,8 @@ eval "$("$root/e2e/cluster/cluster" env)"
 "$root/e2e/install.sh"
 mkdir -p "$root/build"
 kubectl kustomize "$root/e2e/studies/demo" > "$root/build/kit.yaml"
-say 'plimsoll suite plan build/kit.yaml'
-"$plimsoll" suite plan "$root/build/kit.yaml"
+say 'plimsoll plan build/kit.yaml'
+"$plimsoll" plan "$root/build/kit.yaml"
 PLIMSOLL_STUDY_MINUTES=15 "$root/e2e/studies/measure" demo
 
 layers=(layers "$namespace/$(run_of osds-all)" --device-run "$namespace/$(run_of disk)")
@@ -38,7 +38,7 @@ cat << HELP
 The study says:    docs/studies.md#kit; H1 are ...-scale-with-osds, H2 ...-scale-with-clients, H3 rbd-costs; H4 is about a
                    journal, which BlueStore does not have: osd-below-half-of-its-disk says nothing about one
 Explore it:        eval "\$(e2e/cluster/cluster env)"
-                   kubectl plimsoll suite results $namespace/kit
+                   kubectl plimsoll results bsuite/$namespace/kit
 Remove the suite:  kubectl delete namespace $namespace
 Remove everything: e2e/cluster/cluster down
 HELP

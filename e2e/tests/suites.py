@@ -108,9 +108,9 @@ class Suite:
         return self.until_rounds(before + 1)
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Run `plimsoll suite` with this suite."""
+        """Run a command with this suite."""
         return subprocess.run(
-            [sys.executable, "-m", "plimsoll", "suite", *arguments, self.name, "--namespace", self.namespace],
+            [sys.executable, "-m", "plimsoll", *arguments, f"bsuite/{self.name}", "--namespace", self.namespace],
             capture_output=True,
             text=True,
             check=False,

@@ -77,7 +77,7 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     stalled = measured.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "Regressed")
     assert kstatus_of(measured.object, cluster) == "Failed"
-    waited = measured.command("wait", "--timeout", "30s")
+    waited = measured.command("watch", "--quiet", "--timeout", "30s")
     assert waited.returncode == 3, waited
     assert "Regress" in waited.stdout + waited.stderr
     events = cluster.api.objects("events", namespace)
@@ -93,7 +93,7 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     assert ended["accepted"]
     assert measured.condition("Regressed")["status"] == "False"
     assert kstatus_of(measured.object, cluster) == "Current"
-    assert measured.command("wait", "--timeout", "30s").returncode == 0
+    assert measured.command("watch", "--quiet", "--timeout", "30s").returncode == 0
     cluster.until(lambda: not prometheus.query(alert), seconds=60, what="the alert's expression has no value")
     shown = measured.command("results")
     assert "NoRegression" in shown.stdout, shown

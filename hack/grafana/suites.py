@@ -27,7 +27,7 @@ from grafana.common import (
 
 _DESCRIPTION = (
     "BenchmarkSuites: what they do, what the comparisons and hypotheses of their last rounds show, and how that "
-    "developed over rounds. kubectl plimsoll suite results has the numbers, and suite report the figures."
+    "developed over rounds. kubectl plimsoll results has the numbers, and report the figures."
 )
 
 _CHOSEN = '{namespace=~"$namespace",suite=~"$suite"}'

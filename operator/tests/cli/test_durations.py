@@ -44,8 +44,6 @@ def test_anything_else_is_refused_with_the_grammar(text: str) -> None:
     "command",
     [
         ["watch", "nightly"],
-        ["suite", "watch", "nightly"],
-        ["suite", "wait", "nightly"],
         ["check-installation", "--namespace", "default"],
         ["remove-runs"],
     ],

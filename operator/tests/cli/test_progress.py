@@ -10,7 +10,7 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.run import load_run
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Prefill, RunState, TrialKey
 from plimsoll.cli.run import LocalProgress, describe, done_share, remaining_seconds
-from plimsoll.cli.watch import Lines, screen
+from plimsoll.cli.watch import RunLines, screen
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan
@@ -97,7 +97,7 @@ def test_share_increases_from_0_to_1(plan: Plan) -> None:
 
 def test_without_a_terminal_every_step_is_one_line(plan: Plan, tmp_path: Path) -> None:
     file = io.StringIO()
-    with Lines(Console(file=file, width=100)) as view:
+    with RunLines(Console(file=file, width=100)) as view:
         progress = LocalProgress(view, plan, tmp_path)
         progress.update()
         between = RunState(phase=RunPhase.MEASURING, trials_total=TRIALS)
@@ -159,7 +159,7 @@ def test_a_probe_in_one_line(plan: Plan) -> None:
 def test_the_line_is_shown_after_every_probe(plan: Plan, tmp_path: Path) -> None:
     searching, name = with_a_search(plan)
     console = Console(file=io.StringIO(), width=160)
-    view = Lines(console)
+    view = RunLines(console)
     progress = LocalProgress(view, searching, tmp_path)
     (tmp_path / RESULTS_DIRECTORY).mkdir()
     with console.capture() as capture, view:

@@ -66,7 +66,7 @@ def measure(bench: Bench) -> None:
 
 def test_the_demo_shows_hypotheses_and_shares_of_a_suite_in_a_cluster(bench: Bench) -> None:
     config = bench.config(namespace=bench.namespace)
-    shown = bench.kubectl("suite", "watch", "kit", "--timeout", "30s", config=config)
+    shown = bench.kubectl("watch", "bsuite/kit", "--timeout", "30s", config=config)
     assert shown.returncode == 0, shown
     verdicts = [line.split()[:2] for line in shown.stdout.splitlines() if line]
     assert ["reads-scale-with-osds", "Held"] in verdicts
@@ -77,7 +77,7 @@ def test_the_demo_shows_hypotheses_and_shares_of_a_suite_in_a_cluster(bench: Ben
     assert any(line.startswith("RADOS writes of the limit of OSDs and network 28 to 70 % 67 %") for line in lines)
 
     report = bench.directory / "kit.html"
-    written = bench.kubectl("suite", "report", "kit", "-o", str(report), config=config)
+    written = bench.kubectl("report", "bsuite/kit", "-o", str(report), config=config)
     assert written.returncode == 0, written
     assert "Beside KIT (2014)" in report.read_text()
 

@@ -27,7 +27,8 @@ from support.command_line import (
 
 pytestmark = pytest.mark.crd
 
-WATCH, WAIT = ("suite", "watch", "weekly"), ("suite", "wait", "weekly")
+WATCH = ("watch", "bsuite/weekly")
+WAIT = (*WATCH, "--quiet")
 ACCEPTED: dict[str, Any] = {"accepted": True, "pinned": True}
 BEFORE = [ended_round(number, **ACCEPTED) for number in (2, 1, 0)]
 
@@ -123,14 +124,14 @@ async def test_interrupted_watching_reports_that_the_round_continues(bench: Benc
     async with bench.running(*WATCH) as process:
         await line_with(process, "not seen by the operator yet")
         process.send_signal(signal.SIGINT)
-        await line_with(process, f"`kubectl plimsoll suite watch {bench.namespace}/weekly` follows it again")
+        await line_with(process, f"`kubectl plimsoll watch bsuite/{bench.namespace}/weekly` follows it again")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 5
 
 
 def test_results_are_those_of_the_last_round_and_its_verdict_the_operators(bench: Bench) -> None:
     measure(bench, range(4), {3: 0.8})
     say(bench, "Regressed", rounds=[ended_round(3, "Regressed"), *BEFORE])
-    done = bench.kubectl("suite", "results", "weekly", "-o", "json", config=bench.config(namespace=bench.namespace))
+    done = bench.kubectl("results", "bsuite/weekly", "-o", "json", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 3, done.stderr
     found = json.loads(done.stdout)
     assert [one["round"] for one in found["rounds"]] == [round_name(MINUTE + number) for number in range(4)]
@@ -144,7 +145,7 @@ def test_results_are_those_of_the_last_round_and_its_verdict_the_operators(bench
 def test_an_accepted_regression_is_intended(bench: Bench) -> None:
     measure(bench, range(4), {3: 0.8})
     say(bench, "Idle", rounds=[ended_round(3, "Regressed", **ACCEPTED), *(ended_round(n) for n in (2, 1, 0))])
-    done = bench.kubectl("suite", "results", "weekly", config=bench.config(namespace=bench.namespace))
+    done = bench.kubectl("results", "bsuite/weekly", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 0, done.stderr
 
 
@@ -157,12 +158,12 @@ RULES: list[Document] = [
 def test_rights_of_a_viewer_are_enough(bench: Bench) -> None:
     measure(bench, [0])
     say(bench, "Idle", rounds=[ended_round(0, "Inconclusive")])
-    done = bench.kubectl("suite", "results", f"{bench.namespace}/weekly", config=bench.may(*RULES))
+    done = bench.kubectl("results", f"bsuite/{bench.namespace}/weekly", config=bench.may(*RULES))
     assert done.returncode == 4, done.stderr
 
 
 def test_accepting_a_round_of_a_cluster_is_for_the_annotation(bench: Bench) -> None:
     config = bench.config(namespace=bench.namespace)
-    done = bench.kubectl("suite", "results", "weekly", "--accept", "1", config=config)
+    done = bench.kubectl("results", "bsuite/weekly", "--accept", "1", config=config)
     assert done.returncode == 2
     assert "annotate the suite with plimsoll.dev/accept-round" in done.stderr

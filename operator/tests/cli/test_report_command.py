@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from plimsoll.cli import main
-from plimsoll.cli.results import MOST_RUNS
+from plimsoll.cli.report import MOST_RUNS
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from support.goldens import CEPH, LATER, SWEEP
 

@@ -9,9 +9,8 @@ import yaml
 from click import ClickException
 from click.testing import CliRunner
 
-from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.cli.local_storage import Target, _on_this_machine, client_volume, fit_to_machine
-from plimsoll.cli.options import read_run
 from plimsoll.cli.run import command as run_command
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import SharedDirectory
@@ -112,7 +111,7 @@ def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path:
         f"Error: {file} cannot be run with --directory, because a workload trims; use --device DEV, or leave out the "
         "workloads that trim\n"
     )
-    fit_to_machine(file, read_run(file), Target(devices=(Path("/dev/none"),)))
+    fit_to_machine(file, load_run(file.read_text()), Target(devices=(Path("/dev/none"),)))
 
 
 def test_a_tool_that_needs_files_is_refused_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:

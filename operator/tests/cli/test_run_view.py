@@ -9,7 +9,7 @@ from rich.console import Console
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
-from plimsoll.cli.watch import Lines, LivePicture, Picture, screen, view_on
+from plimsoll.cli.watch import LivePicture, Picture, RunLines, screen, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 from support.command_line import UID, Document, condition, config_map, ended, live, measuring, run
 
@@ -179,12 +179,12 @@ def test_unreadable_documents_are_ignored() -> None:
     assert picture(watched_run(run(conditions=7), None, []))[0] == "bench/nightly  not seen by the operator yet"
 
 
-# Lines
+# RunLines
 
 
 def lines_of(*looks: WatchedRun | str) -> list[str]:
     console = Console(file=io.StringIO(), width=80)
-    view = Lines(console)
+    view = RunLines(console)
     with console.capture() as capture, view:
         for look in looks:
             view.trouble(look) if isinstance(look, str) else view.show(look)
@@ -250,7 +250,7 @@ def test_trouble_is_a_line_once() -> None:
 
 
 def test_terminal_gets_a_picture_and_a_file_lines() -> None:
-    assert isinstance(view_on(Console(file=io.StringIO()), "r", "r", waiting="starting"), Lines)
+    assert isinstance(view_on(Console(file=io.StringIO()), "r", "r", waiting="starting"), RunLines)
     assert isinstance(
         view_on(Console(file=io.StringIO(), force_terminal=True), "r", "r", waiting="starting"), LivePicture
     )

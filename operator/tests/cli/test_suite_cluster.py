@@ -109,6 +109,6 @@ def test_watching_shows_the_round_in_the_cluster_although_a_directory_has_the_na
     (tmp_path / NAMESPACE / SUITE_NAME).mkdir(parents=True)
     for document in (suite(rounds=ROUNDS), *measured_runs(range(4), {3: 0.8})):
         kube.put(document)
-    watched = CliRunner().invoke(main, ["suite", "watch", str(PLACE)])
+    watched = CliRunner().invoke(main, ["watch", PLACE.source])
     assert watched.exit_code == 3, watched.output
     assert "old: Regression" in watched.output

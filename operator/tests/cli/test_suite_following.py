@@ -10,7 +10,7 @@ from plimsoll.api.suite_status import EndedRound
 from plimsoll.cli import source
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import InCluster
-from plimsoll.cli.suite_watch import AwaitedRound, SuiteFollowing, WatchedSuite
+from plimsoll.cli.watched import AwaitedRound, SuiteFollowing, WatchedSuite
 from plimsoll.kube.port import ForbiddenError
 from support.command_line import (
     MINUTE,

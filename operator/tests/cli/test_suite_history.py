@@ -1,4 +1,4 @@
-"""`plimsoll suite results DIR...`: the last round of a suite, compared with those before."""
+"""`plimsoll results` of rounds: the last round of a suite, compared with those before."""
 
 import json
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import RunState
+from plimsoll.api.suite import load_suite
 from plimsoll.api.suite_status import round_name
 from plimsoll.cli import main
-from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_rounds import RoundStart, evaluate_rounds, read_round
 from plimsoll.suite.children import suite_digest, turns_by_name
 from support.results import result, steady, trials_of
@@ -26,7 +26,7 @@ RATES = (1000, 1006, 994)
 def written(
     path: Path, number: int, scale: float = 1.0, *, target: str = "/fast", name: str = "s", left: int = 3
 ) -> Path:
-    """Write a round as `plimsoll suite run` leaves it, and return its directory; `left` runs are complete."""
+    """Write a round as `plimsoll run` leaves it, and return its directory; `left` runs are complete."""
     directory = path / f"round-{name}-{number}"
     directory.mkdir()
     spec = {
@@ -39,7 +39,7 @@ def written(
     }
     header = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "metadata": {"name": name}}
     (directory / "suite.yaml").write_text(yaml.safe_dump({**header, "spec": spec}))
-    suite = read_suite(directory / "suite.yaml")
+    suite = load_suite((directory / "suite.yaml").read_text())
     start = RoundStart(minute=MINUTE + number, seed=1, digest=suite_digest(suite.spec), targets={"old": (target,)})
     (directory / "round.json").write_text(start.model_dump_json())
     for run, rate in [*zip(turns_by_name(suite, minute=start.minute, seed=1), RATES, strict=True)][:left]:
@@ -52,7 +52,7 @@ def written(
 
 
 def shown(directories: Sequence[Path], *options: str) -> Result:
-    return CliRunner().invoke(main, ["suite", "results", *map(str, directories), *options], env={"COLUMNS": "160"})
+    return CliRunner().invoke(main, ["results", *map(str, directories), *options], env={"COLUMNS": "160"})
 
 
 def document(directories: Sequence[Path], *options: str) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def test_a_round_without_all_runs_is_inconclusive_and_not_accepted(tmp_path: Pat
     assert document(rounds)["rounds"][-1]["accepted"] is False
     refused = shown(rounds, "--accept", round_name(MINUTE + 4))
     assert refused.exit_code == 2
-    assert "the round lacks runs; complete it with plimsoll suite run --resume" in refused.output
+    assert "the round lacks runs; complete it with plimsoll run --resume" in refused.output
 
 
 def test_the_document_has_the_change_of_each_metric(tmp_path: Path) -> None:

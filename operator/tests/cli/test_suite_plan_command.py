@@ -1,4 +1,4 @@
-"""`plimsoll suite plan`: what a round would measure, or the errors of the suite."""
+"""`plimsoll plan` of a suite: what a round would measure, or the errors of the suite."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ SCALING = {
 
 
 def run(*arguments: str, code: int = 0, columns: str = "") -> str:
-    result = CliRunner().invoke(main, ["suite", "plan", *arguments], env={"COLUMNS": columns or None})
+    result = CliRunner().invoke(main, ["plan", *arguments], env={"COLUMNS": columns or None})
     assert result.exit_code == code, result.output
     return result.output
 
@@ -220,10 +220,3 @@ def test_file_that_is_no_suite_is_refused(tmp_path: Path, content: bytes, expect
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in run(str(tmp_path / "suite.yaml"), code=1)
     assert "cannot be read: Is a directory" in run(str(tmp_path), code=1)
-
-
-def test_group_names_its_commands() -> None:
-    shown = CliRunner().invoke(main, ["suite", "--help"])
-    assert shown.exit_code == 0
-    assert "\n  plan " in shown.output
-    assert CliRunner().invoke(main, ["suite", "bogus"]).exit_code == 2

@@ -8,10 +8,9 @@ import click
 import pytest
 import yaml
 
-from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite import BenchmarkSuite, load_suite
 from plimsoll.cli.local_storage import Target
-from plimsoll.cli.options import read_suite
-from plimsoll.cli.suite_rounds import LocalRound, begin, read_round, resume
+from plimsoll.cli.suite_rounds import LocalRound, begin_round, read_round, resume_round
 
 FAST, SLOW = Target(directory=Path("/fast")), Target(directory=Path("/slow"))
 
@@ -27,11 +26,11 @@ def written(path: Path, **changes: Any) -> tuple[Path, BenchmarkSuite]:
     suite = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "metadata": {"name": "s"}}
     file = path / "s.yaml"
     file.write_text(yaml.safe_dump({**suite, "spec": spec | changes}))
-    return file, read_suite(file)
+    return file, load_suite(file.read_text())
 
 
 def begun(path: Path, targets: Mapping[str, Target] | None = None) -> LocalRound:
-    return begin(path / "out", *written(path), targets or {"old": FAST, "new": SLOW}, 1)
+    return begin_round(path / "out", *written(path), targets or {"old": FAST, "new": SLOW}, 1)
 
 
 def test_a_round_that_has_begun_is_read_as_it_began(tmp_path: Path) -> None:
@@ -44,23 +43,23 @@ def test_a_round_that_has_begun_is_read_as_it_began(tmp_path: Path) -> None:
 def test_it_is_resumed_with_new_questions_only(tmp_path: Path) -> None:
     begun(tmp_path)
     question = {"name": "q", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
-    resume(tmp_path / "out", *written(tmp_path, comparisons=[question]), {"old": FAST, "new": SLOW})
+    resume_round(tmp_path / "out", *written(tmp_path, comparisons=[question]), {"old": FAST, "new": SLOW})
     assert [one.name for one in read_round(tmp_path / "out").suite.spec.comparisons] == ["q"]
     with pytest.raises(click.ClickException, match="its run, variants or repeat are others"):
-        resume(tmp_path / "out", *written(tmp_path, repeat=4), {"old": FAST, "new": SLOW})
+        resume_round(tmp_path / "out", *written(tmp_path, repeat=4), {"old": FAST, "new": SLOW})
 
 
 def test_repeats_of_a_variant_are_not_measured_on_another_target(tmp_path: Path) -> None:
     begun(tmp_path)
     with pytest.raises(click.ClickException, match="measures variant new on /slow; name the same --target"):
-        resume(tmp_path / "out", *written(tmp_path), {"old": FAST, "new": FAST})
+        resume_round(tmp_path / "out", *written(tmp_path), {"old": FAST, "new": FAST})
 
 
 def test_devices_count_in_their_order(tmp_path: Path) -> None:
     first, second = Path("/dev/sdx"), Path("/dev/sdy")
     begun(tmp_path, {"old": FAST, "new": Target(devices=(first, second))})
     with pytest.raises(click.ClickException, match="measures variant new on /dev/sdx, /dev/sdy; name the same"):
-        resume(tmp_path / "out", *written(tmp_path), {"old": FAST, "new": Target(devices=(second, first))})
+        resume_round(tmp_path / "out", *written(tmp_path), {"old": FAST, "new": Target(devices=(second, first))})
 
 
 @pytest.mark.parametrize(

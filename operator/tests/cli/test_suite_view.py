@@ -6,7 +6,8 @@ from typing import Any
 from rich.console import Console
 
 from plimsoll.api.suite_status import round_name
-from plimsoll.cli.suite_watch import SuiteLines, suite_picture, suite_screen, watched_suite
+from plimsoll.cli.watch import LivePicture, suite_picture, suite_view_on
+from plimsoll.cli.watched import watched_suite
 from support.command_line import MINUTE, active_round, owned_run, suite, suite_condition
 
 RUN = owned_run("weekly-old-12345-1-0", "Unknown")
@@ -43,7 +44,7 @@ def test_without_a_round_the_picture_has_what_the_suite_waits_for() -> None:
 
 def test_without_a_terminal_every_change_is_one_line() -> None:
     file = io.StringIO()
-    with SuiteLines(Console(file=file, width=100)) as view:
+    with suite_view_on(Console(file=file, width=100), "bench/weekly") as view:
         view.show(watched_suite(suite()))
         view.show(watched_suite(suite(**ACTIVE), RUN))
         view.show(watched_suite(suite(**ACTIVE), RUN))
@@ -59,9 +60,10 @@ def test_without_a_terminal_every_change_is_one_line() -> None:
 
 def test_a_terminal_gets_a_picture() -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
-    view = suite_screen(terminal, "bench/weekly")
+    view = suite_view_on(terminal, "bench/weekly")
     with terminal.capture() as capture, view:
         view.show(watched_suite(suite(**ACTIVE)))
+        assert isinstance(view, LivePicture)
         view._live.refresh()
     assert "bench/weekly: asking the cluster" in capture.get()
     assert "2/6 runs" in capture.get()

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.suite_status import EndedRound, RoundVerdict, round_name
 from plimsoll.cli.suite_rounds import exit_code
-from plimsoll.cli.suite_watch import AwaitedRound, Ending, watched_suite
+from plimsoll.cli.watched import AwaitedRound, Ending, watched_suite
 from support.command_line import MINUTE, active_round, ended_round, suite, suite_condition
 from support.pretend_suites import START_MINUTE, PretendSuites, suite_object, suite_stages
 

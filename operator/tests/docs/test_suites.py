@@ -64,13 +64,13 @@ def test_comparison_with_accepted_rounds_is_valid() -> None:
 def test_error_is_the_one_shown(tmp_path: Path) -> None:
     file = tmp_path / "layouts.yaml"
     file.write_text(EXAMPLE.replace("dataChunks: 4", "dataChunk: 4"))
-    said = CliRunner().invoke(main, ["suite", "plan", str(file)]).output.splitlines()
-    shown = GUIDE.partition("$ plimsoll suite plan layouts.yaml\n")[2].partition("```")[0].splitlines()
+    said = CliRunner().invoke(main, ["plan", str(file)]).output.splitlines()
+    shown = GUIDE.partition("$ plimsoll plan layouts.yaml\n")[2].partition("```")[0].splitlines()
     assert shown[1] in said
 
 
 def test_plan_of_the_sample_is_the_one_shown() -> None:
     sample = "manifests/local/suite.yaml"
-    shown = GUIDE.partition(f"$ plimsoll suite plan {sample} --seed 1\n")[2].partition("```")[0].splitlines()
-    result = CliRunner().invoke(main, ["suite", "plan", str(ROOT / sample), "--seed", "1"])
+    shown = GUIDE.partition(f"$ plimsoll plan {sample} --seed 1\n")[2].partition("```")[0].splitlines()
+    result = CliRunner().invoke(main, ["plan", str(ROOT / sample), "--seed", "1"])
     assert [line.rstrip() for line in result.output.splitlines()] == shown

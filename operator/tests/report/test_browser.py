@@ -55,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     rounds = directory / "rounds"
     rounds.mkdir()
     found["suite"] = directory / "suite.html"
-    written = CliRunner().invoke(main, ["suite", "report", *rounds_in(rounds), "-o", str(found["suite"])])
+    written = CliRunner().invoke(main, ["report", *rounds_in(rounds), "-o", str(found["suite"])])
     assert written.exit_code == 0, written.output
     return found
 

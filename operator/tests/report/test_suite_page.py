@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from plimsoll.api.suite_status import round_name
 from plimsoll.cli import main
-from plimsoll.cli.suite_results import reported
+from plimsoll.cli.report import reported_suite
 from plimsoll.cli.suite_rounds import load_rounds
 from plimsoll.report.page import make_suite_page
 from plimsoll.report.render import embedded, render
@@ -26,7 +26,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def page(sources: list[str]) -> ReportPage:
-    return make_suite_page(reported(load_rounds(sources, ())))
+    return make_suite_page(reported_suite(load_rounds(sources, ())))
 
 
 def section(page: ReportPage, key: str) -> Section:
@@ -82,7 +82,7 @@ def test_changes_of_kernel_and_nodes_are_marked_where_they_happened(page: Report
 def test_rounds_of_the_baseline_are_filled_and_regressions_are_crosses(tmp_path: Path) -> None:
     sources = [str(written_round(tmp_path, number, {})) for number in range(3)]
     sources.append(str(written_round(tmp_path, 3, {"old": 0.8, "new": 0.8})))
-    found = make_suite_page(reported(load_rounds(sources, ())))
+    found = make_suite_page(reported_suite(load_rounds(sources, ())))
     for trace in trend_of(found, "iops").data:
         assert all(not name.endswith("-open") for name in trace["marker"]["symbol"][:3])
         assert trace["marker"]["symbol"][3] == "x"
@@ -93,7 +93,7 @@ def test_rounds_of_the_baseline_are_filled_and_regressions_are_crosses(tmp_path:
 
 def test_a_change_of_the_suite_itself_is_marked(tmp_path: Path) -> None:
     sources = [str(written_round(tmp_path, 0, {})), str(written_round(tmp_path, 1, {}, repeat=4))]
-    found = make_suite_page(reported(load_rounds(sources, ())))
+    found = make_suite_page(reported_suite(load_rounds(sources, ())))
     assert [one["text"] for one in trend_of(found, "iops").layout["annotations"]] == ["suite"]
 
 
@@ -130,7 +130,7 @@ def test_the_last_round_is_judged_in_words_and_numbers(page: ReportPage) -> None
 
 def test_a_single_round_has_no_trend(tmp_path: Path) -> None:
     sources = [str(written_round(tmp_path, 0, {}))]
-    found = make_suite_page(reported(load_rounds(sources, ())))
+    found = make_suite_page(reported_suite(load_rounds(sources, ())))
     assert "trend" not in [one.key for one in found.sections]
 
 
@@ -147,7 +147,7 @@ def test_every_figure_has_a_key_of_its_own_and_its_texts_are_escaped(page: Repor
 def test_the_command_writes_the_same_file_twice(sources: list[str], tmp_path: Path) -> None:
     files = [tmp_path / "a.html", tmp_path / "b.html"]
     for file in files:
-        done = CliRunner().invoke(main, ["suite", "report", *sources, "-o", str(file)])
+        done = CliRunner().invoke(main, ["report", *sources, "-o", str(file)])
         assert done.exit_code == 0, done.output
         assert done.output == f"{file}: 5 rounds of suite weekly; open it in a browser\n"
     assert files[0].read_bytes() == files[1].read_bytes()

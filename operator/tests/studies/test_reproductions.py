@@ -104,7 +104,7 @@ def test_comments_of_the_suites_name_the_experiments(study: str) -> None:
 
 @pytest.mark.parametrize("path", SUITE_FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_command_plans_every_suite(path: Path) -> None:
-    result = CliRunner().invoke(main, ["suite", "plan", str(path), "--seed", "1"])
+    result = CliRunner().invoke(main, ["plan", str(path), "--seed", "1"])
     assert result.exit_code == 0, result.output
     assert "without repeated attempts" in result.output
 

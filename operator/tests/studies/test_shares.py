@@ -14,7 +14,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.cli import main
-from plimsoll.cli.suite_results import reported
+from plimsoll.cli.report import reported_suite
 from plimsoll.cli.suite_rounds import RoundStart, load_rounds
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
@@ -227,7 +227,7 @@ def section_of(page: ReportPage) -> Section | None:
 
 
 def page_of(directory: Path) -> ReportPage:
-    return make_suite_page(reported(load_rounds([str(directory)], ())))
+    return make_suite_page(reported_suite(load_rounds([str(directory)], ())))
 
 
 EXPECTED = {
@@ -267,7 +267,7 @@ def test_the_figure_has_the_numbers_of_the_table(round_directory: Path) -> None:
 
 
 def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> None:
-    done = CliRunner().invoke(main, ["suite", "results", str(round_directory)])
+    done = CliRunner().invoke(main, ["results", str(round_directory)])
     assert done.exit_code == 0, done.output
     _, _, tail = done.output.partition("Beside KIT (2014)")
     lines = tail.splitlines()
@@ -284,7 +284,7 @@ def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> N
 
 
 def test_a_document_has_the_shares_as_parts(round_directory: Path) -> None:
-    done = CliRunner().invoke(main, ["suite", "results", str(round_directory), "-o", "json"])
+    done = CliRunner().invoke(main, ["results", str(round_directory), "-o", "json"])
     study = json.loads(done.stdout)["study"]
     assert study["key"] == "KIT"
     first = study["shares"][0]
@@ -323,6 +323,6 @@ def test_a_suite_of_no_known_study_has_no_such_section(tmp_path: Path, study: st
     """`blog` publishes no shares."""
     directory = kit_round(tmp_path / "kit", study=study)
     assert section_of(page_of(directory)) is None
-    done = CliRunner().invoke(main, ["suite", "results", str(directory)])
+    done = CliRunner().invoke(main, ["results", str(directory)])
     assert done.exit_code == 0, done.output
     assert "Beside" not in done.output

@@ -20,9 +20,8 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND, Operation, RunPhase
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, RunState, TrialKey
-from plimsoll.api.suite import decode_suite
+from plimsoll.api.suite import decode_suite, load_suite
 from plimsoll.cli import main
-from plimsoll.cli.options import read_suite
 from plimsoll.cli.suite_rounds import RoundStart
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import suite_digest, turns_by_name
@@ -337,7 +336,7 @@ def written_round(
     directory = path / f"round-{number}"
     directory.mkdir()
     (directory / "suite.yaml").write_text(yaml.safe_dump(manifest(SUITE_KIND, SUITE_SPEC | spec, name="weekly")))
-    suite = read_suite(directory / "suite.yaml")
+    suite = load_suite((directory / "suite.yaml").read_text())
     targets: dict[str, tuple[str, ...]] = {variant.name: ("/fast",) for variant in suite.spec.variants}
     start = RoundStart(minute=MINUTE + number * WEEK, seed=1, digest=suite_digest(suite.spec), targets=targets)
     (directory / "round.json").write_text(start.model_dump_json())

@@ -1,4 +1,4 @@
-"""`plimsoll suite run` with real processes and a real fio: interrupted, resumed, and its results read."""
+"""`plimsoll run` of a suite with real processes and a real fio: interrupted, resumed, and its results read."""
 
 import json
 import os
@@ -44,12 +44,12 @@ class LocalSuite:
         self._file.write_text(yaml.safe_dump(SUITE))
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
-        target = ("--target", str(self._data), "--output", str(self.results), "--fio", self._fio)
-        return self._plimsoll("suite", "run", str(self._file), *target, *options)
+        target = ("--directory", str(self._data), "--output", str(self.results), "--fio", self._fio)
+        return self._plimsoll("run", str(self._file), *target, *options)
 
     def document(self) -> tuple[int, dict[str, Any]]:
-        """Return the exit code and the document of `plimsoll suite results`."""
-        process = self._plimsoll("suite", "results", str(self.results), "-o", "json")
+        """Return the exit code and the document of `plimsoll results`."""
+        process = self._plimsoll("results", str(self.results), "-o", "json")
         output, _ = process.communicate(timeout=60)
         return process.returncode, json.loads(output)
 

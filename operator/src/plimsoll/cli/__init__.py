@@ -15,7 +15,7 @@ import click
 
 from plimsoll.api.json_reader import printable_text
 
-_COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "suite")
+_COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare")
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
 _HELPERS = {"caches": "caches_command", "burner": "burner_command"}
 _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}
@@ -119,7 +119,6 @@ class _Program(LazyGroup):
 
 _MODULES = {
     **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
-    "report": "plimsoll.cli.results:report_command",
     **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
     **{name: f"plimsoll.programs.helpers:{command}" for name, command in _HELPERS.items()},
     **{name: f"plimsoll.programs.hooks:{command}" for name, command in _HOOKS.items()},

@@ -14,10 +14,10 @@ import click
 import yaml
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.manifest import MAX_TEXT_BYTES
-from plimsoll.api.names import Metric
-from plimsoll.api.run import BenchmarkRun, load_run
-from plimsoll.api.suite import BenchmarkSuite, load_suite
+from plimsoll.api.manifest import MAX_TEXT_BYTES, read_manifest
+from plimsoll.api.names import SUITE_KIND, Metric
+from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
@@ -128,14 +128,21 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
     writer.writerows(csv_rows(columns, rows))
 
 
-def read_run(path: Path) -> BenchmarkRun:
-    """Read a `BenchmarkRun` file; exits with all its errors."""
-    return _read(path, load_run)
-
-
-def read_suite(path: Path) -> BenchmarkSuite:
-    """Read a `BenchmarkSuite` file; exits with all its errors, except those that its variants have as runs."""
-    return _read(path, load_suite)
+def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:
+    """Read the file of a run or a suite; exits with all its errors, except those that variants have as runs."""
+    try:
+        with path.open("rb") as file:
+            # Just enough of an endless file to reject it.
+            content = file.read(MAX_TEXT_BYTES + 1)
+        document = read_manifest(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
+        is_suite = isinstance(document, dict) and document.get("kind") == SUITE_KIND
+        return decode_suite(document) if is_suite else decode_run(document)
+    except UnicodeDecodeError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
+    except OSError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]))
+    except SpecError as error:
+        _refuse(path, error)
 
 
 def freeze(path: Path, run: BenchmarkRun, seed: int | None) -> Plan:
@@ -159,20 +166,6 @@ def freeze_variants(path: Path, suite: BenchmarkSuite, seed: int) -> dict[str, P
 def chosen_seed(seed: int | None) -> int:
     """Return the given seed, or a random one."""
     return secrets.randbits(63) if seed is None else seed
-
-
-def _read(path: Path, load: Callable[[str], T]) -> T:
-    try:
-        with path.open("rb") as file:
-            # Just enough of an endless file to reject it.
-            content = file.read(MAX_TEXT_BYTES + 1)
-        return load(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
-    except UnicodeDecodeError as error:
-        _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
-    except OSError as error:
-        _refuse(path, SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]))
-    except SpecError as error:
-        _refuse(path, error)
 
 
 def _refuse(path: Path, error: Exception) -> NoReturn:

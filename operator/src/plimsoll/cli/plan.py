@@ -1,4 +1,4 @@
-"""`plimsoll plan FILE`: points, duration and capacity of a run, before it starts or in a cluster."""
+"""`plimsoll plan`: points, duration and capacity of a run, or the variants of a suite; of a file or in a cluster."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -13,9 +13,12 @@ from plimsoll.api.line import Vary
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
+from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.cluster import ask, cluster_options
-from plimsoll.cli.options import TABLE, document_option, freeze, read_run, write_document
-from plimsoll.cli.source import CONFIG_MAP, RUN, InCluster, find, no_such_object
+from plimsoll.cli.options import TABLE, document_option, freeze, read_file, write_document
+from plimsoll.cli.source import CONFIG_MAP, RUN, SUITE, InCluster, find, no_such_object
+from plimsoll.cli.suite_plan import show_suite_plan
+from plimsoll.cli.suite_rounds import read_suite
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
@@ -35,23 +38,32 @@ _RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)
 
 
 @click.command()
-@click.argument("run", metavar="FILE|RUN")
+@click.argument("source", metavar="FILE|RUN|bsuite/SUITE")
 @document_option
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Only for a FILE.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Not for a RUN.")
 @cluster_options
-def command(*, run: str, output: str, seed: int | None) -> None:
-    """Show the points, the duration and the capacity of a BenchmarkRun.
+def command(*, source: str, output: str, seed: int | None) -> None:
+    """Show the points, the duration and the capacity of a BenchmarkRun, or the variants of a BenchmarkSuite.
 
     For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
-    the run was admitted.
+    the run was admitted. Of a suite it shows the variants, its runs in their order, and the time that a round takes.
+    Every variant is checked as a run; an error names the field of the suite, and the variant.
     """
-    place = find(run, RUN)
+    place = find(source)
+    if isinstance(place, InCluster) and place.kind == SUITE:
+        suite, _, _ = ask(place.access, lambda kube: read_suite(kube, place))
+        show_suite_plan(Path(str(place)), suite, seed, output)
+        return
     if isinstance(place, InCluster):
         if seed is not None:
-            raise click.UsageError(f"--seed applies to a FILE; run {place} has its own seed")
+            raise click.UsageError(f"--seed applies to a FILE or a suite; run {place} has its own seed")
         plan = ask(place.access, lambda kube: _frozen(kube, place))
     else:
-        plan = freeze(place, read_run(place), seed)
+        manifest = read_file(place)
+        if isinstance(manifest, BenchmarkSuite):
+            show_suite_plan(place, manifest, seed, output)
+            return
+        plan = freeze(place, manifest, seed)
     if output != TABLE:
         write_document(plan.model_dump(mode="json"), output)
         return

@@ -1,8 +1,7 @@
-"""What the results of runs show: as tables or documents, and as a report."""
+"""`plimsoll results`: what runs and suites show, as tables or documents."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -10,18 +9,14 @@ from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
-from plimsoll.cli.source import load_results, selected_points
+from plimsoll.cli.source import are_suites, load_results, selected_points
+from plimsoll.cli.suite_results import rounds_document, show_rounds
+from plimsoll.cli.suite_rounds import accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
-from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.line.summary import headline_text
-from plimsoll.measure.text import count_text, first_few
-from plimsoll.plan.fingerprint import likeness_of
-from plimsoll.report.figure import ReportedRun, runs_of
+from plimsoll.measure.text import first_few
 from plimsoll.report.overview import worst_cases
-from plimsoll.report.page import make_page
 from plimsoll.report.points import (
     RESULT_COLUMNS,
     ending_sentence_of,
@@ -33,20 +28,22 @@ from plimsoll.report.points import (
     probe_rows,
     result_rows,
 )
-from plimsoll.report.view import ReportPage, csv_rows
-from plimsoll.suite.evaluation import Compared
+from plimsoll.report.view import csv_rows
 
 MOST_RUNS = 8  # of a report; the number of distinguishable colours
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of what they found.")
+@accept_option
 @output_option
 @cluster_options
-def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, output: str) -> None:
-    """Show results as a table, as BenchmarkResult documents, or as CSV in base units.
+def command(
+    *, sources: tuple[str, ...], points: tuple[str, ...], probes: bool, accepted: tuple[str, ...], output: str
+) -> None:
+    """Show results as a table, as documents, or as CSV in base units; of a suite, what its last round shows.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
     Several are shown one after the other, or as one list of documents or rows.
@@ -54,8 +51,33 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     A search for the line has one row, with the line and its interval. It is Valid or Suspect even if it ended
     with NeverBroke or BrokenAtFirst: then the line is a bound. --probes shows each trial of it: the offered and the
     achieved load, the percentiles of its objectives, and the outcome.
+
+    ROUND is a directory with a round of a suite that `plimsoll run` has measured. SUITE is a suite in a cluster, NAME
+    or NAMESPACE/NAME; its last round is the last one that was evaluated. Its output has the results, the comparisons
+    and the hypotheses. Results of a variant are means over its runs. With at least three runs of each variant, a
+    comparison counts runs, so that noise between runs is a part of it; with fewer it compares the first runs, trial by
+    trial.
+
+    Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
+    by those before: whether it is worse than them, and whether it has drifted from the first five.
+
+    Of a suite, exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is
+    inconclusive; and 1 if a round cannot be read. Only comparisons with accepted rounds and missing runs decide: a
+    comparison between variants shows what a variant costs. Hypotheses do not change the exit code.
     """
-    of_sources = [(source, selected_points(load_results(source), points)) for source in results]
+    if are_suites(sources):
+        if points or probes or output == CSV:
+            option = "--point" if points else "--probes" if probes else "-o csv"
+            raise click.UsageError(f"{option} is for runs; name the results of one run of the suite")
+        rounds = load_rounds(sources, accepted)
+        if output == TABLE:
+            show_rounds(Terminal(), rounds)
+        else:
+            write_document(rounds_document(rounds), output)
+        sys.exit(exit_code(rounds.last))
+    if accepted:
+        raise click.UsageError("--accept is for rounds of a suite")
+    of_sources = [(source, selected_points(load_results(source), points)) for source in sources]
     selected = [result for _, results_of_source in of_sources for result in results_of_source]
     if probes:
         _output_probes([result for result in selected if result.spec.line is not None], output)
@@ -108,70 +130,3 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield every reason once, with its points and the message of the first one with the worst verdict."""
     for case in worst_cases((result.spec.point, result) for result in results):
         yield f"{case.reason} ({case.verdict}) at {first_few(case.points, 1)}: {case.message}"
-
-
-page_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="File to write; an existing one is replaced.",
-)
-
-
-@click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@page_option
-@cluster_options
-def report_command(*, runs: tuple[str, ...], output: Path) -> None:
-    """Write a report of one or several runs as a single HTML file that needs no network.
-
-    Each RUN is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
-    The first of several is the baseline of the comparisons.
-
-    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
-    """
-    reported = runs_of([result for source in runs for result in load_results(source)])
-    for run in reported:
-        points = [result.spec.point for result in run.results]
-        if len(points) != len(set(points)):
-            raise click.ClickException(f"run {run.place} is given more than once; name each run once")
-    if len(reported) > MOST_RUNS:
-        raise click.ClickException(f"{len(reported)} runs are too many for one report; name at most {MOST_RUNS}")
-    reported = [with_layers(run, run.results) for run in reported]
-    baseline, *candidates = reported
-    compared: list[Compared] = []
-    for candidate in candidates:
-        # By the default rule of `plimsoll compare`.
-        matching = match_points(baseline.results, candidate.results)
-        comparison = compare(matching, RegressionRule()) if matching.pairs else None
-        likeness = likeness_of(matching.pairs)
-        compared.append(
-            Compared(baseline=baseline.label, candidate=candidate.label, comparison=comparison, likeness=likeness)
-        )
-    write_page(make_page(reported, compared), output)
-    count = count_text(sum(len(run.results) for run in reported), "point")
-    click.echo(f"{output}: {count} of {', '.join(run.label for run in reported)}; open it in a browser")
-
-
-def write_page(page: ReportPage, output: Path) -> None:
-    """Write a page to a file; exits if the libraries for reports are not installed, or it cannot be written."""
-    try:
-        # Imported here because plimsoll works without them, and importing them is slow.
-        from plimsoll.report.render import render  # noqa: PLC0415
-    except ImportError as error:
-        message = f"a report requires {error.name}, which is not installed; run pip install 'plimsoll[report]'"
-        raise click.ClickException(message) from error
-    text = render(page)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}") from error
-
-
-def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:
-    """Return a run with the layers of these results, if they were measured on a Ceph cluster."""
-    if all(result.status.environment.ceph is None for result in results):
-        return run
-    return replace(run, layers=layers_of(results), write_amplification=write_amplification(results))

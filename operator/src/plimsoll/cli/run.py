@@ -1,4 +1,4 @@
-"""`plimsoll run FILE`: run a benchmark on this machine, with conductor and agents as local processes."""
+"""`plimsoll run FILE`: measure on this machine, with conductor and agents as local processes."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,17 +21,30 @@ from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
-from plimsoll.cli.launch import Launcher, free_port
-from plimsoll.cli.local_storage import Target, fit_to_machine, make_directory, make_raw_directory
-from plimsoll.cli.options import destroy_option, fio_option, freeze, load_seed_option, read_run, results_option
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.cli.launch import Launcher, LaunchError, free_port
+from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine, make_directory, make_raw_directory
+from plimsoll.cli.options import (
+    destroy_option,
+    fio_option,
+    freeze,
+    freeze_variants,
+    load_seed_option,
+    read_file,
+    results_option,
+)
+from plimsoll.cli.suite_results import show_rounds
+from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, resume_round
 from plimsoll.cli.tables import Terminal, results_tables
-from plimsoll.cli.watch import Lines, LivePicture, activity_text, trial_text, view_on
+from plimsoll.cli.watch import LivePicture, RunLines, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file, result_display
+from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
+from plimsoll.suite.children import variant_runs
 
 EXIT_INVALID = 2
 _PLACE_FILE = "place.json"
@@ -39,7 +53,7 @@ _PLACE_FILE = "place.json"
 class LocalProgress:
     """Shows the state that the conductor publishes in a results directory."""
 
-    def __init__(self, view: LivePicture[WatchedRun] | Lines, plan: Plan, results: Path) -> None:
+    def __init__(self, view: LivePicture[WatchedRun] | RunLines, plan: Plan, results: Path) -> None:
         self._view, self._plan, self._results = view, plan, results
         self._start = datetime.now(UTC)
         self._read_at: tuple[int, TrialKey | None] | None = None
@@ -170,7 +184,7 @@ def _remove_leftovers(results: Path) -> None:
         path.unlink()
 
 
-async def _follow(launcher: Launcher, view: LivePicture[WatchedRun] | Lines, progress: LocalProgress) -> int:
+async def _follow(launcher: Launcher, view: LivePicture[WatchedRun] | RunLines, progress: LocalProgress) -> int:
     """Run the processes and show their progress. The first Ctrl-C stops the run in order, the second kills it."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(launcher.run(progress.update))
@@ -213,14 +227,49 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     return plan
 
 
+def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Sequence[str]) -> Mapping[str, Target]:
+    """Return the target of each variant, for a run of the one variant ""; exits if one is missing or cannot be used.
+
+    A value is `VARIANT=PATH`, or `PATH` for all variants without a target of their own.
+    """
+    paths: dict[str, tuple[list[Path], list[Path]]] = {}
+    for option, values in (("--directory", directories), ("--device", devices)):
+        for value in values:
+            variant, equals, path = value.partition("=")
+            if not equals or variant not in variants:
+                if equals and any(variants) and not Path(value).exists():
+                    names = ", ".join(variants)
+                    raise click.UsageError(f"{option} {value}: {variant} is no variant of this suite; it has {names}")
+                variant, path = "", value
+            if not Path(path).exists() or Path(path).is_dir() != (option == "--directory"):
+                raise click.UsageError(f"{option} {path}: there is no such {option[2:]}")
+            paths.setdefault(variant, ([], []))[option == "--device"].append(Path(path))
+    targets: dict[str, Target] = {}
+    for variant in variants:
+        of_variant = f" for variant {variant}" if variant else ""
+        own_directories, own_devices = paths.get(variant) or paths.get("", ([], []))
+        if len(own_directories) + bool(own_devices) != 1:
+            problem = "too much" if own_directories else "nothing"
+            remedy = "give one --directory, or one or several --device"
+            raise click.UsageError(f"{problem} to measure{of_variant}; {remedy}")
+        targets[variant] = Target(directory=next(iter(own_directories), None), devices=tuple(own_devices))
+    return targets
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--directory", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Measure files here.")
+@click.option(
+    "--directory",
+    "directories",
+    multiple=True,
+    metavar="[VARIANT=]DIR",
+    help="Measure files in this directory; of a suite, for this variant, or for all that have no target of their own.",
+)
 @click.option(
     "--device",
     "devices",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="[VARIANT=]DEVICE",
     help="Measure this block device; may be repeated. DESTROYS ITS DATA.",
 )
 @destroy_option
@@ -228,7 +277,7 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
 @click.option(
     "--raw-output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the raw output of the tools in this directory, to check numbers with other programs.",
+    help="Keep the raw output of the tools of a run in this directory, to check numbers with other programs.",
 )
 @click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
 @load_seed_option
@@ -236,8 +285,8 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
 def command(
     *,
     file: Path,
-    directory: Path | None,
-    devices: tuple[Path, ...],
+    directories: tuple[str, ...],
+    devices: tuple[str, ...],
     destroy_data: bool,
     output: Path | None,
     raw_output: Path | None,
@@ -245,19 +294,83 @@ def command(
     seed: int | None,
     fio: str,
 ) -> None:
-    """Run a BenchmarkRun FILE on this machine, without a cluster.
+    """Run a BenchmarkRun FILE, or a round of a BenchmarkSuite FILE, on this machine, without a cluster.
 
-    A directory or block devices replace its storage; everything else is as in a cluster. Exits with 0 if no result is
-    Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if the run could not be measured. A line that is only a
-    bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
+    A directory or block devices replace its storage; everything else is as in a cluster. Of a suite, each variant is
+    measured `repeat` times, one run after the other, in shuffled order; VARIANT=PATH lets variants stand for different
+    devices. If a run fails, the others are measured all the same.
+
+    Exits with 0 if no result is Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if a run could not be
+    measured. A line that is only a bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
     """
-    run = read_run(file)
-    results = output or Path("plimsoll-results") / run.metadata.name
-    if (directory is None) == (not devices):
-        raise click.UsageError("nothing to measure; give either --directory DIR or --device DEV")
-    target = Target(directory=directory, devices=devices)
-    run = fit_to_machine(file, run, target)
+    manifest = read_file(file)
+    results = output or Path("plimsoll-results") / manifest.metadata.name
+    if isinstance(manifest, BenchmarkSuite):
+        if raw_output is not None:
+            raise click.UsageError("--raw-output is for a run; a suite has many")
+        places = targets_of([variant.name for variant in manifest.spec.variants], directories, devices)
+        round_ = _round(file, manifest, places, results, seed, resuming=resume)
+        sys.exit(_run_round(round_, file, places, destroy=destroy_data, fio=fio))
+    target = targets_of([""], directories, devices)[""]
+    run = fit_to_machine(file, manifest, target)
     with target.claimed(run.metadata.name, destroy=destroy_data):
         raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
         plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
         sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw))
+
+
+def _round(
+    file: Path, suite: BenchmarkSuite, places: Mapping[str, Target], results: Path, seed: int | None, *, resuming: bool
+) -> LocalRound:
+    """Return the round to measure; exits if a variant cannot be measured on this machine."""
+    if resuming and seed is not None:
+        raise click.UsageError("--seed applies to a new round; the round that is resumed has its own seed")
+    freeze_variants(file, suite, 0)
+    for name, run in variant_runs(suite).items():
+        here = _named(file, name)
+        freeze(here, fit_to_machine(here, run, places[name]), 0)
+    return resume_round(results, file, suite, places) if resuming else begin_round(results, file, suite, places, seed)
+
+
+def _run_round(round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str) -> int:
+    """Measure what is left of a round, print what it shows, and return the exit code."""
+    codes = _measure_all(round_, file, places, destroy=destroy, fio=fio)
+    if EXIT_INTERRUPTED in codes.values():
+        return EXIT_INTERRUPTED
+    rounds = evaluate_rounds([round_])
+    show_rounds(Terminal(), rounds)
+    failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
+    if failed:
+        click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
+        return next(iter(failed.values()))
+    verdicts = (result.status.verdict for runs in rounds.results.complete.values() for run in runs for result in run)
+    return EXIT_INVALID if Verdict.INVALID in verdicts else EXIT_COMPLETE
+
+
+def _measure_all(
+    round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str
+) -> Mapping[str, int]:
+    """Measure the runs that are not complete, and return the exit code of each; an interruption ends the round."""
+    runs, unfinished, total = variant_runs(round_.suite), round_.unfinished, len(round_.turns)
+    codes: dict[str, int] = {}
+    for number, (name, turn) in enumerate(unfinished.items(), start=total - len(unfinished) + 1):
+        click.echo(f"run {number} of {total}: {turn.variant}, repeat {turn.repeat + 1}", err=True)
+        here, results, target = _named(file, name), round_.directory / name, places[turn.variant]
+        metadata = runs[turn.variant].metadata.model_copy(update={"name": name})
+        run = fit_to_machine(here, runs[turn.variant].model_copy(update={"metadata": metadata}), target)
+        try:
+            with target.claimed(name, destroy=destroy):
+                is_begun = (results / PLAN_FILE).exists()
+                plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, turn.seed)
+                codes[name] = measure(run, plan, target, results=results, fio=fio)
+        except (PlaceError, LaunchError) as error:
+            click.echo(f"not measured: {error}", err=True)
+            codes[name] = 1
+        if codes[name] == EXIT_INTERRUPTED:
+            break
+    return codes
+
+
+def _named(file: Path, name: str) -> Path:
+    """Return the file for messages about one of its runs."""
+    return Path(f"{file} ({name})")

@@ -1,7 +1,8 @@
-"""Sources of results and runs: a results directory, a file, or a cluster.
+"""Sources of results, runs and suites: a results directory, a file, or a cluster.
 
-A source with a slash or a dot is a path if it exists. A bare name is a run for `kubectl plimsoll`, and with an option
-that chooses the cluster or the namespace; otherwise it is a path if it exists, or else a run.
+A source that begins with `bsuite/` is a suite, one with `brun/` a run. Any other with a slash or a dot is a path if it
+exists. A bare name is a run for `kubectl plimsoll`, and with an option that chooses the cluster or the namespace;
+otherwise it is a path if it exists, or else a run.
 
 In a cluster the user needs the right to list BenchmarkResults in the run's namespace, and to list BenchmarkRuns for
 suggestions about a run that does not exist.
@@ -32,8 +33,10 @@ RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
-_WORDS = {RUN: "run", SUITE: "suite"}
-_IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<name>[a-z0-9][-a-z0-9]{0,62})")
+SUITE_FILE, ROUND_FILE = "suite.yaml", "round.json"  # in the directory of a round
+_KINDS = {"brun": RUN, "bsuite": SUITE}
+_PART = "[a-z0-9][-a-z0-9]{0,62}"
+_IN_CLUSTER = re.compile(f"(?:(?P<kind>{'|'.join(_KINDS)})/)?(?:(?P<namespace>{_PART})/)?(?P<name>{_PART})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,45 +52,69 @@ class InCluster:
     @property
     def word(self) -> str:
         """What messages call the object."""
-        return _WORDS[self.kind]
+        return "suite" if self.kind == SUITE else "run"
+
+    @property
+    def source(self) -> str:
+        """How a user names the object."""
+        return f"bsuite/{self}" if self.kind == SUITE else str(self)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
 
-def find_in_cluster(source: str, kind: Kind) -> InCluster:
+def find_in_cluster(source: str) -> InCluster:
     """Return an object in a cluster, which may not exist; exits if the name is invalid."""
     named = _IN_CLUSTER.fullmatch(source)
     if named is None:
-        raise click.ClickException(f"{source!r} is not the name of a {_WORDS[kind]}; write NAME or NAMESPACE/NAME")
-    where = access()
+        raise click.ClickException(f"{source!r} is not a name; write NAME or NAMESPACE/NAME of a run, or bsuite/NAME")
+    where, kind = access(), _KINDS.get(named["kind"] or "", RUN)
     return InCluster(kind=kind, access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
 
 
-def find(source: str, kind: Kind) -> Path | InCluster:
+def find(source: str) -> Path | InCluster:
     """Return an existing path, or an object, which may not exist in the cluster; exits if it can be neither."""
     named = _IN_CLUSTER.fullmatch(source)
-    is_object = named is not None and named["namespace"] is None and is_about_a_cluster()
+    is_bare = named is not None and named["namespace"] is None
+    is_object = named is not None and (named["kind"] is not None or (is_bare and is_about_a_cluster()))
     path = Path(source)
     if source and not is_object and path.exists():
         return path
     if named is None:
         raise click.ClickException(
-            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {_WORDS[kind]}"
+            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run, nor bsuite/NAME"
         )
     if not is_object:
-        hint = f"there is no file or directory {source}, and as the name of a {_WORDS[kind]}: "
+        hint = f"there is no file or directory {source}, and as the name of a run: "
     else:
         hint = f"write ./{source} for the local path. " if path.exists() else ""
     try:
-        return replace(find_in_cluster(source, kind), hint=hint)
+        return replace(find_in_cluster(source), hint=hint)
     except click.ClickException as error:
         raise click.ClickException(f"{hint}{error.message}") from error
 
 
+def is_suite(place: Path | InCluster) -> bool:
+    """Whether a source is a suite in a cluster, or the directory of a round."""
+    if isinstance(place, InCluster):
+        return place.kind == SUITE
+    return any((place / name).exists() for name in (SUITE_FILE, ROUND_FILE))
+
+
+def are_suites(sources: Sequence[str]) -> bool:
+    """Whether all sources are suites or rounds; exits if only some are."""
+    places = {source: is_suite(find(source)) for source in sources}
+    if len(set(places.values())) > 1:
+        suites = [source for source, is_one in places.items() if is_one]
+        raise click.UsageError(f"{suites[0]} is a suite, and others are runs; name runs, or one suite or its rounds")
+    return all(places.values())
+
+
 def load_results(source: str) -> list[BenchmarkResult]:
     """Read the results of a source, see `find`; exits if they cannot be read, or there are none."""
-    place = find(source, RUN)
+    place = find(source)
+    if is_suite(place):
+        raise click.ClickException(f"{source} is a suite; name one of its runs")
     if isinstance(place, InCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"

@@ -1,29 +1,20 @@
-"""`plimsoll suite results` and `suite report`: the last round of a suite, compared with earlier ones."""
+"""What the last round of a suite shows, compared with earlier ones: as tables, or as a document."""
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 
-import click
 from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
-from plimsoll.cli.options import TABLE, document_option, write_document
-from plimsoll.cli.results import page_option, with_layers, write_page
-from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
-from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line, results_table
+from plimsoll.cli.suite_rounds import SuiteRounds
+from plimsoll.cli.tables import STYLES, fitted, print_line, results_table
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.values import RepeatsError, operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.text import count_text
 from plimsoll.report import suite as texts
-from plimsoll.report.figure import ReportedRun, ReportedSuite
-from plimsoll.report.page import make_suite_page
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
@@ -125,7 +116,7 @@ def _show_variants(console: Console, rounds: SuiteRounds) -> None:
             except RepeatsError as error:
                 print_line(console, str(error), "yellow")
     if rounds.directories and not rounds.evaluation.measured.is_complete:
-        print_line(console, "Not all runs are measured completely; plimsoll suite run --resume continues.", "yellow")
+        print_line(console, "Not all runs are measured completely; plimsoll run --resume continues.", "yellow")
 
 
 def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
@@ -147,10 +138,11 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
         remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
         print_line(console, remedy, "dim")
     if len(rounds.directories) == 1:
-        print_line(console, "plimsoll suite results DIR... compares several rounds with each other.", "dim")
+        print_line(console, "plimsoll results DIR... compares several rounds with each other.", "dim")
 
 
-def _document(rounds: SuiteRounds) -> dict[str, object]:
+def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
+    """Return the results, comparisons and hypotheses of the last round, and all rounds."""
     evaluation = rounds.evaluation
     return {
         "suite": rounds.suite.metadata.name,
@@ -226,67 +218,3 @@ def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
             for change in variant.judged
         ],
     }
-
-
-@click.command()
-@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
-@accept_option
-@document_option
-@cluster_options
-def results_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str) -> None:
-    """Show the results, comparisons and hypotheses of the last round of a suite.
-
-    Each DIR is a directory of `plimsoll suite run`. SUITE is a suite in a cluster, NAME or NAMESPACE/NAME; its last
-    round is the last one that was evaluated.
-
-    Results of a variant are means over its runs. With at least three runs of each variant, a comparison counts runs,
-    so that noise between runs is a part of it; with fewer it compares the first runs, trial by trial.
-
-    Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
-    by those before: whether it is worse than them, and whether it has drifted from the first five.
-
-    Exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is inconclusive; and 1
-    if a round cannot be read. Only comparisons with accepted rounds and missing runs decide: a comparison between
-    variants shows what a variant costs. Hypotheses do not change the exit code.
-    """
-    rounds = load_rounds(sources, accepted)
-    if output == TABLE:
-        show_rounds(Terminal(), rounds)
-    else:
-        write_document(_document(rounds), output)
-    sys.exit(exit_code(rounds.last))
-
-
-@click.command()
-@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
-@accept_option
-@page_option
-@cluster_options
-def report_command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path) -> None:
-    """Write a report of a suite as a single HTML file that needs no network.
-
-    It has the rounds with their verdicts, every point over the rounds with marks where Ceph, the kernel or nodes
-    changed, and of the last round the variants side by side, the comparisons and the hypotheses. A suite with the
-    annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is compared with that published study. The sources
-    are directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
-
-    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
-    """
-    suite = reported(load_rounds(sources, accepted))
-    write_page(make_suite_page(suite), output)
-    click.echo(f"{output}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
-
-
-def reported(rounds: SuiteRounds) -> ReportedSuite:
-    """Return the input of a suite's report."""
-    variants: list[ReportedRun] = []
-    for name, runs in rounds.results.complete.items():
-        if runs:
-            # The first run alone if the runs of the variant measured different things.
-            results = runs[0]
-            with suppress(RepeatsError):
-                results = as_one_run(runs)
-            variants.append(with_layers(ReportedRun(label=name, results=results), runs[0]))
-    return ReportedSuite(
-        label=rounds.label, rounds=rounds.rounds, variants=variants, evaluation=rounds.evaluation, study=rounds.study
-    )

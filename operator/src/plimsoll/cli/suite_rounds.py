@@ -22,7 +22,7 @@ from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import chosen_seed
-from plimsoll.cli.source import RUN, SUITE, InCluster, find, no_such_object, results_of_run
+from plimsoll.cli.source import ROUND_FILE, RUN, SUITE_FILE, InCluster, find, no_such_object, results_of_run
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.kube.port import Kube
 from plimsoll.studies.library import STUDY_NAMES, load_study
@@ -38,8 +38,6 @@ EXIT_NOT_EVALUATED = 1
 _EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
 
 _AT_ONCE = 8  # requests at the same time
-SUITE_FILE = "suite.yaml"
-_ROUND_FILE = "round.json"
 
 
 class RoundStart(Model):
@@ -93,22 +91,22 @@ def round_results(
     return RoundResults(minute=minute, digest=digest, repeat=suite.spec.repeat, runs=runs)
 
 
-def begin(
+def begin_round(
     directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target], seed: int | None
 ) -> LocalRound:
     """Begin a round in a new directory; exits if it has one already."""
-    if (directory / _ROUND_FILE).exists():
+    if (directory / ROUND_FILE).exists():
         message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
         raise click.ClickException(message)
     start = RoundStart(
         minute=int(time.time()) // 60, seed=chosen_seed(seed), digest=suite_digest(suite.spec), targets=_paths(targets)
     )
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
-    replace_file(directory / _ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)
+    replace_file(directory / ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)
     return LocalRound(directory=directory, suite=suite, start=start)
 
 
-def resume(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target]) -> LocalRound:
+def resume_round(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target]) -> LocalRound:
     """Return the round of a directory; exits if there is none, or if it would measure something else now."""
     start = read_round(directory).start
     if suite_digest(suite.spec) != start.digest:
@@ -119,7 +117,7 @@ def resume(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[
     changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
     if changed:
         before = ", ".join(start.targets.get(changed[0], ()))
-        message = f"the round in {directory} measures variant {changed[0]} on {before}; name the same --target"
+        message = f"the round in {directory} measures variant {changed[0]} on {before}; name the same target"
         raise click.ClickException(message)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
     return LocalRound(directory=directory, suite=suite, start=start)
@@ -129,14 +127,14 @@ def read_round(directory: Path) -> LocalRound:
     """Return the round of a directory; exits if there is none."""
     try:
         suite = load_suite((directory / SUITE_FILE).read_text())
-        start = RoundStart.model_validate_json((directory / _ROUND_FILE).read_text())
+        start = RoundStart.model_validate_json((directory / ROUND_FILE).read_text())
     except OSError as error:
         message = f"{directory} contains no round of a suite: {error.strerror}: {error.filename}"
         raise click.ClickException(message) from error
     except SpecError as error:
         raise click.ClickException(f"{directory / SUITE_FILE} is invalid: {error}") from error
     except ValidationError as error:
-        message = f"{directory / _ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
+        message = f"{directory / ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
         raise click.ClickException(message) from error
     if suite_digest(suite.spec) != start.digest:
         raise click.ClickException(
@@ -180,15 +178,15 @@ accept_option = click.option(
     "accepted",
     multiple=True,
     metavar="START|DIR",
-    help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with "
-    "it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
+    help="Of a suite: accept this round whatever it showed, such as a regression that is intended: the baseline starts "
+    "with it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
     "cluster, an annotation of the suite accepts a round.",
 )
 
 
 def load_rounds(sources: Sequence[str], accepted: Sequence[str]) -> SuiteRounds:
     """Read directories of rounds, or one suite in a cluster; exits if they cannot be read, or do not fit together."""
-    places = [find(source, SUITE) for source in sources]
+    places = [find(source) for source in sources]
     directories = [place for place in places if isinstance(place, Path)]
     suites = [place for place in places if isinstance(place, InCluster)]
     if not suites:
@@ -269,9 +267,7 @@ def _accepted_minutes(rounds: Sequence[LocalRound], chosen: Sequence[str]) -> se
             listed = ", ".join(f"{round_name(round_.start.minute)} ({round_.directory})" for round_ in rounds)
             raise click.UsageError(f"--accept {text}: is none of the rounds; they are {listed}")
         if named[0].unfinished:
-            raise click.UsageError(
-                f"--accept {text}: the round lacks runs; complete it with plimsoll suite run --resume"
-            )
+            raise click.UsageError(f"--accept {text}: the round lacks runs; complete it with plimsoll run --resume")
         minutes.add(named[0].start.minute)
     return minutes
 
@@ -291,27 +287,31 @@ def _conflict(earlier: LocalRound, later: LocalRound) -> str:
     return ""
 
 
+async def read_suite(kube: Kube, place: InCluster) -> tuple[BenchmarkSuite, BenchmarkSuiteStatus, str]:
+    """Return a suite in a cluster, its status and its UID; exits if they cannot be read."""
+    document = await kube.get(place.kind, place.name, place.namespace)
+    if document is None:
+        raise await no_such_object(kube, place)
+    try:
+        status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
+        return decode_suite(dict(document)), status, str(document["metadata"]["uid"])
+    except (SpecError, ValidationError) as error:
+        raise click.ClickException(
+            f"suite {place} cannot be read; is it of a later version than this program? {error}"
+        ) from error
+
+
 async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
     """Return the rounds of a suite that were evaluated and are still kept, as the operator judged them.
 
     The last one is evaluated again: the status has only its outcomes. Exits if the rounds cannot be read, or if none
     has been evaluated.
     """
-    document = await kube.get(place.kind, place.name, place.namespace)
-    if document is None:
-        raise await no_such_object(kube, place)
-    uid = str(document["metadata"]["uid"])
-    try:
-        suite = decode_suite(dict(document))
-        status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
-    except (SpecError, ValidationError) as error:
-        raise click.ClickException(
-            f"suite {place} cannot be read; is it of a later version than this program? {error}"
-        ) from error
+    suite, status, uid = await read_suite(kube, place)
     evaluated = [ended for ended in reversed(status.rounds) if ended.verdict in JUDGED]
     if not evaluated:
         raise click.ClickException(
-            f"no round of suite {place} has been evaluated yet; `{program()} suite watch {place}` follows one"
+            f"no round of suite {place} has been evaluated yet; `{program()} watch {place.source}` follows one"
         )
     of_runs = await _results(kube, place, uid)
     results = [

@@ -1,11 +1,12 @@
-"""`plimsoll watch RUN`, and how a run or a suite looks while it measures: a live picture, or a line per change."""
+"""`plimsoll watch`, and how a run or a suite looks while it measures: a live picture, or a line per change."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, Self, TypeVar
 
 import click
@@ -21,20 +22,33 @@ from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.results import show_results
-from plimsoll.cli.source import RUN, find_in_cluster, results_of_run
+from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
+from plimsoll.cli.suite_results import show_rounds
+from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
-from plimsoll.cli.watched import Following, WatchedPoint, WatchedRun, follow
+from plimsoll.cli.watched import (
+    AwaitedRound,
+    Following,
+    SuiteFollowing,
+    WatchedPoint,
+    WatchedRun,
+    WatchedSuite,
+    follow,
+)
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text
 from plimsoll.report.view import NONE, Column, bytes_rate_text
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.observed import JUDGED
 
 EXIT_FAILED = 1
-EXIT_NOT_ENDED = 3
+EXIT_NOT_ENDED = 5
+_WAITING = "asking the cluster"
 BAR_COLUMNS = 32
 _LEAST_POINTS = 2
 
-S = TypeVar("S")
+S = TypeVar("S", bound=WatchedRun | WatchedSuite)
 
 
 class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
@@ -78,8 +92,8 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         print_line(self._live.console, text)
 
 
-class LineLog(AbstractContextManager["LineLog"]):
-    """Prints lines with the time (UTC)."""
+class Lines(AbstractContextManager["Lines[S]"], Generic[S]):
+    """Prints every change once, with the time (UTC)."""
 
     def __init__(self, console: Console, word: str) -> None:
         """Print nothing yet. `word` is what messages call the object."""
@@ -92,11 +106,17 @@ class LineLog(AbstractContextManager["LineLog"]):
     def __exit__(self, *_: object) -> None:
         pass
 
+    def show(self, seen: S) -> None:
+        """Print the headline if it has changed."""
+        if seen.headline != self._last:
+            self._last = seen.headline
+            self.note(self._last)
+
     def trouble(self, problem: str) -> None:
         """Print why the object cannot be read now."""
         if problem != self._last:
-            self.note(f"the {self._word} cannot be read now: {problem}")
             self._last = problem
+            self.note(f"the {self._word} cannot be read now: {problem}")
 
     def note(self, text: str) -> None:
         """Print a line."""
@@ -119,13 +139,20 @@ def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePi
     return LivePicture(console, f"{title}: {waiting}", draw)
 
 
-def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture[WatchedRun] | Lines":
+def suite_view_on(console: Console, title: str) -> "LivePicture[WatchedSuite] | Lines[WatchedSuite]":
+    """Return the view of a suite that suits the console."""
+    if not console.is_terminal:
+        return Lines(console, "suite")
+    return LivePicture(console, f"{title}: {_WAITING}", partial(suite_picture, title))
+
+
+def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture[WatchedRun] | RunLines":
     """Return the view that suits the console."""
-    return screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
+    return screen(console, title, source, waiting=waiting) if console.is_terminal else RunLines(console)
 
 
-class Lines(LineLog):
-    """Prints every change once, with the time (UTC)."""
+class RunLines(Lines[WatchedRun]):
+    """Prints every change once, with its points."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, "run")
@@ -147,13 +174,9 @@ class Lines(LineLog):
                 )
                 self.note(f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}")
             self._points[point.name] = point
-        done, total = run.trials
-        progress = f"{done}/{total}" if total else ""
-        headline = "  ".join(filter(None, (_status(run), progress, run.status.display.message)))
         # Between two trials there is no message.
-        if headline != self._last and (run.status.display.message or not self._last):
-            self.note(headline)
-            self._last = headline
+        if run.status.display.message or not self._last:
+            super().show(run)
         for problem in run.problems:
             if problem not in self._problems:
                 self.note(problem)
@@ -185,7 +208,7 @@ class Picture:
 
     def _head(self) -> Iterator[RenderableType]:
         run = self.run
-        yield Text(f"{self.title}  ", style="bold").append(_status(run), style="cyan")
+        yield Text(f"{self.title}  ", style="bold").append(run.shown_status, style="cyan")
         done, total = run.trials
         if total:
             times: list[str] = []
@@ -255,8 +278,24 @@ def activity_text(state: RunState) -> str:
     return state.phase.lower()
 
 
-def _status(run: WatchedRun) -> str:
-    return "being deleted" if run.is_being_deleted else run.status.display.status or "not seen by the operator yet"
+def suite_picture(title: str, suite: WatchedSuite, now: float, trouble: str = "") -> RenderableType:
+    """Return the picture of a suite at a moment, in Unix seconds."""
+    lines: list[RenderableType] = [Text(f"{title}  ", style="bold").append(suite.shown_status, style="cyan")]
+    if suite.status.round is not None:
+        children = suite.status.round.children
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(total=max(1, children.total), completed=children.done, width=BAR_COLUMNS)
+        elapsed = clock(max(0.0, now - datetime.fromisoformat(suite.status.round.start_time).timestamp()))
+        grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
+        lines.append(grid)
+    lines.append(Text(suite.activity))
+    if suite.run:
+        lines.append(Text(suite.run))
+    if suite.obstacle:
+        lines.append(Text(suite.obstacle, style="yellow"))
+    if trouble:
+        lines.append(Text(f"Not up to date: {trouble}", style="red"))
+    return Group(*lines)
 
 
 def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[WatchedPoint]]:
@@ -285,29 +324,50 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
 
 
 @click.command()
-@click.argument("run")
+@click.argument("source", metavar="RUN|bsuite/SUITE")
+@click.option(
+    "--round",
+    "request",
+    metavar="TEXT",
+    help=f"Of a suite: follow the round that annotation {REQUEST_ROUND}=TEXT requests, even if it has not started.",
+)
 @timeout_option("Stop after this time")
+@click.option("-q", "--quiet", is_flag=True, help="Print only how it ended; for scripts and pipelines.")
 @cluster_options
-def command(*, run: str, timeout: int | None) -> None:
-    """Follow a RUN in a cluster until it has ended, and show its progress, what it waits for, and its results.
+def command(*, source: str, request: str | None, timeout: int | None, quiet: bool) -> None:
+    """Follow a run or a round of a suite in a cluster until it has ended, and show its progress and its results.
 
-    RUN is NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every change.
-    Watching does not affect the run, and can be stopped and started again at any time.
+    RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every
+    change. Watching does not affect what it follows, and can be stopped and started again at any time.
 
     Of a search for the line, it shows the interval as it closes. A line that is only a bound, because the search ended
     with NeverBroke or BrokenAtFirst, is a Valid result.
 
-    Exits with 0 if the run succeeded with Valid or Suspect numbers; 1 if it failed, was aborted or deleted, has Invalid
-    numbers, or cannot be watched; 3 if it continues after Ctrl-C or --timeout; 2 for a usage error.
+    The round of a suite is the active one, or else the one that is due because of a change or a request, or else the
+    last one. If a change replaces the round, its successor is followed.
+
+    Exits with 0 if the run succeeded with Valid or Suspect numbers, or the round shows no regression or was accepted; 3
+    if the round regressed; 4 if it is inconclusive; 1 if the run failed, was aborted or deleted or has Invalid numbers,
+    the round was not evaluated, the suite cannot measure, or they cannot be watched; 5 if it continues after Ctrl-C or
+    --timeout; 2 for a usage error.
     """
-    place = find_in_cluster(run, RUN)
+    place = find_in_cluster(source)
+    if place.kind == SUITE:
+        sys.exit(_watch_round(place, request, timeout, quiet=quiet))
+    if request is not None:
+        raise click.UsageError(f"--round is for suites; write bsuite/{source} if you mean a suite")
+    sys.exit(_watch_run(place, timeout, quiet=quiet))
+
+
+def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool) -> int:
     console = Terminal()
-    with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
-        last = follow(Following(place, view), timeout)
+    view = nullcontext() if quiet else view_on(console, str(place), str(place), waiting=_WAITING)
+    with view as shown:
+        following = Following(place, shown)
+        last = follow(following, timeout)
     if last is None:
-        click.echo(f"Run {place} continues; `{program()} watch {place}` follows it again.", err=True)
-        sys.exit(EXIT_NOT_ENDED)
-    if any(point.iops or point.line for point in last.points):
+        return _not_ended(f"Run {place}", following.last, place)
+    if not quiet and any(point.iops or point.line for point in last.points):
         show_results(console, ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name)))
     if last.ending is None:
         raise ValueError("an active run has no ending")
@@ -316,4 +376,28 @@ def command(*, run: str, timeout: int | None) -> None:
     click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.leftovers:
         click.echo(f"Its objects are not all removed yet: {last.leftovers}")
-    sys.exit(0 if succeeded else EXIT_FAILED)
+    return 0 if succeeded else EXIT_FAILED
+
+
+def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, quiet: bool) -> int:
+    console = Terminal()
+    view = nullcontext() if quiet else suite_view_on(console, str(place))
+    with view as shown:
+        following = SuiteFollowing(place, shown, AwaitedRound(request))
+        follow(following, timeout)
+    ending = following.ending
+    if ending is None:
+        return _not_ended(f"The round of suite {place}", following.last, place)
+    if isinstance(ending, str):
+        click.echo(f"Suite {place}: {ending}", err=True)
+        return EXIT_NOT_EVALUATED
+    if not quiet and ending.verdict in JUDGED:
+        show_rounds(console, ask(place.access, lambda kube: read_rounds(kube, place)))
+    accepted = ", accepted" if ending.accepted else ""
+    click.echo(f"Round {ending.name} of suite {place} ended: {ending.verdict}{accepted}")
+    return exit_code(ending)
+
+
+def _not_ended(what: str, last: str, place: InCluster) -> int:
+    click.echo(f"{what} has not ended yet: {last}; `{program()} watch {place.source}` follows it again", err=True)
+    return EXIT_NOT_ENDED

@@ -1,4 +1,4 @@
-"""A run at one moment, as read from a cluster, and how it is followed to its end.
+"""A run or a suite at one moment, as read from a cluster, and how a run or a round is followed to its end.
 
 Fields that this version does not know are ignored. A conductor's state that this version cannot read, for example with
 an unknown phase, is left out: then the run's status alone is shown.
@@ -17,12 +17,23 @@ import click
 from pydantic import ValidationError
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
-from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState
+from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase, SuiteConditionType
+from plimsoll.api.reasons.suites import SuiteReason
+from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState, SuiteCondition
+from plimsoll.api.suite_status import (
+    MAX_ANNOTATION_CHARACTERS,
+    BenchmarkSuiteStatus,
+    EndedRound,
+    RoundVerdict,
+    SuiteDisplay,
+    round_name,
+)
 from plimsoll.cli.cluster import explain
-from plimsoll.cli.source import CONFIG_MAP, RESULT, InCluster, no_such_object
+from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_object
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
 from plimsoll.lifecycle import naming
+from plimsoll.measure.text import count_text
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
@@ -30,6 +41,8 @@ if TYPE_CHECKING:
 
 _ABNORMAL = {ConditionType.RECONCILING, ConditionType.STALLED}
 _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
+
+UNSEEN = "not seen by the operator yet"
 
 D = TypeVar("D", bound=Model)
 
@@ -126,6 +139,18 @@ class WatchedRun:
         return shown[1:]
 
     @property
+    def shown_status(self) -> str:
+        """Return the status of the run, in a word."""
+        return "being deleted" if self.is_being_deleted else self.status.display.status or UNSEEN
+
+    @property
+    def headline(self) -> str:
+        """Return the status, the progress and the activity, in one line."""
+        done, total = self.trials
+        progress = f"{done}/{total}" if total else ""
+        return "  ".join(filter(None, (self.shown_status, progress, self.status.display.message)))
+
+    @property
     def leftovers(self) -> str:
         """Return which of the run's objects still exist, in words; empty if none does."""
         clean = self.condition(ConditionType.CLEANED_UP)
@@ -199,9 +224,140 @@ def read_leniently(model: type[D], document: object) -> D:
         return model()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedSuite:
+    """A suite at one moment."""
+
+    status: BenchmarkSuiteStatus
+    # Text of the annotation that requests a round, as far as the status remembers it; empty if absent.
+    request: str = ""
+    is_current: bool = True  # whether the operator has seen the last change of the specification
+    run: str = ""  # progress of the current run; empty without one, or if it cannot be read
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a round that has not started yet is due, except by the schedule."""
+        is_requested = self.request not in {"", self.status.requested_round or ""}
+        return not self.is_current or is_requested or self.condition(SuiteConditionType.RECONCILING) is not None
+
+    @property
+    def obstacle(self) -> str:
+        """Return why the suite cannot measure until someone intervenes; empty if it can."""
+        stalled = self.condition(SuiteConditionType.STALLED)
+        # A suite that is stalled because of its gate measures nevertheless.
+        if stalled is None or stalled.reason == SuiteReason.REGRESSED or not self.is_current:
+            return ""
+        return f"{stalled.reason}: {stalled.message}"
+
+    @property
+    def shown_status(self) -> str:
+        """Return the status of the suite, in a word."""
+        return (self.status.display or SuiteDisplay()).status or UNSEEN
+
+    @property
+    def activity(self) -> str:
+        """Return the activity of the suite, in one line."""
+        if self.status.round is None:
+            return (self.status.display or SuiteDisplay()).message or ""
+        children = self.status.round.children
+        done = f"{children.done} of {count_text(children.total, 'run')} done"
+        current = f", {self.status.round.current}" if self.status.round.current else ""
+        return f"round {self.status.round.name} ({self.status.round.cause}): {done}{current}"
+
+    @property
+    def headline(self) -> str:
+        """Return the status and the activity, in one line."""
+        return "  ".join(filter(None, (self.shown_status, self.activity, self.run)))
+
+    def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
+        """Return a condition that is True; None otherwise."""
+        conditions = (condition for condition in self.status.conditions if condition.type is kind)
+        return next((condition for condition in conditions if condition.status is ConditionStatus.TRUE), None)
+
+
+def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
+    """Read a suite, and the display of the run that is being measured; exits if the status cannot be read."""
+    metadata = suite["metadata"]
+    try:
+        status = BenchmarkSuiteStatus.model_validate(suite.get("status") or {}, extra="ignore")
+    except ValidationError as error:
+        raise click.ClickException(
+            f"the status of suite {metadata['namespace']}/{metadata['name']} cannot be read; is it of a later version "
+            f"than this program? {error}"
+        ) from error
+    display = read_leniently(WatchedDisplay, ((run or {}).get("status") or {}).get("display") or {})
+    progress = f"{display.progress} trials" if display.progress else ""
+    return WatchedSuite(
+        status=status,
+        request=(metadata.get("annotations") or {}).get(REQUEST_ROUND, "")[:MAX_ANNOTATION_CHARACTERS],
+        is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
+        run="  ".join(filter(None, (display.status, progress, display.message))),
+    )
+
+
+Ending = EndedRound | str  # how waiting for a round ended: the round, or why there is none
+
+
+class AwaitedRound:
+    """The round that a user waits for: the one that answers a request, or else the active or due one, or the last one.
+
+    A round that a change of the suite abandons is replaced by the round of that change.
+    """
+
+    def __init__(self, request: str | None = None) -> None:
+        self._request = None if request is None else request[:MAX_ANNOTATION_CHARACTERS]
+        self._minute: int | None = None
+
+    def ending(self, suite: WatchedSuite) -> Ending | None:
+        """Return how the round ended; None while it is due or being measured."""
+        status, request = suite.status, self._request
+        if self._minute is None and request is not None and status.requested_round == request:
+            # None if the status does not have the round that answers the request.
+            self._minute = status.requested_minute
+        if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
+            return end
+        if suite.obstacle:
+            return suite.obstacle
+        if self._minute is not None:
+            return None
+        if request is not None:
+            return _unknown_answer(suite, request)
+        if status.round is None and (suite.is_due or not status.rounds):
+            return None if suite.is_due else "no round is active or due, and none has ended"
+        self._minute = status.round.minute if status.round else status.rounds[0].minute
+        return self._ended(suite, self._minute)
+
+    def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
+        """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
+        active = [suite.status.round.minute] if suite.status.round else []
+        if minute in active:
+            return None
+        rounds = {round_.minute: round_ for round_ in suite.status.rounds}
+        if minute not in rounds:
+            return f"round {round_name(minute)} is no longer in the suite's status"
+        if rounds[minute].verdict != RoundVerdict.SUPERSEDED:
+            return rounds[minute]
+        # Also if it is no longer kept.
+        successor = min((later for later in (*rounds, *suite.status.dropped, *active) if later > minute), default=None)
+        if successor is None:
+            return None if suite.is_due or suite.obstacle else rounds[minute]
+        self._minute = successor
+        return self._ended(suite, successor)
+
+
+def _unknown_answer(suite: WatchedSuite, request: str) -> str | None:
+    """Return why the round of a request cannot be known; None while the operator has not answered the request."""
+    if suite.status.requested_round == request:
+        return f"the status does not say which round answered {request!r}; request one with another text"
+    if suite.request == request:
+        return None
+    present = f"it is {suite.request!r}" if suite.request else "there is none"
+    return f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}"
+
+
 POLL_SECONDS = 2.0
 SILENCE_SECONDS = 300.0  # how long the API server may be unavailable before polling ends
-Seen = TypeVar("Seen")
+Seen = TypeVar("Seen", bound=WatchedRun | WatchedSuite)
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
 
 
@@ -219,17 +375,19 @@ class Polling(ABC, Generic[Seen]):
     """Polls one object."""
 
     _can_read_others = True
+    last = "the cluster has not answered"
+    """What was seen last, in one line."""
 
     def __init__(
         self,
         place: InCluster,
-        view: Display[Seen],
+        view: Display[Seen] | None,
         *,
         pause: float = POLL_SECONDS,
         silence: float = SILENCE_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Poll an object every `pause` seconds, and tolerate `silence` seconds without an answer."""
+        """Poll an object every `pause` seconds, tolerate `silence` seconds without an answer, and show it if `view`."""
         self._place, self._view = place, view
         self.access = place.access
         self._pause, self._silence, self._now = pause, silence, now
@@ -250,7 +408,9 @@ class Polling(ABC, Generic[Seen]):
                     while True:
                         seen, has_ended = await self._look(kube)
                         self._answered_at = self._now()
-                        self._view.show(seen)
+                        self.last = seen.headline
+                        if self._view is not None:
+                            self._view.show(seen)
                         self._is_new_connection = False
                         if has_ended:
                             return seen
@@ -261,7 +421,9 @@ class Polling(ABC, Generic[Seen]):
                 is_refused = self._is_new_connection and isinstance(error, UnauthorizedError)
                 if self._uid is None or is_refused or self._now() - self._answered_at > self._silence:
                     raise
-                self._view.trouble(str(error))
+                self.last = str(error)
+                if self._view is not None:
+                    self._view.trouble(self.last)
             await asyncio.sleep(self._pause)
 
     async def _document(self, kube: "AioKube") -> dict[str, Any]:
@@ -332,3 +494,28 @@ class Following(Polling[WatchedRun]):
             self._progress = progress
         seen = watched_run(run, state, self._points)
         return seen, seen.ending is not None
+
+
+class SuiteFollowing(Polling[WatchedSuite]):
+    """Follows one round of a suite."""
+
+    def __init__(
+        self,
+        suite: InCluster,
+        view: Display[WatchedSuite] | None,
+        awaited: AwaitedRound,
+        *,
+        pause: float = POLL_SECONDS,
+    ) -> None:
+        super().__init__(suite, view, pause=pause)
+        self._awaited = awaited
+        self.ending: Ending | None = None
+        """How the round ended; None while it continues."""
+
+    async def _look(self, kube: "AioKube") -> tuple[WatchedSuite, bool]:
+        document = await self._document(kube)
+        seen = watched_suite(document)
+        self.ending = self._awaited.ending(seen)
+        name = seen.status.round.current if seen.status.round else None
+        run = await self._readable(kube, RUN, name) if name else None
+        return watched_suite(document, run), self.ending is not None

@@ -66,7 +66,7 @@ SUITE_REASONS = (
         _STALLED,
         "a variant is not a valid run, has no plan, or cannot answer a comparison or hypothesis, a round would have "
         "too many trials, or the schedule is invalid. No run is created; one that is active continues",
-        "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
+        "the message names the fields and the remedies; `plimsoll plan` reports the same beforehand",
     ),
     _warning(
         SuiteReason.VARIANT_REFUSED,

@@ -1,4 +1,4 @@
-"""`plimsoll suite`: several variants of one run, measured in turn; `suite plan FILE` shows what they take."""
+"""What a round of a suite would measure: its variants, its runs in their order, and its duration."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -6,15 +6,13 @@ from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
 
-import click
 from pydantic import JsonValue
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
-from plimsoll.cli import LazyGroup
-from plimsoll.cli.options import TABLE, chosen_seed, document_option, freeze_variants, read_suite, write_document
+from plimsoll.cli.options import TABLE, chosen_seed, freeze_variants, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text
@@ -26,25 +24,6 @@ from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
 
 
-@click.group(
-    cls=LazyGroup,
-    modules={
-        "plan": "plimsoll.cli.suite:plan_command",
-        "run": "plimsoll.cli.suite_run",
-        "watch": "plimsoll.cli.suite_watch:watch_command",
-        "wait": "plimsoll.cli.suite_watch:wait_command",
-        "results": "plimsoll.cli.suite_results:results_command",
-        "report": "plimsoll.cli.suite_results:report_command",
-    },
-)
-def command() -> None:
-    """Measure variants of a run in turn, and compare them.
-
-    A BenchmarkSuite file describes what all variants share, what each of them changes, and what their results are to
-    show.
-    """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedVariant:
     name: str
@@ -54,16 +33,9 @@ class _PlannedVariant:
     shared: Collection[str]  # the workloads of `spec.run`
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@document_option
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order of the runs; random by default.")
-def plan_command(*, file: Path, output: str, seed: int | None) -> None:
-    """Show the variants of a BenchmarkSuite FILE, its runs in their order, and the time that a round takes.
-
-    Every variant is checked as a run. An error names the field of the suite, and the variant.
-    """
-    suite, seed = read_suite(file), chosen_seed(seed)
+def show_suite_plan(file: Path, suite: BenchmarkSuite, seed: int | None, output: str) -> None:
+    """Print the plan of a suite as a table or a document; `file` is what errors name. Exits if it has no plan."""
+    seed = chosen_seed(seed)
     changes, workloads = variant_changes(suite.spec), suite.spec.run.get(BY_NAME)
     shared = {str(workload["name"]) for workload in workloads} if is_named_list(workloads) else set()
     variants = {
