@@ -277,3 +277,44 @@ async def test_kind_must_be_known() -> None:
 
 def test_runs_are_distinguished() -> None:
     assert runs_of([*RESULTS, result([], run="other")]) == ["uid of baseline", "uid of other"]
+
+
+# Suites
+
+
+@pytest.mark.parametrize(
+    ("named", "kind", "namespace"),
+    [
+        ("bsuite/weekly", source.SUITE, "default"),
+        ("bsuite/bench/weekly", source.SUITE, "bench"),
+        ("brun/weekly", source.RUN, "default"),
+        ("brun/bsuite/weekly", source.RUN, "bsuite"),
+        ("bench/weekly", source.RUN, "bench"),
+    ],
+)
+@pytest.mark.usefixtures("connected")
+def test_a_prefix_names_the_kind(named: str, kind: source.Kind, namespace: str) -> None:
+    place = source.find(named)
+    assert isinstance(place, source.InCluster)
+    assert (place.kind, place.namespace, place.name) == (kind, namespace, "weekly")
+    again = source.find(place.source)
+    assert isinstance(again, source.InCluster)
+    assert (again.kind, str(again)) == (kind, str(place))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["results", "bsuite/weekly", "bench/nightly"], "bsuite/weekly is a suite, and others are runs"),
+        (["results", "bsuite/weekly", "--point", "w-000"], "--point is for runs"),
+        (["results", "bsuite/weekly", "-o", "csv"], "-o csv is for runs"),
+        (["results", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
+        (["report", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
+        (["compare", "bsuite/weekly", "bench/nightly"], "bsuite/weekly is a suite; name one of its runs"),
+        (["watch", "bench/nightly", "--round", "now"], "--round is for suites; write bsuite/bench/nightly"),
+    ],
+)
+@pytest.mark.usefixtures("connected")
+def test_what_does_not_fit_the_kind_is_refused(arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(main, arguments)
+    assert (done.exit_code, message in done.output) == (1 if "name one" in message else 2, True), done.output

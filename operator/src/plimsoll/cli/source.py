@@ -57,7 +57,9 @@ class InCluster:
     @property
     def source(self) -> str:
         """How a user names the object."""
-        return f"bsuite/{self}" if self.kind == SUITE else str(self)
+        if self.kind == SUITE:
+            return f"bsuite/{self}"
+        return f"brun/{self}" if self.namespace in _KINDS else str(self)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
