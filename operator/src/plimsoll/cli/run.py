@@ -333,7 +333,7 @@ def _round(
 
 
 def _run_round(round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str) -> int:
-    """Measure what is left of a round, print what it shows, and return the exit code."""
+    """Measure the remaining runs of a round, print its results, and return the exit code."""
     codes = _measure_all(round_, file, places, destroy=destroy, fio=fio)
     if EXIT_INTERRUPTED in codes.values():
         return EXIT_INTERRUPTED

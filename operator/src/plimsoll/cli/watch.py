@@ -338,7 +338,7 @@ def command(*, source: str, request: str | None, timeout: int | None, quiet: boo
     """Follow a run or a round of a suite in a cluster until it has ended, and show its progress and its results.
 
     RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every
-    change. Watching does not affect what it follows, and can be stopped and started again at any time.
+    change. Watching does not affect the run or the suite, and can be stopped and started again at any time.
 
     Of a search for the line, it shows the interval as it closes. A line that is only a bound, because the search ended
     with NeverBroke or BrokenAtFirst, is a Valid result.
