@@ -195,7 +195,7 @@ class Leadership:
             lease = await self._get()
             holder = "" if lease is None else sight(lease, None, 0.0).holder
             if holder != self._identity:
-                self._lose(f"Lease {self._place} is held by {holder or 'nobody'}")
+                self._lose(f"Lease {self._place} {f'is held by {holder}' if holder else 'has no holder'}")
             await self._patch(spec)
         return True
 
