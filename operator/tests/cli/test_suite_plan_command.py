@@ -8,7 +8,6 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
 from support.specs import RUN, VARIANTS, large_run, suite_document
 
@@ -199,24 +198,3 @@ def test_bad_suite_is_refused_with_the_field_and_the_remedy(write: Any, spec: di
     error, first, *_ = run(file, code=1).splitlines()
     assert error == f"Error: {file} is invalid:"
     assert first.startswith(f"  {expected}")
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", "  document: is empty; write one BenchmarkSuite of plimsoll.dev/v1alpha1"),
-        (b"a: \xff", "  document: is not UTF-8 text (byte 3)"),
-        (b"a: " + b"x" * MAX_TEXT_BYTES, "  document: is larger than 256 KiB; is it the right file?"),
-        (b"a: b: c", "  document: line 1, column 5: is not YAML: mapping values are not allowed here"),
-    ],
-    ids=["empty", "not text", "large", "not YAML"],
-)
-def test_file_that_is_no_suite_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
-    file = tmp_path / "suite.yaml"
-    file.write_bytes(content)
-    assert run(str(file), code=1).splitlines()[1:] == [expected]
-
-
-def test_missing_file_is_refused(tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in run(str(tmp_path / "suite.yaml"), code=1)
-    assert "cannot be read: Is a directory" in run(str(tmp_path), code=1)

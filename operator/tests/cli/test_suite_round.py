@@ -51,7 +51,7 @@ def test_it_is_resumed_with_new_questions_only(tmp_path: Path) -> None:
 
 def test_repeats_of_a_variant_are_not_measured_on_another_target(tmp_path: Path) -> None:
     begun(tmp_path)
-    with pytest.raises(click.ClickException, match="measures variant new on /slow; name the same --target"):
+    with pytest.raises(click.ClickException, match="measures variant new on /slow; name the same target"):
         resume_round(tmp_path / "out", *written(tmp_path), {"old": FAST, "new": FAST})
 
 
