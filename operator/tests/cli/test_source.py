@@ -14,7 +14,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main, source
 from plimsoll.cli.source import load_results, results_of_run, runs_of
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
-from plimsoll.kube.port import ForbiddenError, UnknownKindError
+from plimsoll.kube.port import ForbiddenError, Kind, UnknownKindError
 from support.command_line import ConnectedKube
 from support.fake_kube import FakeKube, failing
 from support.results import result, trials_of
@@ -293,7 +293,7 @@ def test_runs_are_distinguished() -> None:
     ],
 )
 @pytest.mark.usefixtures("connected")
-def test_a_prefix_names_the_kind(named: str, kind: source.Kind, namespace: str) -> None:
+def test_a_prefix_names_the_kind(named: str, kind: Kind, namespace: str) -> None:
     place = source.find(named)
     assert isinstance(place, source.InCluster)
     assert (place.kind, place.namespace, place.name) == (kind, namespace, "weekly")
