@@ -67,10 +67,12 @@ def test_recovery_is_read_if_present() -> None:
     assert parse_status(json.dumps(document)).recovering_bytes_per_second == 12345
 
 
-def test_muted_check_is_left_out() -> None:
+def test_a_muted_check_is_only_listed_as_such() -> None:
     document = json.loads(ceph("status-osd-down"))
     document["health"]["checks"]["OSD_DOWN"]["muted"] = True
-    assert "OSD_DOWN" not in parse_status(json.dumps(document)).checks
+    status = parse_status(json.dumps(document))
+    assert "OSD_DOWN" not in status.checks
+    assert status.muted == {"OSD_DOWN"}
 
 
 def test_fields_of_a_later_ceph_are_ignored() -> None:

@@ -504,6 +504,16 @@ async def test_risks_are_the_checks_that_are_not_muted(
     assert seen[-1].full_pools == ()
 
 
+async def test_a_pool_at_its_quota_is_named_although_the_check_is_muted(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of(MADE))
+    await attend_until(cluster, is_prepared)
+    ceph.fill("golden-data")
+    with ceph.changing() as state:
+        state["muted"] = ["POOL_FULL"]
+    seen = await attend_until(cluster, lambda view: bool(view.full_pools))
+    assert (seen[-1].full_pools, seen[-1].risks) == (("golden-data",), frozenset())
+
+
 @pytest.mark.parametrize("target", [MADE, TARGET])
 async def test_a_pool_at_its_quota_is_named_and_loses_a_quota_of_the_run(
     ceph: PretendedCeph, target: CephTarget

@@ -150,13 +150,13 @@ def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[st
 def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
     """Return the `reported_checks` that certainly close the gate: name -> severity.
 
-    If an accepted check explains the health, all others may be muted. Then only errors count, and checks about a state
-    that closes the gate anyway; the conductor knows what is muted, and judges the rest.
+    If a check that closes no gate explains the health, all others may be muted. Then only those count that are about a
+    state that closes the gate anyway; the conductor knows what is muted, and judges the rest.
     """
     standing = standing_checks(health, checks, accepted)
-    if not any(severity == health and name in accepted - {*standing} for name, severity in checks.items()):
+    if not any(severity == health and name not in standing for name, severity in checks.items()):
         return standing
-    return {name: severity for name, severity in standing.items() if severity == HEALTH_ERR or is_about_state(name)}
+    return {name: severity for name, severity in standing.items() if is_about_state(name)}
 
 
 def standing_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:

@@ -49,6 +49,7 @@ class ClusterStatus:
     used_bytes: int
     total_bytes: int
     metadata_servers: tuple[MetadataServer, ...] = ()  # those with a rank, of all file systems
+    muted: frozenset[str] = frozenset()  # health checks that an administrator has muted; they are not in `checks`
 
     @property
     def osds_seen(self) -> OsdsSeen:
@@ -141,9 +142,10 @@ class ClusterWatch:
 
 
 def parse_status(text: str) -> ClusterStatus:
-    """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
+    """Read `ceph status`; ValueError with the field."""
     document = parse_answer(text)
     checks = dict(document["health"]["checks"].items())
+    muted = frozenset(name for name, check in checks.items() if is_muted(check))
     osds, groups = document["osdmap"], document["pgmap"]
     states: dict[str, int] = {}
     for entry in groups["pgs_by_state"].elements():
@@ -152,7 +154,8 @@ def parse_status(text: str) -> ClusterStatus:
     recovering, file_systems = groups.get("recovering_bytes_per_sec"), document.get("fsmap")
     return ClusterStatus(
         health=document["health"]["status"].text(),
-        checks={name: check["severity"].text() for name, check in checks.items() if not is_muted(check)},
+        checks={name: check["severity"].text() for name, check in checks.items() if name not in muted},
+        muted=muted,
         pg_states=states,
         osds=osds["num_osds"].count(),
         osds_up=osds["num_up_osds"].count(),

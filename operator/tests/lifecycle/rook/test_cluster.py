@@ -81,17 +81,17 @@ def conductors_problems(health: str, checks: Mapping[str, str], muted: frozenset
         (OK, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "MON_DISK_LOW OSD_FULL", (), True),
         (WARN, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "OSD_FULL", ("MON_DISK_LOW",), True),
         (WARN, {"MON_DISK_LOW": WARN, "OSD_FULL": ERR}, "OSD_FULL", (), False),
-        # An accepted check explains the health, so the other may be muted.
+        # A check that closes no gate explains the health, so the others may be muted.
         (WARN, {"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, "MON_DISK_LOW", ("OSDMAP_FLAGS",), True),
-        # Checks about keys never close the gate, and do not hide others.
+        (WARN, {"MON_DISK_LOW": WARN, "POOL_NO_REDUNDANCY": WARN}, "MON_DISK_LOW", (), True),
+        (WARN, {"MON_DISK_LOW": WARN, "AUTH_INSECURE_CLIENT_KEY_TYPE": WARN}, "MON_DISK_LOW", (), True),
+        (ERR, {"MON_DISK_LOW": WARN, "AUTH_INSECURE_SERVICE_KEY_TYPE": ERR}, "MON_DISK_LOW", (), True),
+        # Checks about keys never close the gate, and do not hide what is certain.
         (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN}, "", (), True),
         (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "AUTH_INSECURE_KEYS_ALLOWED": WARN}, "", (), True),
         (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_FULL": ERR}, "", ("OSD_FULL",), False),
         (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "OSD_HOST_DOWN": WARN}, "", (), False),
         (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "PG_DEGRADED": WARN}, "", (), False),
-        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR, "MON_DOWN": WARN}, "", (), False),
-        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "OSD_NEARFULL": WARN}, "", (), False),
-        (WARN, {"POOL_NO_REDUNDANCY": WARN, "MON_DOWN": WARN}, "", (), False),
     ],
 )
 def test_operator_and_conductor_judge_health_alike(
@@ -105,20 +105,23 @@ def test_operator_and_conductor_judge_health_alike(
     assert (operator == "", conductor == ()) == (is_open, is_open), (operator, conductor)
 
 
-def test_what_may_be_muted_is_left_to_the_conductor() -> None:
+@pytest.mark.parametrize(
+    ("health", "harmless", "accepted"),
+    [
+        (WARN, {"OSDMAP_FLAGS": WARN}, ("OSDMAP_FLAGS",)),
+        (WARN, {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN}, ()),
+        (ERR, {"AUTH_INSECURE_SERVICE_KEY_TYPE": ERR}, ()),
+        (WARN, {"POOL_NO_REDUNDANCY": WARN}, ()),
+    ],
+)
+def test_what_may_be_muted_is_left_to_the_conductor(
+    health: str, harmless: dict[str, str], accepted: tuple[str, ...]
+) -> None:
     """Rook does not say whether it is, and `ceph status` does."""
-    checks, gates = {"MON_DISK_LOW": WARN, "OSDMAP_FLAGS": WARN}, Gates(accepted_health_checks=("OSDMAP_FLAGS",))
-    assert why(WARN, checks, gates=gates) == ""
-    (problem,) = conductors_problems(WARN, checks, frozenset(), gates)
-    assert "MON_DISK_LOW (HEALTH_WARN);" in problem
-
-
-def test_only_an_accepted_check_lets_others_be_muted() -> None:
-    """Clusters keep checks about keys for long, and these would let everything else pass."""
-    checks = {"AUTH_INSECURE_CLIENT_KEY_TYPE": WARN, "MON_DISK_LOW": WARN}
-    assert "MON_DISK_LOW" in why(WARN, checks)
-    assert conductors_problems(WARN, checks, frozenset({"MON_DISK_LOW"}), Gates()) == ()
-    assert why(WARN, checks, gates=Gates(accepted_health_checks=("MON_DISK_LOW",))) == ""
+    checks, gates = harmless | {"MON_DOWN": WARN}, Gates(accepted_health_checks=accepted)
+    assert why(health, checks, gates=gates) == ""
+    (problem,) = conductors_problems(health, checks, frozenset(), gates)
+    assert "MON_DOWN (HEALTH_WARN);" in problem
 
 
 @pytest.mark.parametrize(

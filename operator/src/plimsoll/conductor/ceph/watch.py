@@ -213,7 +213,7 @@ class CephCluster:
                 parsed = parse_status(status)
                 pools = {} if isinstance(counters, CommandError) else parse_counters(counters)
                 sample = replace(sample, status=parsed, pools=pools, problem="" if pools else str(counters))
-                self._full = await self._full_pools() if POOL_FULL in parsed.checks else frozenset()
+                self._full = await self._full_pools() if POOL_FULL in {*parsed.checks, *parsed.muted} else frozenset()
             except ValueError as error:
                 sample = replace(sample, problem=str(error))
         # Between trials only the last sample matters: it may become the one before T0.
