@@ -228,6 +228,21 @@ ACCEPTED = [
         },
     ),
     Manifest(
+        name="two copies in each zone",
+        changes={
+            "spec.storage": {
+                "rook": {
+                    **ROOK,
+                    "pool": {
+                        "replicated": {"size": 4, "replicasPerFailureDomain": 2, "subFailureDomain": "rack"},
+                        "failureDomain": "zone",
+                    },
+                },
+                "volume": {"size": "1Gi"},
+            }
+        },
+    ),
+    Manifest(
         name="erasure coded with optimizations",
         changes={
             "spec.storage": {

@@ -178,6 +178,8 @@ _POOL: Mapping[str, Wrong] = {
     "": (({}, "exactly one of replicated and erasureCoded"),),
     ".erasureCoded": (),
     ".replicated.size": (*integers(1, 10)[:2], (REMOVED, "Required value")),
+    ".replicated.replicasPerFailureDomain": integers(2, 2)[:2],
+    ".replicated.subFailureDomain": (*_LABELS, ("host", "has no effect without replicasPerFailureDomain")),
     ".failureDomain": _LABELS,
     ".deviceClass": _LABELS,
     ".crushRoot": (("-rm", _NAME_WORDS), ("n" * 129, "more than 128")),
@@ -197,6 +199,14 @@ def _bad_pools(source: str, place: str) -> Iterable[Manifest]:
     """Yield what is wrong with a new pool."""
     field = f"spec.storage.rook.{indexed(place)}"
     two_layouts = {"replicated": {"size": 3}, **_CODED}
+    in_zones: Mapping[str, Any] = {"replicated": {"size": 4, "replicasPerFailureDomain": 2}, "failureDomain": "zone"}
+    for path, value, wrong_field, words in (
+        ("replicated.size", 5, "replicated.size", "must be 4, 6, 8 or 10"),
+        ("replicated.subFailureDomain", "zone", "failureDomain", "must differ from subFailureDomain"),
+        ("failureDomain", "host", "failureDomain", "must differ from subFailureDomain"),
+    ):
+        name = f"{source} {place} in zones: {path} {value}"
+        yield _bad(source, place, changed(in_zones, {path: value}), f"{field}.{wrong_field}", words, name=name)
     yield _bad(source, place, two_layouts, field, "exactly one of replicated and erasureCoded")
     for path, wrong in _POOL.items():
         yield from _all_bad(source, f"{place}{path}", wrong)

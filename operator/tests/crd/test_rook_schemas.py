@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
+from plimsoll.api.storage import Pool, Replicated
+from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM, pool_spec
 from support.apiserver import ApiServer, Document, create, patch, read_yamls, wait_until
 from support.specs import STORAGE, ceph_run, made_in_rook, with_fast_coding
 
@@ -59,6 +60,16 @@ def test_rooks_schemas_take_what_a_run_makes(rook: ApiServer, name: str) -> None
         created = create(rook, COLLECTIONS[obj["kind"]], dict(obj)).expect(201)
         for field, value in obj["spec"].items():
             assert created["spec"][field] == value
+
+
+def test_rooks_schemas_have_the_fields_of_stretched_pools(rook: ApiServer, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["rook"] == STAND_IN:
+        return
+    layout = Replicated(size=4, replicas_per_failure_domain=2, sub_failure_domain="host")
+    spec = pool_spec(Pool(replicated=layout, failure_domain="zone"))
+    pool = {"apiVersion": "ceph.rook.io/v1", "kind": BLOCK_POOL, "metadata": {"name": "stretched"}, "spec": spec}
+    created = create(rook, COLLECTIONS[BLOCK_POOL], pool, keep=False).expect(201)
+    assert created["spec"]["replicated"] == spec["replicated"]
 
 
 @pytest.mark.parametrize("name", ["rook-images", "rook-files"])

@@ -98,6 +98,30 @@ def set_health(health: str, **status: Any) -> Arrange:
     return arrange
 
 
+def connect_externally(world: PretendWorld) -> None:
+    cluster = world.cluster.find("CephCluster", "rook-ceph")
+    assert cluster is not None
+    world.cluster.edit(cluster, lambda new: new["spec"].update(external={"enable": True}))
+    connected = {"type": "Connected", "status": "True", "reason": "ClusterConnected"}
+    cluster = world.cluster.find("CephCluster", "rook-ceph")
+    assert cluster is not None
+    world.cluster.set_status(cluster, conditions=[connected], phase="Connected")
+    for osd in world.cluster.kube.objects("Deployment"):
+        world.cluster.delete(osd)
+
+
+def stretch(world: PretendWorld) -> None:
+    cluster = world.cluster.find("CephCluster", "rook-ceph")
+    assert cluster is not None
+    zones = [{"name": "a", "arbiter": True}, {"name": "b"}, {"name": "c"}]
+    world.cluster.edit(cluster, lambda new: new["spec"].update(mon={"stretchCluster": {"zones": zones}}))
+
+
+def unregister_drivers(world: PretendWorld) -> None:
+    for driver in world.cluster.kube.objects("CSIDriver"):
+        world.cluster.delete(driver)
+
+
 def set_versions(*versions: str) -> Arrange:
     def arrange(world: PretendWorld) -> None:
         cluster = world.cluster.find("CephCluster", "rook-ceph")
@@ -204,6 +228,36 @@ CASES = [
         says=("spec.storage.rook.pool", "mon_max_pg_per_osd", "set placementGroups to at most 128"),
     ),
     Case(reason="PoolNotFeasible", name="OSDs that are down", before=take_osds, says=("needs 3", "there is 1")),
+    Case(
+        reason="PoolNotFeasible",
+        name="a new pool in an external cluster",
+        before=connect_externally,
+        says=(
+            "spec.storage.rook.pool: CephCluster rook-ceph/rook-ceph is external",
+            "use existingPool",
+            "storage.ceph",
+        ),
+    ),
+    Case(
+        reason="PoolNotFeasible",
+        name="a pool that Rook refuses in a stretch cluster",
+        before=stretch,
+        says=("spec.storage.rook.pool", "stretch cluster", "replicated.size 4"),
+    ),
+    Case(
+        reason="PoolNotFound",
+        name="a pool of an external cluster without a CephBlockPool",
+        spec=existing(),
+        before=connect_externally,
+        says=("spec.storage.rook.existingPool", "given does not exist", "Secret rook-ceph-mon", "spec.storage.ceph"),
+    ),
+    Case(
+        reason="CSIDriverNotFound",
+        spec={"storage": {"rook": ROOK, "volume": {"size": "1Gi"}}},
+        before=unregister_drivers,
+        made=True,
+        says=("provisionSeconds (60 s)", "CSIDriver rook-ceph.rbd.csi.ceph.com does not exist", "enable Rook's CSI"),
+    ),
     Case(reason="PoolNotFound", spec=existing(), says=("spec.storage.rook.existingPool", "given does not exist")),
     Case(
         reason="PoolNotAllowed",

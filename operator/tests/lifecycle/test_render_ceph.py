@@ -227,4 +227,4 @@ def test_a_run_without_ceph_leaves_nothing_to_undo() -> None:
 def test_a_run_without_claims_has_no_storage_class() -> None:
     made = ceph_run("rook-images")
     with pytest.raises(ValueError, match="needs no StorageClass"):
-        storage_class(made.run, made.plan, "rook-ceph")
+        storage_class(made.run, made.plan, "our.rbd.csi.ceph.com")

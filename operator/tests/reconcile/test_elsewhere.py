@@ -10,6 +10,7 @@ from plimsoll.kube.port import ForbiddenError, Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.common import ExternalObjects, look_at_ceph
 from plimsoll.lifecycle.ceph.rook import look_at_rook, survey_rook
+from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, ClaimFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run
@@ -147,12 +148,17 @@ async def test_an_operator_that_may_not_list_events_of_volumes_still_sees_the_vo
     assert (seen.volumes, seen.volume_warning, seen.kinds_problem) == (("a",), "", "")
 
 
-async def test_the_namespace_of_rooks_operator_is_looked_for_while_a_storage_class_is_to_be_made() -> None:
+async def test_a_csi_driver_is_looked_for_while_a_storage_class_is_to_be_made() -> None:
     labels = {"app": "rook-ceph-osd", "rook.io/operator-namespace": "elsewhere"}
     osd = obj("apps/v1", "Deployment", "osd", "rook")
     osd["metadata"]["labels"] = labels
-    assert (await look(api(osd))).rook_operator == "elsewhere"
-    assert (await look(api(osd, class_of_run()))).rook_operator == ""
+    name = "elsewhere.rbd.csi.ceph.com"
+    driver = obj("storage.k8s.io/v1", "CSIDriver", name, None)
+    assert (await look(api(osd, driver))).provisioner == Provisioner(name=name)
+    missing = (await look(api(osd))).provisioner
+    assert missing is not None
+    assert f"CSIDriver {name} does not exist" in missing.problem
+    assert (await look(api(osd, class_of_run()))).provisioner is None
 
 
 @pytest.mark.parametrize(

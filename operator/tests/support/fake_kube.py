@@ -65,9 +65,9 @@ class Traits:
     has_status: bool = True
 
 
-_CLUSTER_WIDE = {"Namespace", "Node", "PersistentVolume", "StorageClass"}
+_CLUSTER_WIDE = {"CSIDriver", "Namespace", "Node", "PersistentVolume", "StorageClass"}
 _ACCESS = {"NetworkPolicy", "Role", "RoleBinding", "ServiceAccount"}
-_WITHOUT_STATUS = {"ConfigMap", "Event", "Lease", "Secret", "StorageClass"} | _ACCESS
+_WITHOUT_STATUS = {"CSIDriver", "ConfigMap", "Event", "Lease", "Secret", "StorageClass"} | _ACCESS
 _KINDS = {
     "v1": "ConfigMap Event Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret Service ServiceAccount",
     "apps/v1": "Deployment",
@@ -75,7 +75,7 @@ _KINDS = {
     "coordination.k8s.io/v1": "Lease",
     "networking.k8s.io/v1": "NetworkPolicy",
     "rbac.authorization.k8s.io/v1": "Role RoleBinding",
-    "storage.k8s.io/v1": "StorageClass",
+    "storage.k8s.io/v1": "CSIDriver StorageClass",
     "plimsoll.dev/v1alpha1": "BenchmarkResult BenchmarkRun BenchmarkSuite",
     "ceph.rook.io/v1": "CephBlockPool CephClient CephCluster CephFilesystem",
 }

@@ -100,6 +100,9 @@ class PretendRook:
         put(_object("v1", "Secret", "rook-ceph-mon", data={"ceph-secret": b64encode(ADMIN_KEY.encode()).decode()}))
         for number in range(3):
             put(_osd(number))
+        for driver in ("rbd", "cephfs"):
+            metadata = {"name": f"{ROOK_NAMESPACE}.{driver}.csi.ceph.com"}
+            put({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": metadata, "spec": {}})
 
     def rotate_key(self, user: Document) -> str:
         """Give a user another key, and return that."""

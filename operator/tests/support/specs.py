@@ -15,7 +15,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import rook_render as rook
-from plimsoll.lifecycle.ceph.rook_render import needs_storage_class, storage_class
+from plimsoll.lifecycle.ceph.rook_render import csi_driver, needs_storage_class, storage_class
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, client, conductor, network, teardown
 from plimsoll.lifecycle.run import Run, Settings, run_of
@@ -215,7 +215,8 @@ def made_for_ceph(made: CephRun) -> list[Object]:
     run, plan = made.run, made.plan
     record = teardown.record_of(plan)
     assert record is not None
-    own = [storage_class(run, plan, "rook-ceph")] if needs_storage_class(plan) else []
+    driver = csi_driver(file_system=made.target.file_system is not None)
+    own = [storage_class(run, plan, f"rook-ceph.{driver}.csi.ceph.com")] if needs_storage_class(plan) else []
     claims = list(client.claims(run, plan, own[0]["metadata"]["name"]))[:1] if own else []
     components = () if made.target.keyring else (naming.CONDUCTOR, naming.CLIENT)
     return [

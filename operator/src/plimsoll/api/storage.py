@@ -18,10 +18,30 @@ class Replicated(Model):
 
     Attributes:
         size: Number of copies of every object. 1 is not redundant and for measuring only.
+        replicas_per_failure_domain: Number of copies in each failure domain, such as two in each of two zones. One if
+            absent. Only 2, because Rook's CRUSH rules place no other number.
+        sub_failure_domain: Bucket type over which the copies of a failure domain are spread; host if absent.
 
     """
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="!has(self.replicasPerFailureDomain) || self.size in [4, 6, 8, 10]",
+            holds=lambda layout: layout.replicas_per_failure_domain is None or layout.size in {4, 6, 8, 10},
+            message="must be 4, 6, 8 or 10, because replicasPerFailureDomain is 2; or remove replicasPerFailureDomain",
+            field_path=".size",
+        ),
+        Rule(
+            rule="!has(self.subFailureDomain) || has(self.replicasPerFailureDomain)",
+            holds=lambda layout: layout.sub_failure_domain is None or layout.replicas_per_failure_domain is not None,
+            message="has no effect without replicasPerFailureDomain; remove it, or set replicasPerFailureDomain to 2",
+            field_path=".subFailureDomain",
+        ),
+    )
+
     size: Annotated[Integer, Field(ge=1, le=10)]
+    replicas_per_failure_domain: Annotated[Integer, Field(ge=2, le=2)] | None = None
+    sub_failure_domain: DnsLabel | None = None
 
 
 class ErasureCoded(Model):
@@ -67,6 +87,18 @@ class Pool(Choice):
         Rule(
             rule="has(self.replicated) != has(self.erasureCoded)",
             message="must have exactly one of replicated and erasureCoded",
+        ),
+        Rule(
+            rule="!has(self.replicated) || !has(self.replicated.replicasPerFailureDomain) || "
+            "self.failureDomain != self.replicated.?subFailureDomain.orValue('host')",
+            holds=lambda pool: (
+                pool.replicated is None
+                or pool.replicated.replicas_per_failure_domain is None
+                or pool.failure_domain != (pool.replicated.sub_failure_domain or "host")
+            ),
+            message="must differ from subFailureDomain (host if absent), over which the copies of each failure domain "
+            "are spread; set it to zone, for example",
+            field_path=".failureDomain",
         ),
     )
     one_of: ClassVar[tuple[str, ...]] = ("replicated", "erasure_coded")

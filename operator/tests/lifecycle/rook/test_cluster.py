@@ -213,6 +213,24 @@ def test_a_cluster_that_is_being_created_is_refused_with_what_rook_reports() -> 
     assert why(ready="False") == "CephCluster rook-ceph/rook-ceph is not ready: Configuring Ceph OSDs"
 
 
+@pytest.mark.parametrize(
+    ("connected", "problem"),
+    [("True", ""), ("False", "is not ready: Attempting to connect; check Secret rook-ceph-mon")],
+)
+def test_an_external_cluster_is_ready_once_rook_is_connected(connected: str, problem: str) -> None:
+    status = {
+        "phase": "Connected",
+        "message": "Attempting to connect",
+        "conditions": [{"type": "Connecting", "status": "True"}, {"type": "Connected", "status": connected}],
+        "ceph": {"health": OK, "versions": {"osd": {REEF: 3}}},
+    }
+    metadata, spec = {"namespace": "a", "name": "b"}, {"external": {"enable": True}}
+    fact = cluster_fact({"metadata": metadata, "spec": spec, "status": status})
+    found = why_unusable(fact, Gates())
+    assert (fact.external, bool(found)) == (True, bool(problem))
+    assert problem in found
+
+
 def test_a_cluster_without_any_status_is_refused() -> None:
     fact = cluster_fact({"metadata": {"namespace": "a", "name": "b"}})
     assert why_unusable(fact, Gates()) == "CephCluster a/b is not ready: Rook has not reported a status yet"

@@ -9,9 +9,9 @@ from hypothesis import given
 from plimsoll.api.storage import Pool
 from plimsoll.lifecycle.ceph.rook_survey import (
     fitting_placement_groups,
-    operator_namespace,
     osds_of,
     placement_groups,
+    provisioner_of,
     root_of_pools,
     why_infeasible,
     width,
@@ -98,6 +98,30 @@ def test_osds_of_another_class_do_not_count() -> None:
 def test_a_class_that_is_not_there_is_told_with_those_that_are() -> None:
     found = why(replicated(1, deviceClass="nvme"), THREE)
     assert found == "no OSD has device class nvme; use an existing one: ssd"
+
+
+ZONES = [deployment(number, f"node{number}", zone=f"z{number % 2}") for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("osds", "layout", "words"),
+    [
+        (ZONES, {}, ""),
+        (ZONES, {"subFailureDomain": "osd"}, ""),
+        (ZONES, {"size": 6}, "needs 3 failure domains of type zone with an available OSD, each with 2 of type host,"),
+        (ZONES[:3], {}, "one for each copy, but there is 1 (z0); use fewer copies, or remove replicasPerFailureDomain"),
+        ([*ZONES[:3], deployment(3, "node3", available=0, zone="z1")], {}, "there is 1 (z0); use fewer copies"),
+        (ZONES, {"subFailureDomain": "rack"}, "each with 2 of type rack, one for each copy, but there are 0;"),
+    ],
+)
+def test_each_failure_domain_has_as_many_hosts_as_copies(
+    osds: list[dict[str, Any]], layout: dict[str, Any], words: str
+) -> None:
+    copies = {"size": 4, "replicasPerFailureDomain": 2} | layout
+    wanted = pool(replicated=copies, failureDomain="zone")
+    found = why(wanted, osds)
+    assert words in found
+    assert (bool(found), width(wanted)) == (bool(words), copies["size"])
 
 
 TWO_ROOTS = [*THREE, *(deployment(3 + number, f"fast{number}", root="fast") for number in range(2))]
@@ -202,6 +226,55 @@ def test_what_a_user_says_of_placement_groups_stays() -> None:
     assert fitting_placement_groups(replicated(3), osds, (), {}).placement_groups == 64
 
 
-def test_deployments_say_where_rooks_operator_is() -> None:
-    assert operator_namespace(THREE, "rook-ceph") == "rook-operator"
-    assert operator_namespace([{"metadata": {"name": "x"}}], "rook-ceph") == "rook-ceph"
+def named(name: str, **content: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, **content}
+
+
+def of_cluster(provisioner: str, namespace: str = "rook-ceph") -> dict[str, Any]:
+    return named(f"of-{provisioner}", provisioner=provisioner, parameters={"clusterID": namespace})
+
+
+USUAL = "rook-operator.rbd.csi.ceph.com"
+
+
+@pytest.mark.parametrize(
+    ("osds", "registered", "classes", "found"),
+    [
+        (THREE, f"{USUAL} a.rbd.csi.ceph.com", [of_cluster("a.rbd.csi.ceph.com")], USUAL),
+        # A prefix of the administrator's, or a Driver of the ceph-csi-operator.
+        (THREE, "our.rbd.csi.ceph.com our.cephfs.csi.ceph.com other.example.com", [], "our.rbd.csi.ceph.com"),
+        # An external cluster has no OSDs here.
+        ([], "rook-ceph.rbd.csi.ceph.com a.rbd.csi.ceph.com", [], "rook-ceph.rbd.csi.ceph.com"),
+        (
+            THREE,
+            "a.rbd.csi.ceph.com b.rbd.csi.ceph.com",
+            [of_cluster("a.rbd.csi.ceph.com", "other"), of_cluster("b.rbd.csi.ceph.com"), named("plain")],
+            "b.rbd.csi.ceph.com",
+        ),
+        # A driver that is named, but not registered.
+        (THREE, "a.rbd.csi.ceph.com", [of_cluster("gone.rbd.csi.ceph.com")], "a.rbd.csi.ceph.com"),
+    ],
+)
+def test_the_csi_driver_is_the_registered_one_that_serves_the_cluster(
+    osds: list[dict[str, Any]], registered: str, classes: list[dict[str, Any]], found: str
+) -> None:
+    drivers = map(named, registered.split())
+    provisioner = provisioner_of("rook-ceph", driver="rbd", osds=osds, drivers=drivers, classes=classes)
+    assert (provisioner.name, provisioner.problem) == (found, "")
+
+
+@pytest.mark.parametrize(
+    ("registered", "problem"),
+    [
+        ("rook-operator.cephfs.csi.ceph.com", "no other *.rbd.csi.ceph.com is registered; enable Rook's CSI drivers"),
+        (
+            "b.rbd.csi.ceph.com a.rbd.csi.ceph.com",
+            "no StorageClass with clusterID rook-ceph says which of a.rbd.csi.ceph.com, b.rbd.csi.ceph.com serves",
+        ),
+    ],
+)
+def test_a_csi_driver_that_is_not_found_is_named_with_those_that_are_registered(registered: str, problem: str) -> None:
+    drivers = map(named, registered.split())
+    found = provisioner_of("rook-ceph", driver="rbd", osds=THREE, drivers=drivers, classes=[])
+    assert found.name == ""
+    assert found.problem.startswith(f"CSIDriver {USUAL} does not exist, and {problem}")

@@ -83,6 +83,14 @@ def test_optimizations_that_are_not_wanted_are_left_out_because_nothing_turns_th
     assert "parameters" not in [*pools(made.run, made.target)][1]["spec"]
 
 
+def test_copies_within_a_failure_domain_are_passed_on() -> None:
+    layout = {"size": 4, "replicasPerFailureDomain": 2, "subFailureDomain": "rack"}
+    rook = STORAGE["rook-claims"]["rook"] | {"pool": {"replicated": layout, "failureDomain": "zone"}}
+    made = ceph_run("rook-claims", storage={**STORAGE["rook-claims"], "rook": rook})
+    (found,) = pools(made.run, made.target)
+    assert (found["spec"]["replicated"], found["spec"]["failureDomain"]) == (layout, "zone")
+
+
 def test_a_single_copy_is_said_to_be_meant() -> None:
     made = ceph_run("rook-claims")
     (pool,) = pools(made.run, made.target)
@@ -187,17 +195,17 @@ def test_namespaces_that_keep_all_that_they_can_leave_secrets_to_others() -> Non
 
 def test_a_new_file_system_does_not_initialise_itself_while_a_run_measures() -> None:
     made = ceph_run("rook-claims")
-    found = storage_class(made.run, made.plan, "rook-operator")
+    found = storage_class(made.run, made.plan, "our.rbd.csi.ceph.com")
     assert found["parameters"]["csi.storage.k8s.io/fstype"] == "ext4"
     assert found["mountOptions"] == ["noinit_itable"]
     files = ceph_run("rook-files")
-    assert "mountOptions" not in storage_class(files.run, files.plan, "rook-operator")
+    assert "mountOptions" not in storage_class(files.run, files.plan, "our.cephfs.csi.ceph.com")
 
 
-def test_volumes_come_from_the_runs_pool_through_the_driver_of_rooks_operator() -> None:
+def test_volumes_come_from_the_runs_pool_through_the_driver_that_serves_the_cluster() -> None:
     made = ceph_run("rook-existing")
-    found = storage_class(made.run, made.plan, "rook-operator")
-    assert found["provisioner"] == "rook-operator.rbd.csi.ceph.com"
+    found = storage_class(made.run, made.plan, "our.rbd.csi.ceph.com")
+    assert found["provisioner"] == "our.rbd.csi.ceph.com"
     assert found["parameters"] == {
         "clusterID": "rook-ceph",
         "pool": "shared",

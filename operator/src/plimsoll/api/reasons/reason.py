@@ -39,6 +39,7 @@ class Reason(StrEnum):
     FILE_SYSTEM_FAILED = "FileSystemFailed"
     USER_FAILED = "UserFailed"
     KEY_SECRETS_TAKEN = "KeySecretsTaken"
+    CSI_DRIVER_NOT_FOUND = "CSIDriverNotFound"
     ROOK_NOT_FOUND = "RookNotFound"
     KEYRING_NOT_FOUND = "KeyringNotFound"
     KEYRING_NOT_ALLOWED = "KeyringNotAllowed"

@@ -215,6 +215,15 @@ ENTRIES = (
         remedy="delete runs that keep their storage",
     ),
     ReasonEntry(
+        Reason.CSI_DRIVER_NOT_FOUND,
+        _STORAGE,
+        "no CSI driver of the Rook cluster is registered, or several are, and it is unclear which one; the message has "
+        "the names. Nothing is created in the cluster before",
+        "enable Rook's CSI drivers; if several are registered, create a StorageClass of the cluster that names one",
+        ended=_CEPH_TIMED_OUT,
+        remedy="enable Rook's CSI drivers",
+    ),
+    ReasonEntry(
         Reason.ROOK_NOT_FOUND,
         (ConditionType.STORAGE_READY, ConditionType.CLEANED_UP),
         "the CephCluster or Rook's CRDs were deleted while the run has objects there",
@@ -467,9 +476,11 @@ ENTRIES = (
     _end(
         Reason.POOL_NOT_FEASIBLE,
         "Ceph could not place the pool on the existing OSDs: too few failure domains, none of that device class, or "
-        "more placement groups than Ceph allows per OSD. The pool is not created, because deleting such a pool would "
-        "block Rook's pool controller for all pools",
-        "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs",
+        "more placement groups than Ceph allows per OSD; or the CephCluster is external, or a stretch cluster whose "
+        "pools must have four copies. The pool is not created, because deleting such a pool would block Rook's pool "
+        "controller for all pools",
+        "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs; on an external cluster, "
+        "measure what exists",
     ),
     _end(
         Reason.POOL_NOT_FOUND,

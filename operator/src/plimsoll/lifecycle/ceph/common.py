@@ -19,7 +19,7 @@ from plimsoll.lifecycle import children, naming
 from plimsoll.lifecycle.ceph import rook_facts
 from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
-from plimsoll.lifecycle.ceph.rook_survey import operator_namespace
+from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
 from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
@@ -47,7 +47,7 @@ class ExternalObjects:
     kinds_problem: str = ""
     cluster: ClusterFact | None = None  # None if the CephCluster does not exist, or without Rook
     monitors: tuple[str, ...] = ()  # addresses that Rook publishes; empty without Rook
-    rook_operator: str = ""  # namespace of Rook's operator; known only while a StorageClass has to be created
+    provisioner: Provisioner | None = None  # of the StorageClass; known only while it has to be created
     pools: tuple[RookFact, ...] = ()  # the run's CephBlockPools, or its CephFilesystem
     users: tuple[RookFact, ...] = ()  # the run's CephClients
     all_users: tuple[Object, ...] = ()  # every CephClient in Rook's namespace
@@ -89,6 +89,7 @@ def external_objects_of(
     monitors: tuple[str, ...] = (),
     events: Sequence[Object] = (),
     kinds_problem: str = "",
+    provisioner: Provisioner | None = None,
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
@@ -118,7 +119,7 @@ def external_objects_of(
         kinds_problem=kinds_problem,
         cluster=cluster,
         monitors=monitors,
-        rook_operator=operator_namespace((obj for obj in everything if obj["kind"] == "Deployment"), ""),
+        provisioner=provisioner,
         pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] in rook_facts.POOL_KINDS),
         users=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),

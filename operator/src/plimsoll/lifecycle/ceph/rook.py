@@ -163,6 +163,9 @@ class Cluster(common.CephResource):
         if not self.monitors:
             message = f"Rook has not published the monitors of {name} yet (ConfigMap {MONITORS})"
             return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, message)
+        needs_class = rook_render.needs_storage_class(self.plan) and there.storage_class is None
+        if needs_class and not self.view.in_use and there.provisioner and there.provisioner.problem:
+            return Fact.false(Reason.CSI_DRIVER_NOT_FOUND, there.provisioner.problem)
         return common.hidden_fact(holds=True)
 
 
@@ -217,6 +220,8 @@ class Users(RookResource):
     def ready(self) -> Fact:
         """Return whether pools and users are ready."""
         fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
+        if fact.reason is Reason.USER_FAILED and self.there.cluster and self.there.cluster.external:
+            return Fact.false(fact.reason, f"{fact.message}; {rook_survey.EXTERNAL_REMEDY}")
         secrets = self._key_secrets()
         if fact.reason is not Reason.USER_NOT_READY or secrets.of_run(self.target):
             return fact
@@ -248,8 +253,9 @@ class RookAccess(common.Access):
         owner = next((fact for fact in self.there.users if fact.child.name == self.target.conductor_user), None)
         if owner is not None:
             yield from _renewal(self.view, self.there, owner)
-        if rook_render.needs_storage_class(self.plan) and self.there.storage_class is None and self.there.rook_operator:
-            yield Create(obj=rook_render.storage_class(self.view.run, self.plan, self.there.rook_operator))
+        needs_class = rook_render.needs_storage_class(self.plan) and self.there.storage_class is None
+        if needs_class and (provisioner := self.there.provisioner) and provisioner.name:
+            yield Create(obj=rook_render.storage_class(self.view.run, self.plan, provisioner.name))
 
     def ready(self) -> Fact:
         """Return whether pods have what they need, and PVCs their StorageClass."""
@@ -388,6 +394,8 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     run, storage = view.run.identity, view.run.written["storage"]
     rook, volume, cluster = storage["rook"], storage.get("volume") or {}, storage["rook"].get("cluster") or {}
     uses_claims = bool(volume) and volume.get("access", "PVC") == "PVC"
+    measures_files = bool(rook.get("fileSystem") or rook.get("existingFileSystem"))
+    provisioner: rook_survey.Provisioner | None = None
     namespace, labels = str(cluster.get("namespace", "")), {naming.LABEL_RUN_UID: run.uid}
     teardown = yield from common.look_at_teardown(view.settings.teardown_namespace, run.uid)
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
@@ -401,12 +409,19 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         ]
         in_rook = [*pools, *users]
         # Other runs need no right to read CephFilesystems.
-        if rook.get("fileSystem") or rook.get("existingFileSystem"):
+        if measures_files:
             (file_systems,) = yield [_file_systems(namespace, labels)]
             in_rook = [*pools, *file_systems, *users]
-        if uses_claims and not classes:
-            (osds,) = yield [_osds(namespace)]
-            in_rook += osds
+        if uses_claims and not classes and view.run.end_time is None:
+            osds, drivers, all_classes = yield [
+                _osds(namespace),
+                Query(api_version="storage.k8s.io/v1", kind="CSIDriver"),
+                Query(api_version="storage.k8s.io/v1", kind="StorageClass"),
+            ]
+            driver = rook_render.csi_driver(file_system=measures_files)
+            provisioner = rook_survey.provisioner_of(
+                namespace, driver=driver, osds=osds, drivers=drivers, classes=all_classes
+            )
         # Keys are rotated rarely.
         own = [rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid)]
         copied = common.external_objects_of(teardown, run=run)
@@ -448,6 +463,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         cluster=next(map(rook_facts.cluster_fact, clusters), None),
         monitors=monitors_of(monitors),
         events=events,
+        provisioner=provisioner,
     )
 
 

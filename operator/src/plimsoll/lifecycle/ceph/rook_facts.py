@@ -29,6 +29,7 @@ from plimsoll.plan.document import CephTarget
 READY = "Ready"  # phase of an object that Rook has applied
 FIRST_KEY = "1"  # what Rook counts for a key that was never rotated
 _INACTIVE = "PG_AVAILABILITY"  # Ceph's health check for inactive placement groups
+_EXTERNAL_ACCESS = "Secret rook-ceph-mon and ConfigMap rook-ceph-mon-endpoints of the external cluster"
 POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)  # the kinds of objects that pools belong to
 MAX_WARNING_CHARACTERS = 500  # maximum length of a warning in a message
 
@@ -94,7 +95,8 @@ class ClusterFact:
 
     namespace: str
     name: str
-    ready: bool  # whether it was ever ready; later reconciles do not reset that
+    ready: bool  # whether it was ever ready; later reconciles do not reset that. If external: whether Rook is connected
+    external: bool  # whether Rook only connects to it; others run its daemons, and it has no OSDs here
     health: str  # Ceph's health; empty before Rook has queried it
     checks: Mapping[str, str]  # health check that may be unmuted -> its severity
     messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
@@ -178,7 +180,8 @@ def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
     return ClusterFact(
         namespace=obj["metadata"]["namespace"],
         name=obj["metadata"]["name"],
-        ready=("Ready", "True") in conditions,
+        ready=bool({("Ready", "True"), ("Connected", "True")} & conditions),
+        external=bool(((obj.get("spec") or {}).get("external") or {}).get("enable")),
         health=health,
         checks=reported_checks(health, checks, muted),
         messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
@@ -213,7 +216,8 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
     what = cluster_name(cluster)
     if not cluster.ready:
-        return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}"
+        remedy = f"; check {_EXTERNAL_ACCESS}, and the log of Rook's operator" if cluster.external else ""
+        return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}{remedy}"
     if mixture := mixture_problem(what, cluster.versions):
         return mixture
     errors = [name for name, severity in cluster.checks.items() if severity == HEALTH_ERR]

@@ -6,7 +6,7 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.storage import Pool, Replicated
 from plimsoll.ceph.rights import Rights
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object, label
@@ -61,7 +61,9 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
     if target.data_pool is not None:
         headers = made.model_copy(update={"compression_mode": None})
         size = metadata_size(made.erasure_coded.coding_chunks if made.erasure_coded else 1)
-        yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.pool, pool_spec(headers, _replicated(size)))
+        yield _rook_object(
+            run, BLOCK_POOL, cluster.namespace, target.pool, pool_spec(headers, _replicated(Replicated(size=size)))
+        )
     yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.data_pool or target.pool, pool_spec(made))
 
 
@@ -78,7 +80,7 @@ def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
             parameters["allow_ec_optimizations"] = "true"
         layout = {"erasureCoded": coded}
     elif layout is None:
-        layout = _replicated(pool.replicated.size if pool.replicated else 1)
+        layout = _replicated(pool.replicated or Replicated(size=1))
     spec: Json = {"failureDomain": pool.failure_domain, **layout}
     if pool.device_class is not None:
         spec["deviceClass"] = pool.device_class
@@ -186,8 +188,13 @@ def needs_storage_class(plan: Plan) -> bool:
     return rook and (plan.has_claims or plan.control_plane is not None)
 
 
-def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
-    """Return the run's StorageClass, whose CSI driver is named after the namespace of Rook's operator.
+def csi_driver(*, file_system: bool) -> str:
+    """Return the last part of the names of Rook's CSI drivers for volumes of a file system, or of a pool."""
+    return "cephfs" if file_system else "rbd"
+
+
+def storage_class(run: Run, plan: Plan, provisioner: str) -> Json:
+    """Return the run's StorageClass, with a CSI driver as its provisioner.
 
     Raises ValueError if the run has no PVCs in Rook's cluster.
     """
@@ -195,12 +202,10 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
     if target is None or target.rook is None or not needs_storage_class(plan):
         raise ValueError(f"run {run.name} needs no StorageClass of its own")
     namespace, options = target.rook.namespace, {}
-    parameters = {"clusterID": namespace}
+    parameters, driver = {"clusterID": namespace}, csi_driver(file_system=target.file_system is not None)
     if target.file_system is not None:
-        driver = "cephfs"
         parameters |= {"fsName": target.file_system.name, "pool": target.pools[-1]}
     else:
-        driver = "rbd"
         parameters["pool"] = target.pool
         if target.data_pool is not None:
             parameters["dataPool"] = target.data_pool
@@ -217,7 +222,7 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
     return manifest(
         "StorageClass",
         foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
-        provisioner=f"{operator_namespace}.{driver}.csi.ceph.com",
+        provisioner=provisioner,
         parameters=parameters,
         **options,
         reclaimPolicy="Delete",
@@ -230,6 +235,7 @@ def _rook_object(run: Run, kind: str, namespace: str, name: str, spec: Json) -> 
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _replicated(size: int) -> Json:
+def _replicated(layout: Replicated) -> Json:
     # Rook rejects a single copy unless requireSafeReplicaSize is false.
-    return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
+    unsafe = {"requireSafeReplicaSize": False} if layout.size == 1 else {}
+    return {"replicated": layout.model_dump(exclude_none=True) | unsafe}

@@ -1,5 +1,6 @@
 """Whether a run can use a Rook cluster, checked before anything is created; and how many placement groups it gets."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,9 +29,14 @@ _ROOT_OF_POOLS = "the CRUSH root of pools that name none (the CephCluster's spec
 SETTING = "mon_max_pg_per_osd"
 _DEFAULT_PER_OSD = 250  # Ceph's default (global.yaml.in). Only settings made through Rook are known.
 _SECTIONS = ("mon", "global")
+_STRETCH_COPIES = 4  # Source: Rook 1.18, `ValidatePoolSpec`
 _SMALL_POOL_GROUPS = 16  # what Ceph's autoscaler gives a metadata pool at least
 _LEAST_OSDS = 3  # Ceph counts at least this many OSDs
 _FIELD = "spec.storage.rook"
+EXTERNAL_REMEDY = (
+    "on an external cluster, Rook manages pools and users only with the administrator's key (Secret rook-ceph-mon); "
+    "without it, measure the pool with spec.storage.ceph, or a StorageClass with spec.storage.storageClass"
+)
 _MAX_NAMES = 10
 _MAX_REFUSAL_CHARACTERS = 300
 
@@ -74,14 +80,18 @@ def why_not_usable(
         why = f": {platform.problem}" if platform and platform.problem else ""
         message = f"{cluster_name(rook.cluster)} not found{why}; install Rook, or name another cluster"
         return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
-    unusable = None
-    if rook.existing_pool is not None:
+    cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
+    unusable: RunEnding | Fact | None = None
+    if cluster.external and target.made is not None:
+        field, existing = ("fileSystem", "existingFileSystem") if rook.file_system else ("pool", "existingPool")
+        why = f"{cluster_name(cluster)} is external, and whether Ceph could place a new pool is unknown here"
+        unusable = RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
+    elif rook.existing_pool is not None:
         unusable = unusable_pools(target, platform.pools)
     elif rook.existing_file_system is not None:
         unusable = unusable_file_system(target, platform.file_systems)
     if unusable is not None:
-        return unusable
-    cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
+        return replace(unusable, message=f"{unusable.message}; {EXTERNAL_REMEDY}") if cluster.external else unusable
     if cluster.ready and len(cluster.versions) <= 1 and (ending := _too_old(rook, cluster, platform)):
         return ending
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
@@ -175,19 +185,29 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     domains = {domain for osd in inside for domain in osd.buckets}
     if pool.failure_domain not in domains:
         return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
-    domain, needed, chunks = pool.failure_domain, width(pool), pool.erasure_coded
+    domain, layout, chunks = pool.failure_domain, pool.replicated, pool.erasure_coded
+    copies, within = 1, domain
+    if layout is not None and layout.replicas_per_failure_domain is not None:
+        copies, within = layout.replicas_per_failure_domain, layout.sub_failure_domain or "host"
+    needed = width(pool) // copies
     fitting = [osd for osd in inside if domain in osd.buckets and _has_class(osd, pool)]
-    usable = {osd.buckets[domain] for osd in fitting if osd.available}
+    # Those with enough available buckets for all of their copies.
+    buckets = {(osd.buckets[domain], osd.buckets.get(within, "")) for osd in fitting if osd.available}
+    counts = Counter(name for name, bucket in buckets if bucket)
+    usable = {name for name, count in counts.items() if count >= copies}
     if len(usable) >= needed:
         return ""
     purpose, remedy = "one for each copy", f"set size to at most {max(len(usable), 1)}"
+    if copies > 1:
+        purpose = f"each with {copies} of type {within}, one for each copy"
+        remedy = "use fewer copies, or remove replicasPerFailureDomain"
     if chunks is not None:
         purpose = f"one for each of {chunks.data_chunks} data and {chunks.coding_chunks} coding chunks"
         remedy = "use fewer chunks"
     of_class = f" of device class {pool.device_class}" if pool.device_class else ""
     in_root = f" in CRUSH root {root}" if root else ""
     names = f" ({_listed(usable)})" if usable else ""
-    down = {osd.buckets[domain] for osd in fitting} - usable
+    down = {osd.buckets[domain] for osd in fitting} - {*counts}
     remark = f"; no OSD is available in {_listed(down)}" if down else ""
     return (
         f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
@@ -295,10 +315,46 @@ def root_of_pools(cluster: Object) -> str:
     return str((storage.get("config") or {}).get("crushRoot") or DEFAULT_ROOT)
 
 
-def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
-    """Return the namespace of the Rook operator that created these Deployments; the cluster's if they have no label."""
-    labels = (label(deployment, "rook.io/operator-namespace") for deployment in deployments)
-    return next(filter(None, labels), cluster_namespace)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisioner:
+    """The CSI driver for a run's StorageClass."""
+
+    name: str = ""  # empty if there is none
+    problem: str = ""  # why there is none, and what was looked for; empty if there is one
+
+
+def provisioner_of(
+    namespace: str,
+    *,
+    driver: str,
+    osds: Iterable[Object],
+    drivers: Iterable[Object],
+    classes: Iterable[Object],
+) -> Provisioner:
+    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace.
+
+    Its prefix is the namespace of Rook's operator, the administrator's (`CSI_DRIVER_NAME_PREFIX`), or the name of a
+    Driver of the ceph-csi-operator. So it is looked for among all registered `drivers`: the one of that operator, which
+    the Deployments of `osds` name; otherwise the one that StorageClasses of the cluster use; otherwise the only one.
+    """
+    suffix = f".{driver}.csi.ceph.com"
+    registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}
+    labels = (label(osd, "rook.io/operator-namespace") for osd in osds)
+    usual = f"{next(filter(None, labels), namespace)}{suffix}"
+    in_use = {
+        str(obj.get("provisioner")) for obj in classes if (obj.get("parameters") or {}).get("clusterID") == namespace
+    }
+    for candidates in ({usual} & registered, in_use & registered, registered):
+        if len(candidates) == 1:
+            return Provisioner(name=candidates.pop())
+    if not registered:
+        problem = f"no other *{suffix} is registered; enable Rook's CSI drivers, or those of the ceph-csi-operator"
+    else:
+        problem = (
+            f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster; "
+            "create one that names it as provisioner"
+        )
+    return Provisioner(problem=f"CSIDriver {usual} does not exist, and {problem}")
 
 
 def rook_version(deployments: Iterable[Object]) -> str:
@@ -339,7 +395,11 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     if target.made is None or platform.cluster is None:
         return None
     pools = _new_pools(rook)
+    stretch = ((platform.cluster.get("spec") or {}).get("mon") or {}).get("stretchCluster") or {}
     for field, pool in pools.items():
+        if stretch.get("zones") and (pool.replicated is None or pool.replicated.size != _STRETCH_COPIES):
+            why = "Rook creates only replicated pools with size 4 in a stretch cluster; use replicated.size 4"
+            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
         if why := why_infeasible(pool, osds, rook.cluster.namespace):
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     # Without a number, a pool gets what the others leave, but one placement group at least.
