@@ -82,3 +82,35 @@ def test_text_that_is_not_json_is_refused_with_its_begin(text: str) -> None:
     with pytest.raises(OutputError, match=r"^the answer is not JSON: ") as error:
         JsonNode.parse(text, document="the answer")
     assert repr(text[:40]) in str(error.value)
+
+
+@pytest.mark.parametrize("spelled", ["inf", "-inf", "nan", "-nan", "NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_does_not_know_are_refused_only_where_they_are_read(spelled: str) -> None:
+    text = f'{{"a": [{spelled}, {{"b":{spelled}}}], "quoted \\" inf": "nan, -inf ", "n": 3}}'
+    node = JsonNode.parse(text)
+    assert (node["n"].count(), node['quoted " inf'].text()) == (3, "nan, -inf ")
+    for value in (node["a"].elements()[0], node["a"].elements()[1]["b"]):
+        with pytest.raises(OutputError, match=r"^a\[.* is not a number from 0"):
+            value.number()
+    assert node["a"].elements()[1].number_or_none("b") is None
+
+
+@pytest.mark.parametrize("text", ["info", '{"a": in}', '{"a": nano}', '{"a": 1inf}', '{"a": --inf}', "{inf: 1}", '{"'])
+def test_other_words_are_no_numbers(text: str) -> None:
+    with pytest.raises(OutputError, match="is not JSON"):
+        JsonNode.parse(text)
+
+
+@pytest.mark.parametrize("number", [0, 2**63, 18446744073709551557, 2**64 - 1])
+def test_identifiers_have_64_bits(number: int) -> None:
+    assert JsonNode(number).identifier() == number
+    with pytest.raises(OutputError, match="is not a whole number"):
+        JsonNode(number + 2**64).identifier()
+
+
+def test_a_document_that_is_printed_twice_is_read_once() -> None:
+    text = '{"n": 3, "x": nan}'
+    assert JsonNode.parse(f"{text}\n{text}\n {text}")["n"].count() == 3
+    for more in (text.replace("3", "4"), "noise", "}", text[:-1]):
+        with pytest.raises(OutputError, match="is not JSON"):
+            JsonNode.parse(f"{text}\n{more}")

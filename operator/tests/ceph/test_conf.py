@@ -3,9 +3,10 @@
 from configparser import ConfigParser
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
-from plimsoll.ceph.document import ceph_conf, keyring, monitors_of
+from plimsoll.ceph.document import ceph_conf, keyring, monitor_keys, monitors_of
 
 MONITORS = st.lists(st.from_regex(r"192\.0\.2\.[0-9]{1,3}:6789", fullmatch=True), min_size=1, unique=True)
 
@@ -35,3 +36,19 @@ def test_rooks_endpoints_are_read() -> None:
 
 def test_a_keyring_has_cephs_format() -> None:
     assert keyring("plimsoll-x-agent", "QUFB") == "[client.plimsoll-x-agent]\nkey = QUFB\n"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["10.0.0.1:6789", "10.0.0.2:6789"],
+        ["[v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0]", "[v2:10.0.0.2:3300/0,v1:10.0.0.2:6789/0]"],
+        ["[v2:10.0.0.1:3300/0]", "v2:10.0.0.2:3300"],
+        ["[v2:[fd00::1]:3300/0,v1:[fd00::1]:6789/0]", "[fd00::2]:6789"],
+    ],
+)
+def test_every_form_of_an_address_is_one_monitor(addresses: list[str]) -> None:
+    endpoints = ",".join(f"{name}={address}" for name, address in zip("ab", addresses, strict=True))
+    assert monitors_of(endpoints) == tuple(sorted(addresses))
+    hosts = {"fd00::1", "fd00::2"} if "fd00" in endpoints else {"10.0.0.1", "10.0.0.2"}
+    assert monitor_keys(addresses) == monitor_keys([",".join(addresses)]) == hosts

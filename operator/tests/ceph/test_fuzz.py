@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -73,6 +74,33 @@ def test_changed_document_is_read_or_refused(parse: Callable[[str], object], tex
         parse(json.dumps(document))
     except ValueError as error:
         assert 0 < len(str(error)) < 1000  # noqa: PT017  # it may also be read
+
+
+@pytest.mark.parametrize(("parse", "text"), CASES)
+@given(number=st.sampled_from(["inf", "-inf", "nan", "-nan", str(2**64 - 59), str(-(2**63))]))
+@settings(max_examples=6)
+def test_fields_that_nothing_reads_may_hold_any_number(parse: Callable[[str], object], text: str, number: str) -> None:
+    document = json.loads(text)
+    records = [holder[key] for holder, key in places(document) if isinstance(holder, list)]
+    # The names in the other answers' objects are data.
+    if parse in {PARSERS[name][0] for name in ("status", "counters", "osd-df", "osd-tree")}:
+        records.append(document)
+    for record in records:
+        if isinstance(record, dict):
+            record["unread"] = "NUMBER"
+    assert parse(json.dumps(document).replace('"NUMBER"', number)) == parse(text)
+
+
+def test_identifiers_of_servers_and_sizes_of_osds_may_be_odd() -> None:
+    status = json.loads(rook("status-osd-down", NEW_ROOK))
+    server = {"filesystem_id": 1, "rank": 0, "name": "a", "status": "up:active", "gid": 2**64 - 59}
+    status["fsmap"] = {"by_rank": [server]}
+    (found,) = parse_status(json.dumps(status)).metadata_servers
+    assert found.process == 2**64 - 59
+    osds = re.sub(r'"utilization": ?[\d.]+', '"utilization":-nan', ceph("osd-df"), count=1)
+    first, *others = parse_osd_df(osds).values()
+    assert first.utilisation is None
+    assert all(osd.utilisation is not None for osd in others)
 
 
 @pytest.mark.parametrize(("parse", "text"), CASES)

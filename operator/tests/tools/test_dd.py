@@ -294,6 +294,11 @@ def test_a_dd_without_a_summary_is_an_error(golden: Parsed, case: str, message: 
         golden(case)
 
 
+def test_a_dd_that_is_interrupted_in_its_first_block_is_not_called_silent() -> None:
+    with pytest.raises(OutputError, match=r"a signal ended dd before it printed a summary \(exit code 130\)"):
+        DD.parse(parameters_of(), context(), replace(printed(), exit_code=130, stderr=""))
+
+
 def test_a_summary_on_request_is_not_the_last_one() -> None:
     first = ("100+0 records in", "100+0 records out", "6553600 bytes (6.6 MB, 6.2 MiB) copied, 0.5 s, 13.1 MB/s")
     last = ("128+0 records in", "128+0 records out", "8388608 bytes (8.4 MB, 8.0 MiB) copied, 1 s, 8.4 MB/s")

@@ -346,3 +346,49 @@ def silent_from(part: float) -> Callable[[dict[str, Any]], object]:
 def test_datagrams_after_the_last_one_that_arrives_are_lost_too(golden: Cases, part: float, lost: float) -> None:
     (peer,) = golden("udp-send").parse(edited(golden("udp-send"), silent_from(part))).peers
     assert peer.lost_percent == pytest.approx(lost, abs=0.1)
+
+
+def test_a_document_that_is_printed_twice_is_one(golden: Cases) -> None:
+    recorded = golden("tcp-send")
+    assert recorded.parse(recorded.output.stdout * 2) == recorded.parse()
+
+
+@pytest.mark.parametrize(("lost", "packets"), [(6200, 4100), (-12, 4100), (1, -1), (None, 1)])
+@pytest.mark.parametrize("sent", [True, False])
+def test_an_impossible_loss_leaves_the_bytes(
+    golden: Cases,
+    lost: int | None,
+    packets: int,
+    sent: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    def edit(document: dict[str, Any]) -> None:
+        document["end"]["sum"].update(lost_packets=lost, packets=packets)
+        if not sent:
+            document["end"]["sum_sent"]["packets"] = 0
+
+    recorded = golden("udp-receive")
+    found = recorded.parse(edited(recorded, edit))
+    assert found.operations == recorded.parse().operations
+    (peer,) = found.peers
+    if sent:
+        assert peer.lost_percent == pytest.approx(0, abs=1)
+    else:
+        assert (peer.lost_percent, len(found.warnings)) == (None, 1)
+        assert found.warnings[0].startswith("the loss is unknown: end.sum has ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [("sum_sent", "retransmits"), ("cpu_utilization_percent", "host_total"), ("cpu_utilization_percent",)],
+)
+@pytest.mark.parametrize("value", [None, -1, float("nan"), "7", 2**64])
+def test_only_a_secondary_field_is_unknown_if_it_is_wrong(golden: Cases, path: tuple[str, ...], value: object) -> None:
+    def edit(document: dict[str, Any]) -> None:
+        holder = document["end"]
+        for name in path[:-1]:
+            holder = holder[name]
+        holder[path[-1]] = value
+
+    recorded = golden("tcp-send")
+    found = recorded.parse(edited(recorded, edit))
+    assert (found.runtime, found.operations) == (recorded.parse().runtime, recorded.parse().operations)

@@ -152,7 +152,7 @@ def test_unknown_lines_and_fields_are_warnings() -> None:
     assert measurement.warnings == ("unknown line: something", "unknown field: osd.0.new")
 
 
-@pytest.mark.parametrize("field", ["bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec"])
+@pytest.mark.parametrize("field", ["bytes_written", "blocksize", "elapsed_sec"])
 def test_missing_field_is_named(field: str) -> None:
     with pytest.raises(OutputError, match=rf"^osd\.0\.{field} is missing"):
         measured(lambda text: text.replace(f'"{field}"', '"other"', 1))
@@ -174,3 +174,15 @@ def test_missing_field_is_named(field: str) -> None:
 def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:
     with pytest.raises(OutputError, match=message):
         measured(lambda text: re.sub(pattern, by, text, count=1))
+
+
+@pytest.mark.parametrize("name", ["osd_bench_results", "anything"])
+def test_fields_in_an_object_of_their_own_are_read(name: str) -> None:
+    """Crimson's OSDs print them so."""
+    assert measured(lambda text: re.sub(r"(osd\.\d+: )(\{.*\})", rf'\1{{"{name}":\2}}', text)) == measured()
+
+
+@pytest.mark.parametrize("number", ["nan", "-inf", '"x"', "null"])
+@pytest.mark.parametrize("field", ["bytes_per_sec", "iops"])
+def test_a_rate_that_is_no_number_leaves_bytes_and_seconds(field: str, number: str) -> None:
+    assert measured(lambda text: re.sub(rf'"{field}":[\d.e+]+', f'"{field}":{number}', text)) == measured()

@@ -197,3 +197,24 @@ def test_two_peers_are_one_distribution(golden: Cases) -> None:
     assert sample.ios == 2 * recorded.parse().operations[0].ios
     with pytest.raises(OutputError, match="2 pings ended for 1 peers"):
         recorded.tool.parse(recorded.parameters, recorded.context(), both)
+
+
+@pytest.mark.parametrize("remark", ["DIFFERENT ADDRESS!", "truncated", "anything"])
+def test_a_reply_with_a_remark_is_one(golden: Cases, remark: str) -> None:
+    found = golden("good").parse(
+        replaced(r"(icmp_seq=7 [^\n]+ ms)\n", rf"\1 ({remark})\n")(golden("good").output.stdout)
+    )
+    assert found.operations == golden("good").parse().operations
+    assert found.warnings == (f"1 replies have the remark ({remark})",)
+
+
+def test_a_damaged_reply_is_none(golden: Cases) -> None:
+    stdout = replaced(r"(icmp_seq=7 [^\n]+ ms)\n", r"\1 (BAD CHECKSUM!)\n")(golden("good").output.stdout)
+    with pytest.raises(OutputError, match="replies were received, but"):
+        golden("good").parse(stdout)
+    (received,) = re.findall(r"(\d+) received,", stdout)
+    found = golden("good").parse(
+        stdout.replace(f"{received} received,", f"{int(received) - 1} received, +1 corrupted,")
+    )
+    (sample,), (whole,) = found.operations, golden("good").parse().operations
+    assert whole.ios - sample.ios == sample.lost_ios

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from pydantic import BaseModel, StrictInt, ValidationError
-
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import Command
 from plimsoll.tools.target import ImageTarget, VolumeKind, VolumeTarget
@@ -422,8 +421,8 @@ class ImageVolume:
         if exit_code != 0:
             raise VolumeError(f"{self._problem(stderr)} (rbd ended with exit code {exit_code}: {stderr.strip()})")
         try:
-            size = _ImageInfo.model_validate_json(stdout).size
-        except ValidationError as error:
+            size = JsonNode.parse(stdout)["size"].count()
+        except OutputError as error:
             message = f"rbd info does not show the size of image {self.name}: {stdout.strip() or 'no output'}"
             raise VolumeError(message) from error
         if size < aligned(self.size):
@@ -468,9 +467,3 @@ class ImageVolume:
         if os.strerror(errno.ENOENT) in stderr:
             return f"image {self.name} does not exist. It is created before agents prepare: check who removed it"
         return f"image {self.name} cannot be opened as client.{self.user}"
-
-
-class _ImageInfo(BaseModel):
-    """The part of `rbd info` that matters here."""
-
-    size: StrictInt

@@ -1,16 +1,18 @@
 """Reading JSON that other programs print.
 
 What is read must be present and of its type; errors name its path. Everything else is ignored, because programs add
-fields with every release.
+fields with every release, and print numbers that JSON does not know in fields that nobody reads.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 from unicodedata import category
 
 MAX_COUNT = 2**63 - 1
+_MAX_IDENTIFIER = 2**64 - 1
 
 _QUOTED_CHARACTERS = 300
 _ONE_LINE = {ord("\n"): "?", ord("\t"): "?"}
@@ -53,7 +55,26 @@ def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_build_object)
+_STRING_OR_NOT_FINITE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|(?<![\w.])-?(?:inf|nan)(?![\w.])', re.DOTALL)
+"""A string as a whole, or a number that is not finite, as C and C++ print it."""
+
+
+def _spell_not_finite(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith('"') else "NaN".rjust(len(match[0]))
+
+
+class _Decoder(json.JSONDecoder):
+    """Decodes documents in which a number may be `inf`, `-inf`, `nan` or `-nan`: it becomes NaN."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        try:
+            return super().raw_decode(s, idx)
+        except json.JSONDecodeError:
+            # The length does not change, so positions in errors remain true.
+            return super().raw_decode(s[:idx] + _STRING_OR_NOT_FINITE.sub(_spell_not_finite, s[idx:]), idx)
+
+
+DECODER = _Decoder(object_pairs_hook=_build_object)
 """Decodes documents for `JsonNode`."""
 
 
@@ -71,9 +92,15 @@ class JsonNode:
 
     @classmethod
     def parse(cls, text: str, *, path: str = "", document: str = "") -> Self:
-        """Parse a document."""
+        """Parse a document, which a program may have printed several times."""
         try:
-            return cls(DECODER.decode(text), path, document)
+            value, end = DECODER.raw_decode(text := text.strip())
+            while end < len(text):
+                repeated, length = DECODER.raw_decode(rest := text[end:].lstrip())
+                if repeated != value:
+                    raise ValueError("several documents that differ")  # noqa: TRY301 - handled like no JSON
+                end = len(text) - len(rest) + length
+            return cls(value, path, document)
         except (ValueError, RecursionError) as error:
             begin = printable(text[:40])
             raise cls(None, path, document).error(f"is not JSON: {printable(str(error))}: {begin!r}") from error
@@ -145,6 +172,17 @@ class JsonNode:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not 0 <= self.value <= at_most:
             raise self._not(f"a number from 0 to {at_most}")
         return float(self.value)
+
+    def number_or_none(self, name: str) -> float | None:
+        """Return a field as by `number`; None if it is absent or anything else, such as NaN."""
+        try:
+            return self[name].number()
+        except OutputError:
+            return None
+
+    def identifier(self) -> int:
+        """Return a whole number that names something: 64 bits without a sign."""
+        return self.count(at_most=_MAX_IDENTIFIER)
 
     def unquoted(self) -> "JsonNode":
         """Return the number that a string holds, as a number; any other value as it is."""

@@ -74,11 +74,16 @@ def without_keys(text: str) -> str:
 
 
 def monitors_of(endpoints: str) -> tuple[str, ...]:
-    """Return the addresses in `data` of Rook's `rook-ceph-mon-endpoints`: `c=10.0.0.12:6789,a=10.0.0.11:6789`."""
-    entries = (entry.strip() for entry in endpoints.split(","))
-    return tuple(sorted(entry.partition("=")[2] for entry in entries if "=" in entry))
+    """Return the addresses in `data` of Rook's `rook-ceph-mon-endpoints`: `c=10.0.0.12:6789,a=10.0.0.11:6789`.
+
+    An address may itself have commas: `a=[v2:10.0.0.11:3300/0,v1:10.0.0.11:6789/0]`.
+    """
+    return tuple(
+        sorted(entry.partition("=")[2].strip(" ,") for entry in _NEXT_MONITOR.split(endpoints) if "=" in entry)
+    )
 
 
+_NEXT_MONITOR = re.compile(r",(?=[^,=]*=)")
 _PROTOCOL = re.compile(r"^\[?(?:v1|v2|any):")
 _MAX_PORT = 65535
 _DEFAULT_PORTS = frozenset({"", "3300", "6789"})

@@ -59,7 +59,8 @@ def parse_osd_df(text: str) -> dict[int, Osd]:
             number=node["id"].count(),
             device_class=_word(node, "device_class"),
             size_bytes=node["kb"].count() * 1024,
-            utilisation=node["utilization"].number() / 100,
+            # Ceph divides by the size, which is 0 for an OSD that has not started.
+            utilisation=None if (used := node.number_or_none("utilization")) is None else used / 100,
             placement_groups=node["pgs"].count(),
             is_up=node["status"].text() == "up",
             is_in=node["reweight"].number() > 0,

@@ -173,7 +173,7 @@ def parse_status(text: str) -> ClusterStatus:
                 rank=server["rank"].count(),
                 name=server["name"].text(),
                 state=server["status"].text(),
-                process=server["gid"].count(),
+                process=server["gid"].identifier(),
             )
             for server in (file_systems["by_rank"].elements() if file_systems else ())
         ),

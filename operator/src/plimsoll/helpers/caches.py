@@ -1,16 +1,16 @@
 """The helper that drops the caches of a node. Its one request is `POST /drop` with the token of a run's conductor."""
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
 
 from aiohttp import web
 
+from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
+from plimsoll.ceph.document import parse_answer
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.helpers.authority import DROPPING, Turns
 from plimsoll.helpers.server import RefusedError, Username, answer, authorized_user, read_body, refuse
@@ -35,10 +35,8 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
     if commands is None:
         return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
     try:
-        dump = json.loads(await commands.ceph("osd", "dump"))
-        if not isinstance(dump, dict):
-            raise ValueError("`ceph osd dump` printed no JSON object")  # noqa: TRY004, TRY301 - of the data
-        if dump.get("fsid") != fsid:
+        dump = parse_answer(await commands.ceph("osd", "dump"))
+        if dump["fsid"].text() != fsid:
             return OsdCaches(count=0, reason="the helper's key is for another Ceph cluster")
         numbers = osds_up(dump)
         for number in numbers:
@@ -50,12 +48,9 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
     return OsdCaches(count=len(numbers), osds=numbers[:MAX_LISTED])
 
 
-def osds_up(dump: Mapping[str, Any]) -> tuple[int, ...]:
+def osds_up(dump: JsonNode) -> tuple[int, ...]:
     """Return the numbers of the OSDs that are up in the output of `ceph osd dump`; ValueError if it has none."""
-    try:
-        numbers = tuple(sorted(int(osd["osd"]) for osd in dump["osds"] if osd["up"]))
-    except (LookupError, TypeError) as error:
-        raise ValueError(f"`ceph osd dump` has an unknown format: {error!r}") from error
+    numbers = tuple(sorted(osd["osd"].count() for osd in dump["osds"].elements() if osd["up"].count()))
     if not numbers:
         raise ValueError("no OSD is up")
     return numbers

@@ -109,6 +109,7 @@ _COPIED = re.compile(
 _KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
 # A summary, perhaps after lines of progress; several if SIGUSR1 came.
 _ORDER = re.compile(r"(?:c*ioc)+")
+_SIGNAL = 128  # exit codes above it are those of signals
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -228,6 +229,11 @@ def _read_report(block_size: int, output: Output) -> _Report:
     remarks = [printable(line) for line in lines if not any(pattern.fullmatch(line) for _, pattern in _KINDS)]
     problem = failure(replace(output, stderr="\n".join(remarks)))
     kinds = "".join(kind for kind, _ in matches)
+    if not lines and output.exit_code > _SIGNAL:
+        raise OutputError(
+            f"a signal ended dd before it printed a summary (exit code {output.exit_code}): if its time was over, one "
+            "block took too long; raise runtimeSeconds, use smaller blocks, or check the storage"
+        )
     if not _ORDER.fullmatch(kinds):
         raise OutputError(f"dd printed no complete summary, {problem}")
     written, copied = (match for _, match in matches[-2:])

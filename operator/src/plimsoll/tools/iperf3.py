@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from plimsoll.api.json_reader import JsonNode, OutputError
+from plimsoll.api.json_reader import JsonNode, OutputError, printable
 from plimsoll.api.model import BlockSize, Integer, Rule, ServerOnly, Size
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
@@ -133,7 +133,8 @@ class _Report:
     seconds: float = 0.0
     retransmits: int | None = None  # None for UDP, and if the kernel does not report them
     lost_percent: float | None = None  # None for TCP
-    thread_percent: float = 0.0  # CPU time of the busier end's threads, as a part of their time
+    # CPU time of the busier end's threads, as a part of their time; None if neither end reports it
+    thread_percent: float | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -205,7 +206,9 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             runtime=end - start,
             operations=(byte_sample(operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
-            thread_percent=max(report.thread_percent for report in reports),
+            thread_percent=max(
+                (report.thread_percent for report in reports if report.thread_percent is not None), default=None
+            ),
             pace=min(paces, default=None),
             peers=tuple(
                 PeerRate(
@@ -245,7 +248,7 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     marks = _read_marks(root)
     total = end["sum" if parameters.protocol is Protocol.UDP else "sum_sent"]
     received = end["sum_received"] if parameters.protocol is Protocol.TCP or "sum_received" in end else total
-    received_bytes, lost_percent = _received(parameters, end)
+    received_bytes, lost_percent, doubts = _received(parameters, end)
     # The intervals have to add up to the client's own total.
     client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
     # Apart from what each stream moved before the first interval and after the last.
@@ -254,7 +257,8 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
-    timestamp, cpu = start["timestamp"], end["cpu_utilization_percent"]
+    timestamp, cpu = start["timestamp"], end.get("cpu_utilization_percent")
+    ends = [cpu.number_or_none(name) for name in ("host_total", "remote_total")] if cpu else []
     # Before 3.20, only the whole second.
     connected = (
         timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
@@ -273,11 +277,12 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         marks=marks,
         received=received_bytes,
         seconds=seconds,
-        retransmits=total["retransmits"].count() if "retransmits" in total else None,
+        retransmits=None if (count := total.number_or_none("retransmits")) is None else int(count),
         lost_percent=lost_percent,
-        thread_percent=max(cpu["host_total"].number(), cpu["remote_total"].number()) / threads,
+        thread_percent=max((percent / threads for percent in ends if percent is not None), default=None),
         warnings=(
             *excerpt(output.stderr),
+            *doubts,
             *(f"{path} is an unknown field and was ignored" for path in (*root.unknown(_TOP), *end.unknown(_END))),
         ),
     )
@@ -307,32 +312,36 @@ def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
     return tuple(marks)
 
 
-def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None]:
-    """Return the received bytes, and the lost part of UDP in percent; None for TCP.
+def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None, list[str]]:
+    """Return the received bytes, the lost part of UDP in percent, and warnings; None for TCP, or if it is unknown.
 
     The receiver counts the gaps before the datagrams that arrive. If none arrives from some time on, only the number of
     bytes shows it; and before 3.14, the count includes the gaps of the ramp. So the bytes decide where they contradict
-    the count by more than may be under way at the end of the ramp or of the measurement.
+    the count by more than may be under way at the end of the ramp or of the measurement, or where the count is
+    impossible, as releases print it after a ramp. Without the bytes that were sent, the loss is then unknown.
     """
     if parameters.protocol is Protocol.TCP:
-        return end["sum_received"]["bytes"].count(), None
+        return end["sum_received"]["bytes"].count(), None, []
     total = end["sum"]
-    lost, packets = total["lost_packets"].count(), total["packets"].count()
-    lost_percent = 100 * lost / packets if packets else 0.0
+    lost, packets = (total[name].value if name in total else None for name in ("lost_packets", "packets"))
+    lost_percent = None
+    if isinstance(lost, int) and isinstance(packets, int) and 0 <= lost <= packets:
+        lost_percent = 100 * lost / max(packets, 1)
+    doubt = f"{total.path} has {printable(lost)} lost packets of {printable(packets)}"
     if "sum_received" not in end:
-        # Up to 3.9, UDP has only one sum.
-        if lost > packets:
-            raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
-        return round(total["bytes"].count() * (1 - lost_percent / 100)), lost_percent
-    received, sent = end["sum_received"]["bytes"].count(), end["sum_sent"]
-    sent_bytes, sent_packets = sent["bytes"].count(), sent["packets"].count()
+        # Up to 3.9, UDP has only one sum, of what was sent.
+        if lost_percent is None:
+            raise OutputError(f"the received bytes are unknown: {doubt}")
+        return round(total["bytes"].count() * (1 - lost_percent / 100)), lost_percent, []
+    received, sent = end["sum_received"]["bytes"].count(), end.get("sum_sent")
+    sent_bytes, sent_packets = (sent and sent.number_or_none(name) for name in ("bytes", "packets"))
     if sent_bytes and sent_packets:
         # A twentieth of all bytes, or four datagrams of each stream.
         under_way = max(sent_bytes / 20, 4 * parameters.streams * sent_bytes / sent_packets)
         missing = max(0, sent_bytes - received)
-        if abs(missing - sent_bytes * lost_percent / 100) > under_way:
-            lost_percent = 100 * missing / sent_bytes
-    return received, min(100.0, lost_percent)
+        if lost_percent is None or abs(missing - sent_bytes * lost_percent / 100) > under_way:
+            lost_percent = 100 * missing / sent_bytes if received <= sent_bytes + under_way else None
+    return received, lost_percent, [] if lost_percent is not None else [f"the loss is unknown: {doubt}"]
 
 
 def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:

@@ -157,8 +157,9 @@ class OsdBench(Tool[OsdBenchParameters]):
                 raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
             if not seconds:
                 raise OutputError(f"osd.{number}.elapsed_sec is 0")
-            # The printed rate shows whether bytes and seconds are what they seem.
-            if abs(osd["bytes_per_sec"].number() - size / seconds) > 1e-6 * size / seconds:
+            # The printed rate, if there is one, shows whether bytes and seconds are what they seem.
+            rate = osd.number_or_none("bytes_per_sec")
+            if rate is not None and abs(rate - size / seconds) > 1e-6 * size / seconds:
                 raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
             rates.append(OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds))
         total = parameters.total_bytes
@@ -198,5 +199,8 @@ def _osds(text: str) -> tuple[dict[int, JsonNode], list[str]]:
         number = int(match["number"])
         if number in osds:
             raise OutputError(f"osd.{number} occurs twice")
-        osds[number] = JsonNode.parse(match["document"], path=f"osd.{number}")
+        osd = JsonNode.parse(match["document"], path=f"osd.{number}")
+        # Crimson's OSDs put the fields into an object of their own.
+        inner = [field for _, field in osd.items() if isinstance(field.value, dict) and "bytes_written" in field]
+        osds[number] = inner[0] if len(inner) == 1 and "bytes_written" not in osd else osd
     return osds, unknown

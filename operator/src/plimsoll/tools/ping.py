@@ -57,7 +57,7 @@ _SEQUENCE = 2**16
 _STAMP = r"\[(?P<seconds>\d{1,10})\.(?P<micros>\d{6})\]"
 _REPLY = re.compile(
     rf"{_STAMP} (?P<bytes>\d{{1,6}}) bytes from \S+: icmp_seq=(?P<number>\d{{1,5}}) (?:ttl|hlim)=\d+ "
-    r"time=(?P<time>\d{1,9}(?:\.\d{1,3})?) ms(?P<again> \(DUP!\))?",
+    r"time=(?P<time>\d{1,9}(?:\.\d{1,3})?) ms(?P<remarks>(?: \([^()]{1,80}\))*)",
     re.ASCII,
 )
 _OTHER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---|rtt min/avg/max/mdev = .*", re.ASCII)
@@ -165,11 +165,15 @@ PING = Ping()
 
 def _read_report(output: Output) -> _Report:
     answers: list[re.Match[str]] = []
+    remarks = Counter[str]()
     counts: re.Match[str] | None = None
     unknown: list[str] = []
     for line in whole_lines(output.stdout):
         if match := _REPLY.fullmatch(line):
-            answers.append(match)
+            remarks.update(re.findall(r"\((.*?)\)", match["remarks"]))
+            # ping does not count a damaged reply as one.
+            if "(BAD CHECKSUM!)" not in match["remarks"]:
+                answers.append(match)
         elif match := _COUNTS.fullmatch(line):
             counts = match
         elif not _OTHER.fullmatch(line):
@@ -177,7 +181,7 @@ def _read_report(output: Output) -> _Report:
     if counts is None:
         raise OutputError(f"ping printed no number of packets, {failure(output, *unknown)}")
     sent = int(counts["sent"])
-    first = [match for match in answers if not match["again"]]
+    first = [match for match in answers if "(DUP!)" not in match["remarks"]]
     if not first or output.exit_code:
         raise OutputError(f"{counts['sent']} requests got {len(first)} replies, {failure(output, *unknown)}")
     if len(first) != int(counts["received"]):
@@ -185,12 +189,13 @@ def _read_report(output: Output) -> _Report:
     replies = _replies(first)
     if replies[-1].number > sent:
         raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
-    again = len(answers) - len(first)
+    again = remarks.pop("DUP!", 0)
+    noted = (f"{count} replies have the remark ({printable(remark)})" for remark, count in remarks.items())
     return _Report(
         replies=replies,
         sent=sent,
         lasted=int(counts["milliseconds"]) * MILLISECOND,
-        warnings=(*excerpt(output.stderr), *unknown, *([f"{again} replies arrived twice"] if again else [])),
+        warnings=(*excerpt(output.stderr), *unknown, *noted, *([f"{again} replies arrived twice"] if again else [])),
     )
 
 
