@@ -36,7 +36,7 @@ def test_every_handler_is_a_coroutine() -> None:
 
 def test_the_program_registers_them_by_itself() -> None:
     program = (
-        "import kopf, plimsoll.programs.operator; "
+        "import kopf, plimsoll.operator.main; "
         "print(*(handler.id for handler in kopf.get_default_registry()._watching._handlers))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

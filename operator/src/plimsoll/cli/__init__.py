@@ -120,6 +120,7 @@ class _Program(LazyGroup):
 _MODULES = {
     **{name: f"plimsoll.cli.{name}" for name in _COMMANDS},
     **{name: f"plimsoll.programs.{name}" for name in _PROGRAMS},
+    "operator": "plimsoll.operator.main",
     **{name: f"plimsoll.programs.helpers:{command}" for name, command in _HELPERS.items()},
     **{name: f"plimsoll.programs.hooks:{command}" for name, command in _HOOKS.items()},
 }
