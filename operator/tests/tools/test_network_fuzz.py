@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
@@ -162,3 +164,21 @@ def test_interval_that_is_missing_or_repeated(case: str) -> None:
             kept = document["intervals"][index]
             document["intervals"][index : index + 1] = [] if edit == "missing" else [kept, kept]
             check(recorded, json.dumps(document))
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+@given(
+    number=st.sampled_from(["inf", "-inf", "nan", "-nan", str(2**64), "-1"]),
+    times=st.integers(1, 3),
+    space=st.text(" \t\n", max_size=3),
+)
+@settings(max_examples=5)
+def test_fields_that_nothing_reads_and_repeated_documents(case: str, number: str, times: int, space: str) -> None:
+    recorded = network_golden(case)
+    document = json.loads(recorded.output.stdout)
+    for record in (document["start"], document["end"]["sum" if "udp" in case else "sum_sent"]):
+        record["unread"] = "NUMBER"
+    for interval in document["intervals"]:
+        interval["streams"] = ["NUMBER"]
+    text = json.dumps(document).replace('"NUMBER"', number)
+    assert recorded.parse(f"{text}{space}" * times) == recorded.parse()
