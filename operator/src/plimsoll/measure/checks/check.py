@@ -168,7 +168,9 @@ class Evidence:
     # measured.
     span: Interval | None
     rates: Mapping[Operation, OperationRates]  # `rates.rates_of`
-    operations: tuple[OperationResult, ...]
+    operations: tuple[
+        OperationResult, ...
+    ]  # `trial._operation`; percentiles over time by `steadiness.latency_steadiness`
     standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
     # `steadiness.rate_steadiness`: of the rate of all operations; None if it is not judged
     steadiness: Steadiness | None

@@ -146,7 +146,8 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     what=(
         "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
         f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile (or a median, if "
-        f"the workload sets the rate), if it is above {100 * MAX_LATENCY_CHANGE:g} %; not with until DataSetDone"
+        f"the workload sets the rate), if it is above {100 * MAX_LATENCY_CHANGE:g} %; not with until "
+        "DataSetDone, nor in a search by rate"
     ),
     suspect=LEAST_DEVIATIONS,
     remedy=(
