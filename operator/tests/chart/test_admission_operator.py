@@ -73,7 +73,10 @@ NO_OBJECTS: dict[str, tuple[Document, str]] = {
         "no serviceaccounts with the name train-conductor",
     ),
     "a claim": (of_run("PersistentVolumeClaim", "data-db-0", spec={}), "no persistentvolumeclaims with the name data"),
-    "a class": (outside("StorageClass", "standard", None, provisioner="a.rbd.csi.ceph.com"), "no storageclasses with"),
+    "a class": (
+        outside("StorageClass", "standard", None, provisioner="a.rbd.csi.ceph.com", parameters={"clusterID": ROOK}),
+        "no storageclasses with",
+    ),
     "a pool": (outside("CephBlockPool", "replicapool", spec={}), "no cephblockpools with the name replicapool"),
     "a user": (
         outside("CephClient", "admin", spec={"caps": CAPS, "secretName": "plimsoll-3"}),

@@ -305,14 +305,14 @@ def test_a_test_that_fails_again_fails_the_run(logs: Path, tmp_path: Path) -> No
 
 def test_many_failed_tests_are_not_repeated(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "test_another.py").write_text("def test_it():\n    assert False\n")
-    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "3")))
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "12")))
     assert code != 0
     assert "repeated" not in output
     assert "next: started" not in output
 
 
 def test_tests_of_one_file_may_share_what_failed(logs: Path, tmp_path: Path) -> None:
-    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "4")))
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "13")))
     assert code != 0
     assert "measure-repeated: FAILED" in output
 

@@ -21,7 +21,7 @@ from support.pretend_conductor import PretendConductors
 from support.served_world import ServedCluster, controller_manager
 from support.specs import document, workload
 
-pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(600)]
 
 PULSES = 10
 PULSE_SECONDS = 0.15

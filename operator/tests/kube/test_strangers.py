@@ -10,7 +10,7 @@ from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_B
 from support.apiserver import ApiServer, operator_config, operator_process, wait_until
 from support.specs import document
 
-pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(600)]
 
 STRANGERS = 24
 """Each is 10 MiB as Python objects."""

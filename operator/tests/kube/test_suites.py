@@ -8,7 +8,7 @@ import pytest
 from support.apiserver import ApiServer, operator_config, operator_process, wait_until
 from support.specs import suite_document
 
-pytestmark = [pytest.mark.crd, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(600)]
 
 GROUP = "/apis/plimsoll.dev/v1alpha1/namespaces"
 

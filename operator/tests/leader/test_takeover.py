@@ -10,7 +10,7 @@ from support.operators import LEASE, SECONDS, AuditLog, Line, OperatorProcess, S
 from support.served_world import Installed, ServedWorld, path_of
 from support.specs import document, suite_document
 
-pytestmark = [pytest.mark.crd, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.crd, pytest.mark.timeout(400)]
 
 WAYS = [
     ("stopped", "Preparing"),

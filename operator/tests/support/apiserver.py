@@ -88,7 +88,7 @@ class ApiServer:
         self._certificate = certificate
         self._user = user
         context = ssl.create_default_context(cafile=str(certificate))
-        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
         self._used = time.monotonic()
 
     def close(self) -> None:

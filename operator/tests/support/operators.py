@@ -18,7 +18,7 @@ from typing import Any, Self
 from plimsoll.cli.launch import free_port
 
 LEASE = "plimsoll-system/plimsoll"
-SECONDS = 3
+SECONDS = 6
 """Duration of the Lease, which the operators of tests have instead of 15 s."""
 
 _POLICY = """

@@ -294,7 +294,7 @@ class _Desk:
             current = CurrentTrial(key=in_flight, label=words, clients=clients, starts_at=begins, ends_at=begins + 5)
         state = RunState(
             epoch=self.epoch,
-            elapsed_seconds=(self._cluster.now - created).total_seconds(),
+            elapsed_seconds=max((self._cluster.now - created).total_seconds(), 0.0),
             gathered=self._gathered(),
             trials_done=ledger.done,
             trials_total=ledger.total,
