@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -161,11 +162,14 @@ async def test_a_stalled_large_post_gives_way_to_another(setting: Setting, monke
     monkeypatch.setattr(server, "_BODY_SECONDS", NEVER)
     async with running(setting) as connection:
         await connection.register(registration())
+        begun = time.monotonic()
         posts = await slow_posts(setting, 300_000)
+        await connection.clock(3)
         post = large_post("epoch", seconds=20_000)
         assert len(post.model_dump_json()) > 4 * server._SMALL_BYTES
         async with asyncio.timeout(WAIT_SECONDS):
             assert await connection.post(post) is False
+            assert time.monotonic() - begun >= server._PACE_GRACE_SECONDS, "five large bodies were read at once"
             for reader, writer in posts:
                 assert b" 503 " in await reader.readline()
                 writer.close()

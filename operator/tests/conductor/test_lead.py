@@ -19,7 +19,7 @@ TIMINGS = Timings(lead_least=0.3, lead_most=5.0)
 def attempt(number: int = 0) -> Attempt:
     key = TrialKey(point="w-000", pass_number=0, attempt=number)
     cast = Cast(rounds=(Round(servers={0: (), 1: ()}),))
-    return Attempt(key=key, point=make_plan().points[0], cast=cast)
+    return Attempt(key=key, point=make_plan().points[0], cast=cast, new_data_set=False)
 
 
 def roster(round_trip: float = 0.0) -> Roster:

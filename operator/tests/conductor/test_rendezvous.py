@@ -27,7 +27,10 @@ from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
+    AgentState,
+    PrepareOrder,
     RefusedError,
+    Report,
     ResultPost,
 )
 from support import rendezvous
@@ -154,6 +157,18 @@ async def test_a_held_request_is_answered_after_the_hold_time(setting: Setting) 
         ordered = await connection.orders(client=0, instance="i", epoch=registered.epoch, after=0, hold=1)
         assert ordered.sequence == 0
         assert time.monotonic() - begun >= 0.9
+
+
+async def test_a_held_request_is_answered_at_once_with_a_new_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendezvous, "QUICK", dataclasses.replace(QUICK, hold=600.0))
+    async with running(Setting(tmp_path, make_plan(clients=1))) as connection, asyncio.timeout(60):
+        await connection.register(REGISTRATION)
+        held = asyncio.create_task(connection.orders(client=0, instance="i", epoch="epoch", after=0, hold=600))
+        await connection.clock(3)
+        await connection.report(Report(epoch="epoch", client=0, instance="i", sequence=0, state=AgentState.IDLE))
+        assert isinstance((await held).order, PrepareOrder)
 
 
 async def test_an_agent_that_gets_only_errors_says_which(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:

@@ -100,7 +100,7 @@ class Attempt:
     # Whether the current round has a second T0, because the first one was too soon for its clients.
     is_postponed: bool = False
     started_at: str = ""
-    new_data_set: bool = False  # whether the data sets of all clients were prepared for this attempt
+    new_data_set: bool  # whether the data sets of all clients were prepared for this attempt
     documents: dict[int, ClientDocument] = field(default_factory=dict)  # documents of the current round, by client
     numbers: list[TrialNumbers] = field(default_factory=list)  # results of the completed rounds
     caches: DroppedCaches | None = None  # what was dropped before the current round; None if nothing was

@@ -173,7 +173,6 @@ class _Driver:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await self.inputs.wait()
-        await self._publish()
 
     async def _perform_one(self) -> bool:
         """Perform the next effect; false if there is none."""
