@@ -117,7 +117,7 @@ def test_waiting_ends_after_the_timeout(bench: Bench) -> None:
     say(bench, "Measuring", round=active_round(3))
     done = bench.kubectl(*WAIT, "--timeout", "5s", config=bench.config(namespace=bench.namespace))
     assert done.returncode == 5
-    assert f"has not ended yet: round {round_name(MINUTE + 3)} (Change): 0 of 6 runs done" in done.stderr
+    assert f"has not ended yet: Measuring round {round_name(MINUTE + 3)} (Change): 0 of 6 runs done" in done.stderr
 
 
 async def test_interrupted_watching_reports_that_the_round_continues(bench: Bench) -> None:

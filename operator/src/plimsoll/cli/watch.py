@@ -399,5 +399,6 @@ def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, 
 
 
 def _not_ended(what: str, last: str, place: InCluster) -> int:
-    click.echo(f"{what} has not ended yet: {last}; `{program()} watch {place.source}` follows it again", err=True)
+    course = " ".join(last.split())
+    click.echo(f"{what} has not ended yet: {course}; `{program()} watch {place.source}` follows it again", err=True)
     return EXIT_NOT_ENDED
