@@ -17,7 +17,9 @@ from plimsoll.conductor.ceph.commands import (
     Commands,
     NotPermittedError,
     UnresponsiveError,
+    end,
     if_present,
+    start,
 )
 from plimsoll.conductor.ceph.prepare import ask
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
@@ -43,6 +45,16 @@ async def test_one_connection_serves_all_commands_until_one_of_them_hangs(ceph: 
             await commands.ceph("osd", "tree", limit_seconds=1)
         assert json.loads(await commands.ceph("status"))["health"]
     assert len(ceph.connections()) == 2
+
+
+async def test_a_cancellation_waits_until_the_command_is_dead() -> None:
+    process = await start(("sleep", "600"), has_input=False)
+    ending = asyncio.create_task(end(process))
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert process.returncode == -signal.SIGKILL
 
 
 async def test_commands_that_wait_for_their_turn_have_a_time_limit_too(ceph: PretendedCeph) -> None:
