@@ -164,6 +164,23 @@ async def test_a_leader_whose_lease_somebody_edits_ends(change: str) -> None:
     assert ("is held by x" if change == "holder" else "has no holder") in lost[0]
 
 
+@pytest.mark.parametrize("change", ["empty", "deleted"])
+async def test_whoever_finds_the_lease_free_leads_before_the_former_leader_notices(change: str) -> None:
+    kube, clock = FakeKube(), Clock()
+    former, starting = candidate(kube, "a", clock), candidate(kube, "b", clock)
+    assert await take(former)
+    if change == "deleted":
+        await kube.delete(LEASE, "plimsoll", "default")
+    else:
+        await kube.patch(LEASE, "plimsoll", "default", {"spec": {"holderIdentity": ""}})
+    assert await take(starting)
+    starting.check()
+    former.check()
+    clock.now += TERMS.lead_seconds
+    with pytest.raises(LostError, match="was not renewed for 10 s"):
+        former.check()
+
+
 async def test_an_edit_of_anything_else_changes_nothing() -> None:
     kube, clock = FakeKube(), Clock()
     leader = candidate(kube, "a", clock, Terms(0.3))
