@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,9 +16,10 @@ _KINDS = ("benchmarkruns", "configmaps", "persistentvolumeclaims", "pods")
 class Recorder:
     """The changes of a namespace's objects; the latest ones may be missing, because a watch lags behind."""
 
-    def __init__(self, api: Api, namespace: str) -> None:
+    def __init__(self, api: Api, namespace: str, kinds: Sequence[str] = _KINDS) -> None:
         self._api = api
         self._namespace = namespace
+        self._kinds = kinds
         self._changes: list[Change] = []
         self._failures: list[str] = []
         self._stopped = threading.Event()
@@ -26,7 +27,7 @@ class Recorder:
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Watch until the context exits, and fail if a watch ended before that: stages would be missing."""
-        threads = [threading.Thread(target=self._watch, args=(kind,), daemon=True) for kind in _KINDS]
+        threads = [threading.Thread(target=self._watch, args=(kind,), daemon=True) for kind in self._kinds]
         for thread in threads:
             thread.start()
         try:
@@ -38,6 +39,14 @@ class Recorder:
     def changes(self) -> list[Change]:
         """Return the changes so far."""
         return list(self._changes)
+
+    def created(self) -> dict[tuple[str, str], set[str]]:
+        """Return the UIDs that each kind and name has had: more than one if it was created again."""
+        uids: dict[tuple[str, str], set[str]] = {}
+        for change in self.changes():
+            metadata = change.obj["metadata"]
+            uids.setdefault((change.obj["kind"], metadata["name"]), set()).add(metadata["uid"])
+        return uids
 
     def _watch(self, kind: str) -> None:
         try:

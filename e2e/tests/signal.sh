@@ -1,6 +1,7 @@
 #!/bin/sh
 # usage: signal.sh POD_UID SIGNAL
-# Sends a signal to the processes of a pod, but not to the one that holds its namespaces. Runs inside the pod's node.
+# Sends a signal to the processes of a pod, but not to the one that holds its namespaces. Prints when,
+# in Unix seconds. Runs inside the pod's node.
 set -eu
 slice=$(echo "$1" | tr - _)
 # In cgroup v1, each controller lists the same processes.
@@ -8,3 +9,4 @@ processes=$(find /sys/fs/cgroup -path "*pod$slice.slice/*" -name cgroup.procs -e
 for process in $processes; do
     [ "$(cat "/proc/$process/comm")" = pause ] || kill -s "$2" "$process"
 done
+date +%s.%N

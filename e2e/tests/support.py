@@ -6,8 +6,9 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -243,10 +244,21 @@ class Cluster:
         """Delete a pod without a grace period."""
         self.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
 
-    def signal_pod(self, pod: Mapping[str, Any], signal: str) -> None:
-        """Send a signal to the processes of a pod, from its node."""
-        text = (Path(__file__).parent / "signal.sh").read_text()
-        self.docker("exec", pod["spec"]["nodeName"], "sh", "-c", text, "signal.sh", pod["metadata"]["uid"], signal)
+    def signal_pod(self, pod: Mapping[str, Any], signal: str) -> float:
+        """Send a signal to the processes of a pod, from its node; return when, in Unix seconds."""
+        return float(self._on_node(pod, "signal.sh", signal))
+
+    def cut_off(self, pod: Mapping[str, Any]) -> float:
+        """Drop what a pod sends to the API server; return since when, in Unix seconds."""
+        return self._filter(pod, "--insert")
+
+    def connect(self, pod: Mapping[str, Any]) -> None:
+        """End what `cut_off` has begun."""
+        self._filter(pod, "--delete")
+
+    def _filter(self, pod: Mapping[str, Any], change: str) -> float:
+        address = self.object("services", "kubernetes", "default")["spec"]["clusterIP"]
+        return float(self._on_node(pod, "cut.sh", change, address))
 
     @contextmanager
     def keeping_operator(self) -> Iterator[None]:
@@ -259,12 +271,45 @@ class Cluster:
             finally:
                 self._keeps_operator = False
 
+    def operators(self) -> dict[str, dict[str, Any]]:
+        """Return the operator's pods by name."""
+        return {pod["metadata"]["name"]: pod for pod in self.api.objects("pods", OPERATOR_NAMESPACE, OPERATOR)}
+
+    def lease(self) -> dict[str, Any]:
+        """Return the content of the Lease that the leading operator holds."""
+        lease = self.api.object("leases", "plimsoll", OPERATOR_NAMESPACE) or {}
+        spec: dict[str, Any] = lease.get("spec", {})
+        return spec
+
     def leader(self) -> dict[str, Any] | None:
         """Return the pod of the operator that leads; None if no existing one does."""
-        lease = self.api.object("leases", "plimsoll", OPERATOR_NAMESPACE) or {}
-        holder = lease.get("spec", {}).get("holderIdentity") or ""
-        pods = self.api.objects("pods", OPERATOR_NAMESPACE, OPERATOR)
-        return next((pod for pod in pods if holder.startswith(f"{pod['metadata']['name']}_")), None)
+        return self.operators().get((self.lease().get("holderIdentity") or "").rpartition("_")[0])
+
+    def take_over(self, way: str) -> tuple[dict[str, Any], float]:
+        """Cut off the operator that leads, or send it a signal; return it, and after how many seconds another led."""
+        leader = self.until(self.leader, seconds=60, what="an operator leads")
+        before = self.lease()["holderIdentity"]
+        begun = self.cut_off(leader) if way == "cut off" else self.signal_pod(leader, way)
+        self.until(
+            lambda: self.lease().get("holderIdentity") not in {None, "", before},
+            seconds=60,
+            what="another operator leads",
+        )
+        return leader, datetime.fromisoformat(self.lease()["acquireTime"]).timestamp() - begun
+
+    def scale_operator(self, replicas: int, *, without: Sequence[str] = ()) -> None:
+        """Return once so many operators are ready, and all others gone; `without` are pods to kill."""
+        self.kubectl("scale", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, f"--replicas={replicas}")
+        if without:
+            force = ("--grace-period=0", "--force", "--ignore-not-found")
+            self.kubectl("delete", "pod", *without, "-n", OPERATOR_NAMESPACE, *force)
+
+        def scaled() -> bool:
+            conditions = [pod["status"].get("conditions", []) for pod in self.operators().values()]
+            ready = [any((one["type"], one["status"]) == ("Ready", "True") for one in each) for each in conditions]
+            return all(ready) and len(ready) == replicas
+
+        self.until(scaled, seconds=120, what=f"{replicas} operators")
 
     def kill_operator(self) -> None:
         """Kill all operators, once no other test process keeps them."""
@@ -309,9 +354,13 @@ class Cluster:
 
     def _on_device(self, pod: Mapping[str, Any], path: str, program: str, *arguments: float) -> None:
         """Run one of the scripts beside this file on the node of a pod, for that pod and the device of a path."""
+        self._on_node(pod, program, path, *map(str, arguments))
+
+    def _on_node(self, pod: Mapping[str, Any], program: str, *arguments: str) -> str:
+        """Run one of the scripts beside this file on the node of a pod, for that pod; return its output."""
         text = (Path(__file__).parent / program).read_text()
         uid, node = pod["metadata"]["uid"], pod["spec"]["nodeName"]
-        self.docker("exec", node, "sh", "-c", text, program, uid, path, *map(str, arguments))
+        return self.docker("exec", node, "sh", "-c", text, program, uid, *arguments)
 
     @contextmanager
     def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:
