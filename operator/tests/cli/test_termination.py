@@ -72,11 +72,17 @@ def asked_to_end(module: str, *arguments: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
-@pytest.mark.parametrize("program", ["operator", "conductor", "agent", "teardown", "caches", "burner"])
-def test_a_program_that_is_being_imported_can_be_ended(program: str) -> None:
-    module = "helpers" if program in OPTIONS else program
+@pytest.mark.parametrize(
+    ("program", "module"),
+    [
+        ("operator", "operator.main"),
+        *((program, f"programs.{program}") for program in ("conductor", "agent", "teardown")),
+        *((program, "programs.helpers") for program in ("caches", "burner")),
+    ],
+)
+def test_a_program_that_is_being_imported_can_be_ended(program: str, module: str) -> None:
     code = EXIT_INTERRUPTED if program == "conductor" else EXIT_STOPPED
-    assert asked_to_end(f"plimsoll.programs.{module}", program) == (code, "")
+    assert asked_to_end(f"plimsoll.{module}", program) == (code, "")
 
 
 def test_a_conductor_that_has_not_loaded_its_results_can_be_ended(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ RESOURCES = {
     "Secret": "secrets",
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
+    "CSIDriver": "csidrivers",
     "StorageClass": "storageclasses",
 }
 KOPF: set[Right] = {

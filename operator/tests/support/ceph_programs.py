@@ -166,7 +166,8 @@ def _status(state: State) -> str:
     status = json.loads((GOLDEN / f"{state['status']}.json").read_text())
     status["osdmap"] |= state.get("osdmap", {})
     for name in state["checks"]:
-        status["health"]["status"] = "HEALTH_WARN"
+        if name not in state["muted"]:
+            status["health"]["status"] = "HEALTH_WARN"
         status["health"]["checks"][name] = {"severity": "HEALTH_WARN", "muted": name in state["muted"]}
     return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
 

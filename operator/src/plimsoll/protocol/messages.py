@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
@@ -82,7 +83,21 @@ class Registration(Model):
             raise ValueError("contains a number that is not valid JSON") from error
         if characters > _MAX_FACTS_CHARACTERS:
             raise ValueError(f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed")
-        return facts
+        return {printable_text(name): _printable(value) for name, value in facts.items()}
+
+    @field_validator("node")
+    @classmethod
+    def _check_node(cls, node: str) -> str:
+        return printable_text(node)
+
+
+def _printable(value: JsonValue) -> JsonValue:
+    """Return a fact without characters that a terminal may obey: `kubectl` prints results as they are."""
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {printable_text(name): _printable(each) for name, each in value.items()}
+    return printable_text(value) if isinstance(value, str) else value
 
 
 class Registered(Model):
