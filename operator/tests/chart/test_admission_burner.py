@@ -102,11 +102,16 @@ def test_it_creates_no_other_namespaces(helper: ApiServer) -> None:
     assert own in refused(created(helper, namespace("plimsoll-burn-new", **{"plimsoll.dev/kube-burner": "other"})))
     assert own in refused(helper.request("DELETE", f"{NAMESPACES}/plimsoll-burn-theirs?dryRun=All"))
     assert own in refused(helper.request("DELETE", f"{NAMESPACES}/{HELPER}?dryRun=All"))
+    take = {"metadata": {"labels": LABELS}}
+    path = f"{NAMESPACES}/plimsoll-burn-theirs?dryRun=All"
+    assert own in refused(helper.request("PATCH", path, take, content="application/merge-patch+json"))
 
 
 def test_its_namespaces_enforce_the_restricted_standard(helper: ApiServer) -> None:
     lax = {"pod-security.kubernetes.io/enforce": "privileged"}
     assert "must enforce the restricted" in refused(created(helper, namespace("plimsoll-burn-new", **lax)))
+    early = {"pod-security.kubernetes.io/enforce-version": "v1.0"}
+    assert "in its latest version" in refused(created(helper, namespace("plimsoll-burn-new", **early)))
     without = namespace("plimsoll-burn-new")
     del without["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
     assert "must enforce the restricted" in refused(created(helper, without))

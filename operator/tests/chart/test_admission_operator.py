@@ -45,6 +45,12 @@ def without(obj: Document, field: str) -> Document:
     return obj
 
 
+def owned_in(version: str, obj: Document) -> Document:
+    """Return the object with an owner of another version, whom no garbage collector looks for."""
+    obj["metadata"]["ownerReferences"][0]["apiVersion"] = f"plimsoll.dev/{version}"
+    return obj
+
+
 def labelled(obj: Document, uid: str) -> Document:
     obj["metadata"]["labels"][naming.LABEL_RUN_UID] = uid
     return obj
@@ -59,6 +65,7 @@ NO_OBJECTS: dict[str, tuple[Document, str]] = {
     "no label": (without(of_run("ConfigMap", "run-plan"), "labels"), "whose label plimsoll.dev/run-uid is the UID"),
     "no UID": (labelled(of_run("ConfigMap", "run-plan"), "x"), "whose label plimsoll.dev/run-uid is the UID"),
     "no owner": (without(of_run("ConfigMap", "run-plan"), "ownerReferences"), "that the run owns"),
+    "an owner of no version": (owned_in("v0", of_run("ConfigMap", "run-plan")), "that the run owns"),
     "another run's": (labelled(of_run("ConfigMap", "run-plan"), OTHER_UID), "that the run owns"),
     "another name": (of_run("ConfigMap", "kube-root-ca.crt"), "no configmaps with the name kube-root-ca.crt"),
     "another place": (of_run("ConfigMap", f"plimsoll-teardown-{UID}"), "no configmaps with the name plimsoll-tear"),
@@ -354,6 +361,7 @@ STORAGE: dict[str, tuple[Document, str]] = {
         "with the Secrets of that cluster",
     ),
     "another namespace": (storage_class(parameters={"clusterID": "bank"}), "with the Secrets of that cluster"),
+    "the manager's objects": (storage_class(parameters={"clusterID": ROOK, "pool": ".mgr"}), "for a pool of Rook's"),
     "another Secret of the cluster": (
         storage_class(parameters={"clusterID": ROOK, "csi.storage.k8s.io/node-stage-secret-name": "rook-ceph-mon"}),
         "with the Secrets of that cluster",
@@ -442,6 +450,15 @@ def run(name: str) -> Document:
 
 def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) -> None:
     refused(create(cluster.operator, run("mine"), dry_run=True), "runs that a suite owns")
+    refused(
+        create(cluster.operator, marked(run("mine"), ownerReferences=[STALE]), dry_run=True), "runs that a suite owns"
+    )
+    of_suite = marked(run("mine"), ownerReferences=[OWNER], finalizers=[naming.FINALIZER])
+    create(cluster.operator, of_suite, dry_run=True).expect(201)
+    hook = marked(copy_of(of_suite), annotations={"argocd.argoproj.io/hook": "Sync"})
+    refused(create(cluster.operator, hook, dry_run=True), "only Plimsoll's annotations")
+    kept = marked(copy_of(of_suite), finalizers=["example.com/never"])
+    refused(create(cluster.operator, kept, dry_run=True), "only add finalizers of Plimsoll")
     theirs = run("theirs")
     theirs["metadata"]["annotations"] = {"theirs": "a"}
     put(cluster.tenant, theirs)
@@ -455,6 +472,8 @@ def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) 
         {"metadata": {"annotations": {"theirs": "another"}}},
     ):
         refused(cluster.operator.request("PATCH", path, change, content=MERGE), "only change finalizers, its own anno")
+    never = {"metadata": {"finalizers": ["example.com/never"]}}
+    refused(cluster.operator.request("PATCH", path, never, content=MERGE), "only add finalizers of Plimsoll")
     finalizers = {"metadata": {"finalizers": ["plimsoll.dev/teardown"], "annotations": {"plimsoll.dev/a": "b"}}}
     cluster.operator.request("PATCH", f"{path}?dryRun=All", finalizers, content=MERGE).expect(200)
     status = {"status": {"observedGeneration": 1}}
@@ -467,6 +486,7 @@ def test_it_creates_changes_and_deletes_no_run_of_a_user(cluster: Installation) 
 
 
 OWNER = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkSuite", "name": "suite", "uid": OTHER_UID}
+STALE = {**OWNER, "apiVersion": "plimsoll.dev/v0"}
 
 
 def test_it_writes_no_numbers(cluster: Installation) -> None:
@@ -484,8 +504,11 @@ def test_it_reports_events_only_about_its_own_kinds(cluster: Installation) -> No
     about = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "run", "namespace": BENCH}
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": BENCH}, "reason": "R"}
     create(cluster.operator, {**event, "involvedObject": about}, dry_run=True).expect(201)
-    node = {"apiVersion": "v1", "kind": "Pod", "name": "bank", "namespace": BENCH}
-    refused(create(cluster.operator, {**event, "involvedObject": node}, dry_run=True), "only create events about runs")
+    for version in ("v1", "plimsoll.dev/v1alpha1"):
+        pod = {"apiVersion": version, "kind": "Pod", "name": "bank", "namespace": BENCH}
+        refused(
+            create(cluster.operator, {**event, "involvedObject": pod}, dry_run=True), "only create events about runs"
+        )
 
 
 def test_it_changes_no_lease_but_its_own(cluster: Installation) -> None:

@@ -263,6 +263,11 @@ def test_facts_are_few() -> None:
     assert registration(attempt=MAX_ATTEMPT, facts={str(number): 0 for number in range(32)}).attempt == MAX_ATTEMPT
 
 
+def test_a_client_stores_nothing_that_a_terminal_obeys() -> None:
+    told = registration(node="\x1b[31mn\u202e", facts={"kernel": ["\x1b]0;owned\a", {"a": "<b>\n\u202e"}]})
+    assert (told.node, told.facts) == ("?[31mn?", {"kernel": ["?]0;owned?", {"a": "<b>\n?"}]})
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_facts_contain_only_numbers_that_are_valid_json(number: str) -> None:
     text = json.dumps({**REGISTRATION, "facts": {"kernel": [{"of": 0}]}}).replace('"of": 0', f'"of": {number}')

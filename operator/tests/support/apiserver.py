@@ -35,7 +35,7 @@ Document = dict[str, Any]
 CRDS = Path(__file__).parents[3] / "crds"
 
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
-_START_SECONDS = 60
+_START_SECONDS = 180.0
 _STOP_SECONDS = 20
 _IDLE_SECONDS = 30
 
