@@ -109,7 +109,7 @@ _COPIED = re.compile(
 _KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
 # A summary, perhaps after lines of progress; several if SIGUSR1 came.
 _ORDER = re.compile(r"(?:c*ioc)+")
-_SIGNAL = 128  # exit codes above it are those of signals
+_SIGNAL = 128  # an exit code above it means that a signal ended the program
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 

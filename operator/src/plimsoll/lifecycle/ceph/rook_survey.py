@@ -348,7 +348,7 @@ def provisioner_of(
         if len(candidates) == 1:
             return Provisioner(name=candidates.pop())
     if not registered:
-        problem = f"no other *{suffix} is registered; enable Rook's CSI drivers, or those of the ceph-csi-operator"
+        problem = f"no other *{suffix} is registered; enable Rook's CSI drivers or the ceph-csi-operator's"
     else:
         problem = (
             f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster; "
