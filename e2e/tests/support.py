@@ -285,11 +285,15 @@ class Cluster:
         """Return the pod of the operator that leads; None if no existing one does."""
         return self.operators().get((self.lease().get("holderIdentity") or "").rpartition("_")[0])
 
-    def take_over(self, way: str) -> tuple[dict[str, Any], float]:
-        """Cut off the operator that leads, or send it a signal; return it, and after how many seconds another led."""
+    def take_over(self, way: str, meanwhile: Callable[[], Any] = lambda: None) -> tuple[dict[str, Any], float]:
+        """Cut off the operator that leads, or send it a signal; return it, and after how many seconds another led.
+
+        `meanwhile` is called when the operator is out of service.
+        """
         leader = self.until(self.leader, seconds=60, what="an operator leads")
         before = self.lease()["holderIdentity"]
         begun = self.cut_off(leader) if way == "cut off" else self.signal_pod(leader, way)
+        meanwhile()
         self.until(
             lambda: self.lease().get("holderIdentity") not in {None, "", before},
             seconds=60,

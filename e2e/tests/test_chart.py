@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ def operators(cluster: Cluster) -> set[str]:
     return {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
 
 
+def leads_without(cluster: Cluster, before: set[str]) -> bool:
+    """Whether an operator leads that is none of those before."""
+    leader = cluster.leader()
+    return leader is not None and leader["metadata"]["uid"] not in before
+
+
 def installed(cluster: Cluster) -> list[str]:
     """Return the release's objects, except definitions and namespaces."""
     kinds = "deployments,pods,jobs,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
@@ -103,6 +110,33 @@ def test_an_image_that_cannot_be_pulled_is_reported(cluster: Cluster, namespace:
     ended = cluster.until_over("pull", namespace, seconds=120)
     assert (ended["status"], ended["reason"]) == ("False", "ImagePullFailed")
     assert cluster.leftovers(namespace) == []
+
+
+def test_maintenance_windows_admit_delay_and_refuse_runs(cluster: Cluster, namespace: str, helm: Helm) -> None:
+    """One window closes in a quarter of an hour, another one opens later, for an hour."""
+    before, now = operators(cluster), datetime.now(UTC)
+    opens = (now + timedelta(hours=3)).replace(second=0, microsecond=0)
+    windows = [(now - timedelta(hours=1), now + timedelta(minutes=15)), (opens, opens + timedelta(hours=1))]
+    helm.install(
+        *(
+            f"maintenanceWindows[{number}].from={begin:%H:%M},maintenanceWindows[{number}].to={end:%H:%M}"
+            for number, (begin, end) in enumerate(windows)
+        )
+    )
+    cluster.until(lambda: leads_without(cluster, before), seconds=60, what="an operator with the windows leads")
+    long = {"repetitions": 1, "timeouts": {"totalSeconds": 10_000}}
+    cluster.apply(run("refused", namespace, **long, workloads=[workload(runtimeSeconds=7200)]))
+    ended = cluster.until_over("refused", namespace, seconds=30)
+    assert (ended["status"], ended["reason"]) == ("False", "WindowsTooShort")
+    assert "set longer ones in the chart's maintenanceWindows" in ended["message"]
+    cluster.apply(run("delayed", namespace, **long, workloads=[workload(runtimeSeconds=1800)]))
+    waiting = cluster.until_condition("delayed", namespace, "Admitted", reason="WaitingForWindow", seconds=30)
+    assert f"waiting until {opens:%Y-%m-%dT%H:%M:%SZ} for the next maintenance window" in waiting["message"]
+    assert cluster.leftovers(namespace) == [], "a run that waits has created nothing"
+    # Until it is deleted, the next run on its StorageClass waits for its turn.
+    cluster.kubectl("delete", "benchmarkrun", "delayed", "-n", namespace, "--timeout=60s")
+    cluster.apply(run("admitted", namespace))
+    cluster.until_measuring("admitted", namespace)
 
 
 def test_upgrade_uninstall_and_reinstall_during_a_measurement(cluster: Cluster, namespace: str, helm: Helm) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from recorder import Recorder
 from runs import assert_measured_once, run
+from suites import Suite, suite
 from support import Cluster
 
 pytestmark = pytest.mark.kills
@@ -50,13 +51,39 @@ def test_another_operator_follows_in_each_phase_and_nothing_is_made_twice(
             wake(cluster, way, leader)
         assert versions(cluster, namespace) == before, "a former leader changes nothing"
         assert cluster.lease()["holderIdentity"] == follower, "the former leaders wait"
-    created = recorder.created()
+    created = created_once(recorder)
     assert {"Job", "PersistentVolumeClaim", "BenchmarkResult"} <= {kind for kind, _ in created}
-    assert [what for what, uids in created.items() if len(uids) > 1] == []
     assert cluster.interruptions("handed-over", namespace) == []
     for result in cluster.results("handed-over", namespace):
         assert_measured_once(result["status"]["trials"], 2)
     assert cluster.leftovers(namespace) == []
+
+
+def test_a_round_that_is_requested_while_no_operator_leads_begins_once(cluster: Cluster, namespace: str) -> None:
+    """The former leader has the request in its watch when it wakes up, while its successor begins the round."""
+    recorder, measured = Recorder(cluster.api, namespace, KINDS), Suite(cluster, "requested", namespace)
+    with cluster.keeping_operator(), successors(cluster, 1) as former, recorder.recording():
+        cluster.apply(suite("requested", namespace))
+        first = measured.until_rounds(1)
+        leader, _ = cluster.take_over("STOP", lambda: measured.annotate("request-round", "no operator leads"))
+        former.append(leader)
+        follower = cluster.lease()["holderIdentity"]
+        wake(cluster, "STOP", leader)
+        second = measured.until_rounds(2)
+        assert cluster.lease()["holderIdentity"] == follower, "the former leader waits"
+    assert second["cause"] == "Requested"
+    assert measured.rounds == [second, first], "the first round is unchanged"
+    runs = {name for kind, name in created_once(recorder) if kind == "BenchmarkRun"}
+    assert len(runs) == 2, f"a run for each round: {runs}"
+    events = cluster.api.objects("events", namespace)
+    assert len([event for event in events if event["reason"] == "RoundStarted"]) == 2
+
+
+def created_once(recorder: Recorder) -> set[tuple[str, str]]:
+    """Return the kinds and names of the recorded objects, none of which was created again."""
+    created = recorder.created()
+    assert [what for what, uids in created.items() if len(uids) > 1] == []
+    return set(created)
 
 
 @contextmanager
