@@ -114,6 +114,17 @@ for request in requests:
         sys.exit(f"{request}: {code} {complaint}")
     print("refused" if code else "permitted")
 """
+# NAME: join the monitors under that name, and become the monitor.
+_MONITOR = """
+set -eu
+ceph mon getmap -o /tmp/monmap
+ceph auth get mon. -o /tmp/keyring
+mkdir /data/mon
+ceph-mon --mkfs --id "$0" --mon-data /data/mon --monmap /tmp/monmap --keyring /tmp/keyring
+exec ceph-mon --foreground --id "$0" --mon-data /data/mon --public-addr="$POD_ADDRESS"
+"""
+_ADDED_GRACE = "mon_down_added_grace"
+"""How long Ceph does not report a new monitor as down; only some versions have it."""
 _CONTENTS = """
 rados -p "$1" ls --all
 rbd trash ls "$1"
@@ -459,6 +470,49 @@ class Ceph:
 
     def start_osd(self, osd: int) -> None:
         self._scale(f"osd-{osd}", 1)
+
+    @contextmanager
+    def three_monitors(self) -> Iterator[None]:
+        """Have three monitors, of which `stop_monitor` may stop one, and afterwards one as before."""
+        names = ("b", "c")
+        self.admin("ceph", "config", "set", "mon", _ADDED_GRACE, "0", "--force")
+        try:
+            for name in names:
+                self._add_monitor(name)
+            yield
+        finally:
+            # The other two are a majority until the last one is removed.
+            for name in reversed(names):
+                self.admin("ceph", "mon", "rm", name)
+                self.stop_monitor(name)
+            self.remove_option("mon", _ADDED_GRACE)
+
+    def stop_monitor(self, name: str = "c") -> None:
+        """Stop an added monitor for good."""
+        pod = f"e2e-mon-{name}"
+        self._cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--ignore-not-found", "--timeout=60s")
+
+    def _add_monitor(self, name: str) -> None:
+        """Start a monitor beside the first one, in a pod of its kind with data of its own; wait for the quorum."""
+        (first,) = self._cluster.api.objects("pods", NAMESPACE, "app=rook-ceph-mon")
+        (container,) = first["spec"]["containers"]
+        volumes = [volume for volume in first["spec"]["volumes"] if volume["name"] != "data"]
+        spec = {
+            "nodeName": first["spec"]["nodeName"],
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 5,
+            "containers": [container | {"command": ["/bin/bash", "-c", _MONITOR, name]}],
+            "volumes": [*volumes, {"name": "data", "emptyDir": {}}],
+        }
+        metadata = {"name": f"e2e-mon-{name}", "namespace": NAMESPACE}
+        self._cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+        def joined() -> bool:
+            return name in self.json("ceph", "quorum_status")["quorum_names"]
+
+        self._cluster.until(joined, seconds=90, what=f"monitor {name} is in the quorum")
 
     def until_osds_down(self, count: int) -> None:
         """Wait until Ceph has noticed that so many OSDs are down."""

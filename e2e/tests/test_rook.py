@@ -183,21 +183,41 @@ def test_a_pool_at_its_quota_ends_the_run_and_is_removed(cluster: Cluster, clean
 
 
 def test_an_osd_that_becomes_nearfull_under_load_ends_the_run(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    """With its only monitor gone, the Ceph of the tests answers nobody: MON_DOWN is tested without it."""
     clean.until_rook_is_healthy()
     cluster.apply(rook_run("risky", namespace, workloads=[workload(runtimeSeconds=120)]))
     cluster.until_measuring("risky", namespace)
     try:
         clean.admin("ceph", "osd", "set-nearfull-ratio", "0.001")
-        ended = cluster.until_over("risky", namespace)
+        assert_ended_at_risk(cluster, "risky", namespace, "OSD_NEARFULL")
     finally:
         clean.admin("ceph", "osd", "set-nearfull-ratio", "0.85")
         clean.until_healthy()
         clean.until_rook_is_healthy()
-    assert (ended["status"], ended["reason"]) == ("False", "ClusterAtRisk")
-    assert "OSD_NEARFULL appeared while the run loaded the cluster" in ended["message"]
-    assert [trial["abort"]["reason"] for trial in cluster.trials("risky", namespace)] == ["ClusterAtRisk"]
     assert clean.leftovers() == []
+
+
+@pytest.mark.tertiary
+def test_a_monitor_that_leaves_the_quorum_under_load_ends_the_run(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    with clean.three_monitors():
+        clean.until_healthy()
+        clean.until_rook_is_healthy()
+        cluster.apply(rook_run("risky", namespace, workloads=[workload(runtimeSeconds=120)]))
+        cluster.until_measuring("risky", namespace)
+        clean.stop_monitor()
+        assert_ended_at_risk(cluster, "risky", namespace, "MON_DOWN")
+        assert clean.leftovers() == []
+    clean.until_healthy()
+    clean.until_rook_is_healthy()
+
+
+def assert_ended_at_risk(cluster: Cluster, name: str, namespace: str, check: str) -> None:
+    """Check that a health check ends a run with the trial in flight."""
+    ended = cluster.until_over(name, namespace)
+    assert (ended["status"], ended["reason"]) == ("False", "ClusterAtRisk")
+    assert f"{check} appeared while the run loaded the cluster" in ended["message"]
+    assert [trial["abort"]["reason"] for trial in cluster.trials(name, namespace)] == ["ClusterAtRisk"]
 
 
 # Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
