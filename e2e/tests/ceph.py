@@ -388,11 +388,32 @@ class Ceph:
 
     # -- another user of Rook
 
-    def make_rook_pool(self, name: str) -> None:
-        """Create a CephBlockPool that does not belong to a run."""
+    @contextmanager
+    def external(self) -> Iterator[None]:
+        """Have Rook treat the cluster as an external one, to which it only connects."""
+        self._set_external("true", phase="Connected")
+        try:
+            yield
+        finally:
+            self._set_external("null", phase="Ready")
+
+    def _set_external(self, enable: str, *, phase: str) -> None:
+        patch = f'{{"spec": {{"external": {{"enable": {enable}}}}}}}'
+        self._cluster.kubectl("patch", "cephcluster", "rook-ceph", "-n", NAMESPACE, "--type=merge", "-p", patch)
+
+        def reported() -> bool:
+            return bool(self._cluster.object("cephclusters", "rook-ceph", NAMESPACE)["status"]["phase"] == phase)
+
+        self._cluster.until(reported, seconds=60, what=f"the CephCluster is {phase}")
+
+    def make_rook_pool(self, name: str, **fields: Any) -> None:
+        """Create a CephBlockPool that does not belong to a run, and that runs may use."""
         kind = {"apiVersion": "ceph.rook.io/v1", "kind": "CephBlockPool"}
-        metadata = {"name": name, "namespace": NAMESPACE}
-        self._cluster.apply({**kind, "metadata": metadata, "spec": {"replicated": {"size": OSDS}}})
+        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {ALLOW_BENCHMARKS: "true"}}
+        groups = str(PLACEMENT_GROUPS)
+        parameters = {"pg_num": groups, "pgp_num": groups, "pg_autoscale_mode": "off"}
+        spec = {"replicated": {"size": OSDS}, "parameters": parameters} | fields
+        self._cluster.apply({**kind, "metadata": metadata, "spec": spec})
 
     def rook_pools(self) -> list[str]:
         """Return the names of the CephBlockPools that runs created."""
@@ -405,6 +426,9 @@ class Ceph:
         """Return the phase of a CephBlockPool; empty if it has none yet."""
         status = self._cluster.object("cephblockpools", pool, NAMESPACE).get("status", {})
         return str(status.get("phase", ""))
+
+    def until_rook_pool_is_ready(self, name: str) -> None:
+        self._cluster.until(lambda: self.phase(name) == "Ready", seconds=90, what=f"CephBlockPool {name} is Ready")
 
     def remove_rook_pool(self, name: str) -> None:
         """Delete that CephBlockPool, and wait until it is gone."""

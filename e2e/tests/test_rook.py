@@ -12,6 +12,7 @@ pytestmark = pytest.mark.ceph
 
 FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": RATE}, clients=[1, 3], runtimeSeconds=10)
 WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=12)
+EXISTING = "e2e-another-users"
 SHORT = {"runtimeSeconds": 5, "rampSeconds": 1, "clients": [1]}
 OBJECTS = {"objectSize": ["64Ki"], "concurrency": [2]}
 LAYERS = [
@@ -117,15 +118,15 @@ def test_a_pool_with_inactive_groups_is_kept_until_they_are_active_without_block
             clean.until_osds_down(2)
         cleaned = cluster.until_condition("broken", namespace, "CleanedUp", reason="PlacementGroupsInactive")
         assert "PG_AVAILABILITY" in cleaned["message"]
-        clean.make_rook_pool("e2e-another-users")
-        cluster.until(lambda: clean.phase("e2e-another-users"), seconds=90, what="Rook reconciles another user's pool")
+        clean.make_rook_pool(EXISTING)
+        cluster.until(lambda: clean.phase(EXISTING), seconds=90, what="Rook reconciles another user's pool")
         assert clean.rook_pools() == [pool]
         assert not clean.is_being_deleted(pool)
     finally:
         for osd in (0, 1):
             clean.start_osd(osd)
         clean.until_healthy()
-        clean.remove_rook_pool("e2e-another-users")
+        clean.remove_rook_pool(EXISTING)
     ended = cluster.until_over("broken", namespace)
     assert ended["status"] == "False"
     cleaned_up = cluster.condition("broken", namespace, "CleanedUp")
@@ -150,6 +151,56 @@ def test_a_cluster_that_is_not_allowed_is_refused(cluster: Cluster, clean: Ceph,
     assert (ended["status"], ended["reason"]) == ("False", "RookClusterNotAllowed")
     assert namespace in ended["message"]
     assert clean.pools() == []
+
+
+@pytest.mark.secondary
+def test_an_existing_pool_of_an_external_cluster_is_measured_and_a_new_one_refused(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """The stand-in has the administrator's key, without which Rook manages no pools of an external cluster."""
+    clean.make_rook_pool(EXISTING)
+    try:
+        clean.until_rook_pool_is_ready(EXISTING)
+        with clean.external():
+            cluster.apply(rook_run("new", namespace))
+            ended = cluster.until_over("new", namespace, seconds=60)
+            assert (ended["status"], ended["reason"]) == ("False", "PoolNotFeasible")
+            assert "rook-ceph is external" in ended["message"]
+            assert "use existingPool instead" in ended["message"]
+            manifest = rook_run("connected", namespace)
+            del manifest["spec"]["storage"]["rook"]["pool"]
+            manifest["spec"]["storage"]["rook"]["existingPool"] = {"name": EXISTING}
+            cluster.apply(manifest)
+            cluster.until_succeeded("connected", namespace)
+        (result,) = cluster.results("connected", namespace)
+        assert rate(result)[0] == pytest.approx(2 * RATE, rel=0.1)
+        assert [pool["name"] for pool in result["status"]["environment"]["ceph"]["pools"]] == [EXISTING]
+    finally:
+        clean.remove_rook_pool(EXISTING)
+
+
+def test_a_pool_with_two_copies_in_each_failure_domain_gets_its_rule_and_is_refused_where_it_does_not_fit(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """Three OSDs cannot hold four copies: Rook creates such a pool all the same, and the operator refuses it."""
+    copies = {"size": 4, "replicasPerFailureDomain": 2, "subFailureDomain": "osd"}
+    pool = {"failureDomain": "host", "replicated": copies}
+    cluster.apply(rook_run("stretched", namespace, pool | {"placementGroups": PLACEMENT_GROUPS}))
+    ended = cluster.until_over("stretched", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "PoolNotFeasible")
+    assert "the pool needs 2 failure domains of type host" in ended["message"]
+    assert "each with 2 of type osd, one for each copy, but there are 0" in ended["message"]
+    assert clean.pools() == []
+    try:
+        clean.make_rook_pool(EXISTING, **pool)
+        clean.until_rook_pool_is_ready(EXISTING)
+        steps = clean.json("ceph", "osd", "crush", "rule", "dump", EXISTING)["steps"]
+        chosen = [(step["op"], step["num"], step["type"]) for step in steps if step["op"].startswith("choose")]
+        assert chosen == [("choose_firstn", 0, "host"), ("chooseleaf_firstn", 2, "osd")]
+    finally:
+        clean.remove_rook_pool(EXISTING)
+        clean.until_healthy()
+        clean.until_rook_is_healthy()
 
 
 def test_data_that_does_not_fit_is_refused_with_the_numbers(cluster: Cluster, clean: Ceph, namespace: str) -> None:

@@ -12,7 +12,6 @@ import ceph
 
 KIND = "CephCluster"
 _KEY_CHECKS = "AUTH_INSECURE_"
-_CREATED = "Cluster created successfully"
 _DEFAULT_INTERVAL_SECONDS = 60.0
 
 
@@ -80,16 +79,13 @@ class Clusters:
             name,
             {
                 "ceph": replacing(before, reported),
-                "conditions": [_ready(old)],
-                "message": _CREATED,
                 "observedGeneration": found["metadata"]["generation"],
-                "phase": "Ready",
-                "state": "Created",
                 "storage": {
                     "deviceClasses": [{"name": each} for each in classes],
                     "osd": {"migrationStatus": {}, "storeType": {"bluestore": status["osdmap"]["num_osds"]}},
                 },
                 "version": {"image": self._image, "version": version},
+                **success(found),
             },
         )
 
@@ -137,16 +133,21 @@ def replacing(old: Object, new: Object) -> Object:
     return patch
 
 
-def _ready(old: Object) -> Object:
-    since = next((each["lastTransitionTime"] for each in old.get("conditions", [])), now())
-    return {
-        "type": "Ready",
+def success(found: Object) -> Object:
+    """Return what Rook reports about a cluster that it has created, or connected to if that is external."""
+    phase, state, message = "Ready", "Created", "Cluster created successfully"
+    if found["spec"].get("external", {}).get("enable"):
+        phase, state, message = "Connected", "Connected", "Cluster connected successfully"
+    before = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+    condition = {
+        "type": phase,
         "status": "True",
-        "reason": "ClusterCreated",
-        "message": _CREATED,
+        "reason": f"Cluster{state}",
+        "message": message,
         "lastHeartbeatTime": now(),
-        "lastTransitionTime": since,
+        "lastTransitionTime": before.get(phase, {}).get("lastTransitionTime", now()),
     }
+    return {"conditions": [condition], "message": message, "phase": phase, "state": state}
 
 
 def _interval_seconds(found: Object) -> float:

@@ -17,6 +17,20 @@ _BLOCKED_SECONDS, _INIT_SECONDS = 10.0, 15.0
 _MIN_DATA_CHUNKS = 2
 _UNITS = {"Ki": 2**10, "Mi": 2**20}
 
+# NAME STEPS: add a rule to the CRUSH map, unless it has one of that name. No command of Ceph makes a rule of two steps.
+_ADD_RULE = """
+! ceph osd crush rule ls | grep -qxF "$1" || exit 0
+directory=$(mktemp -d)
+trap 'rm -r "$directory"' EXIT
+cd "$directory"
+ceph osd getcrushmap --out-file old
+crushtool --decompile old --outfn text
+id=$(($(sed -n 's/^[[:space:]]*id \\([0-9]\\+\\)$/\\1/p' text | sort -n | tail -1) + 1))
+printf 'rule %s {\\nid %s\\ntype replicated\\nmin_size 1\\nmax_size 10\\n%s\\n}\\n' "$1" "$id" "$2" >> text
+crushtool --compile text --outfn new
+ceph osd setcrushmap --in-file new
+"""
+
 
 class Pools(Controller):
     """The controller of CephBlockPools. `pause_seconds` is the additional time that Rook needs for a pool."""
@@ -109,6 +123,12 @@ def _problems(spec: Object) -> Iterator[str]:
         yield "error pool size is 1 and requireSafeReplicaSize is true, must be false"
     if _domain(spec) not in _DOMAINS:
         yield f"unrecognized failure domain {_domain(spec)}"
+    together = replicated.get("replicasPerFailureDomain", 0)
+    if _domain(spec) == replicated.get("subFailureDomain"):
+        yield "failure and subfailure domain cannot be identical"
+    if together and replicated["size"] <= together:
+        size = replicated["size"]
+        yield f"error pool size is {size} and replicasPerFailureDomain is {together}, size must be greater"
 
 
 def _make(name: str, spec: Object) -> None:
@@ -148,8 +168,11 @@ def _failed(name: str, why: str) -> str:
 
 def _make_replicated(name: str, spec: Object) -> None:
     device_class = [spec["deviceClass"]] if spec.get("deviceClass") else []
+    rule = ("ceph", "osd", "crush", "rule", "create-replicated", name, _root(spec), _domain(spec), *device_class)
+    if spec["replicated"].get("replicasPerFailureDomain", 1) > 1:
+        rule = ("sh", "-euc", _ADD_RULE, "add-rule", name, steps_within_domains(spec))
     try:
-        ceph.run("ceph", "osd", "crush", "rule", "create-replicated", name, _root(spec), _domain(spec), *device_class)
+        ceph.run(*rule)
     except ceph.CommandError as error:
         problem = (
             f'failed to create replicated crush rule "{name}": failed to create crush rule {name}. . {error.complaint}'
@@ -158,6 +181,17 @@ def _make_replicated(name: str, spec: Object) -> None:
     size = str(spec["replicated"]["size"])
     ceph.run("ceph", "osd", "pool", "create", name, "0", "replicated", name, "--size", size, "--yes-i-really-mean-it")
     ceph.run("ceph", "osd", "pool", "set", name, "size", size, "--yes-i-really-mean-it")
+
+
+def steps_within_domains(spec: Object) -> str:
+    """Return the steps of the CRUSH rule of a pool with several copies in each failure domain: always two, as Rook."""
+    device_class = f" class {spec['deviceClass']}" if spec.get("deviceClass") else ""
+    return (
+        f"step take {_root(spec)}{device_class}\n"
+        f"step choose firstn 0 type {_domain(spec)}\n"
+        f"step chooseleaf firstn 2 type {spec['replicated'].get('subFailureDomain') or 'host'}\n"
+        "step emit"
+    )
 
 
 def _make_erasure_coded(name: str, spec: Object) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.storage import Pool, Replicated
+from plimsoll.lifecycle.ceph.rook_facts import cluster_fact
+from plimsoll.lifecycle.ceph.rook_render import pool_spec
 from support.fake_kube import merged
 from support.goldens import CEPH_VERSIONS, NEW_ROOK, OLD_ROOK, ceph, rook, rook_object
 from support.rook_stand_in import NamesOfCeph, Objects, Play, loaded_stand_in, release_of, times_of
@@ -201,6 +204,81 @@ def test_a_request_that_fails_is_repeated(stand_in: Mapping[str, ModuleType], mo
     played.work()
     assert failures == []
     assert played.object(story["name"])["status"]["phase"] == "Ready"
+
+
+def without_times(status: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = [
+        {name: value for name, value in condition.items() if not name.endswith("Time")}
+        for condition in status["conditions"]
+    ]
+    return {"conditions": conditions, **{name: status[name] for name in ("message", "phase", "state")}}
+
+
+def test_an_external_cluster_is_connected_and_any_other_is_as_recorded(stand_in: Mapping[str, ModuleType]) -> None:
+    recorded = rook_object("cephcluster-ready-health-ok")
+    created = stand_in["cluster"].success(recorded)
+    assert without_times(created) == without_times(recorded["status"])
+    assert created["conditions"][0]["lastTransitionTime"] == recorded["status"]["conditions"][0]["lastTransitionTime"]
+    recorded["spec"]["external"] = {"enable": True}
+    connected = stand_in["cluster"].success(recorded)
+    (condition,) = connected["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Connected", "True", "ClusterConnected")
+    assert (connected["phase"], connected["state"], connected["message"]) == (
+        "Connected",
+        "Connected",
+        "Cluster connected successfully",
+    )
+    assert condition["lastTransitionTime"] > created["conditions"][0]["lastTransitionTime"]
+    fact = cluster_fact(recorded | {"status": recorded["status"] | connected})
+    assert (fact.ready, fact.external) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("within", "fields", "steps"),
+    [
+        (None, {}, ["take default", "choose firstn 0 type zone", "chooseleaf firstn 2 type host", "emit"]),
+        (
+            "rack",
+            {"crush_root": "fast", "device_class": "ssd"},
+            ["take fast class ssd", "choose firstn 0 type zone", "chooseleaf firstn 2 type rack", "emit"],
+        ),
+    ],
+)
+def test_a_pool_with_two_copies_in_each_failure_domain_gets_a_rule_of_two_steps(
+    stand_in: Mapping[str, ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    within: str | None,
+    fields: dict[str, Any],
+    steps: list[str],
+) -> None:
+    copies = Replicated(size=4, replicas_per_failure_domain=2, sub_failure_domain=within)
+    played = Play(stand_in, monkeypatch, NEW_ROOK, "CephBlockPool")
+    played.create("stretched", pool_spec(Pool(replicated=copies, failure_domain="zone", **fields)))
+    played.work()
+    assert played.object("stretched")["status"]["phase"] == "Ready"
+    (script,) = (command for command in played.ceph.commands if command.startswith("sh "))
+    assert script.endswith("add-rule stretched " + "\n".join(f"step {step}" for step in steps))
+    assert not any("create-replicated" in command for command in played.ceph.commands)
+    created = "osd pool create stretched 0 replicated stretched --size 4 --yes-i-really-mean-it"
+    assert created in played.ceph.commands
+
+
+@pytest.mark.parametrize(
+    ("copies", "words"),
+    [
+        ({"size": 2}, "error pool size is 2 and replicasPerFailureDomain is 2, size must be greater"),
+        ({"size": 4, "subFailureDomain": "host"}, "failure and subfailure domain cannot be identical"),
+    ],
+)
+def test_copies_that_rook_cannot_place_together_are_refused(
+    stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch, copies: dict[str, Any], words: str
+) -> None:
+    played = Play(stand_in, monkeypatch, NEW_ROOK, "CephBlockPool")
+    played.create("stretched", {"replicated": {"replicasPerFailureDomain": 2} | copies, "failureDomain": "host"})
+    played.work()
+    assert played.object("stretched")["status"]["phase"] == "Progressing"
+    assert any(words in event[2] for event in played.events())
+    assert played.ceph.commands == []
 
 
 CREATED = json.loads(rook("erasure-code-profile-fast-ec", NEW_ROOK))
