@@ -12,6 +12,7 @@ from place import fio, fresh
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.cli import Exit
 from plimsoll.conductor.sink import read_results, replace_file
 from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.plan.expand import make_plan
@@ -80,7 +81,9 @@ def start_locally(shape: Shape) -> tuple["subprocess.Popen[bytes]", Path]:
 def check_ended(process: "subprocess.Popen[bytes]", results: Path) -> None:
     """Fail with the run's own words if it could not be measured."""
     words = (results.parent / "log").read_text()[-1000:]
-    assert process.returncode in {0, 2}, f"plimsoll run ended with exit code {process.returncode}: {words}"
+    assert process.returncode in {Exit.DONE, Exit.NOT_VALID}, (
+        f"plimsoll run ended with exit code {process.returncode}: {words}"
+    )
 
 
 def attempts(results: Path) -> list[Trial]:

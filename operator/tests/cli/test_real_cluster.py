@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from plimsoll.api.status import RunState
+from plimsoll.cli import Exit
 from support.apiserver import ApiServer, Document
 from support.command_line import GROUP, SECONDS, Bench, condition, line_with, measuring
 
@@ -138,8 +139,8 @@ async def test_run_is_watched_to_its_end(bench: Bench) -> None:
         ended = condition("Succeeded", "True", "all 1 points are measured", "Valid")
         bench.say(status("5/5", "all 1 points are measured", ended, clean, shown="Valid"))
         await line_with(process, "IOPS ± 95 %")
-        await line_with(process, f"Run {bench.namespace}/nightly succeeded: Valid: all 1 points are measured")
         await line_with(process, "Its objects are not all removed yet: 2 Jobs are stopping")
+        await line_with(process, f"Run {bench.namespace}/nightly succeeded: Valid: all 1 points are measured")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 0
 
 
@@ -165,10 +166,10 @@ async def test_interrupted_watching_reports_that_the_run_continues(bench: Bench)
         await line_with(process, "not seen by the operator yet")
         process.send_signal(signal.SIGINT)
         await line_with(process, f"`kubectl plimsoll watch {bench.namespace}/nightly` follows it again")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == 5
+        assert await asyncio.wait_for(process.wait(), SECONDS) == Exit.INTERRUPTED
 
 
 async def test_watching_ends_after_the_timeout(bench: Bench) -> None:
     async with bench.running("watch", "nightly", "--timeout", "1s") as process:
         await line_with(process, "nightly has not ended yet")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == 5
+        assert await asyncio.wait_for(process.wait(), SECONDS) == Exit.TIMEOUT

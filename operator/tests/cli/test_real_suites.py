@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.suite_status import round_name
+from plimsoll.cli import Exit
 from support.apiserver import ApiServer, Document
 from support.command_line import (
     GROUP,
@@ -116,7 +117,7 @@ def test_a_suite_that_cannot_measure_ends_waiting_with_1(bench: Bench) -> None:
 def test_waiting_ends_after_the_timeout(bench: Bench) -> None:
     say(bench, "Measuring", round=active_round(3))
     done = bench.kubectl(*WAIT, "--timeout", "5s", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 5
+    assert done.returncode == Exit.TIMEOUT
     assert f"has not ended yet: Measuring round {round_name(MINUTE + 3)} (Change): 0 of 6 runs done" in done.stderr
 
 
@@ -125,7 +126,7 @@ async def test_interrupted_watching_reports_that_the_round_continues(bench: Benc
         await line_with(process, "not seen by the operator yet")
         process.send_signal(signal.SIGINT)
         await line_with(process, f"`kubectl plimsoll watch bsuite/{bench.namespace}/weekly` follows it again")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == 5
+        assert await asyncio.wait_for(process.wait(), SECONDS) == Exit.INTERRUPTED
 
 
 def test_results_are_those_of_the_last_round_and_its_verdict_the_operators(bench: Bench) -> None:

@@ -16,6 +16,7 @@ from plimsoll.api.line import Line
 from plimsoll.api.names import RUN_KIND, Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.status import RunState
+from plimsoll.cli import Exit
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.measure.attempts import counted
 from support.disks import throttled_device
@@ -113,7 +114,7 @@ class LocalRun:
         code, out, err = self.finish()
         invalid = [result.status.trials for result in self.found() if result.status.verdict is Verdict.INVALID]
         assert all(map(invalid_for_load, invalid)), err
-        assert code == (2 if invalid else 0), err
+        assert code == (Exit.NOT_VALID if invalid else Exit.DONE), err
         return out
 
     def found(self) -> list[BenchmarkResult]:

@@ -18,8 +18,8 @@ from plimsoll.agent.worker import raw_digest
 from plimsoll.api.environment import Extremes
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
+from plimsoll.cli import Exit
 from plimsoll.conductor.ledger import MAX_ATTEMPTS
-from plimsoll.conductor.main import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.sample import ClientDocument
@@ -188,7 +188,7 @@ def test_ctrl_c_leaves_a_correct_state_and_resume_continues_from_it(tmp_path: Pa
         run.wait_for_trial(seconds_in=1)
         run.interrupt()
         code, _, err = run.finish()
-        assert code == EXIT_INTERRUPTED
+        assert code == Exit.INTERRUPTED
         assert "1 of 3" in err
         assert "--resume" in err
         assert list(run.data.iterdir()) == []

@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.api.line import MOST_PROBES, Ending, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.conductor.main import EXIT_INTERRUPTED
+from plimsoll.cli import Exit
 from support.local_run import LocalRun, make_spec
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
@@ -35,7 +35,7 @@ def test_a_search_that_was_interrupted_continues_and_finds_that_the_line_is_abov
         run.wait_for(lambda: len(run.trials()) >= 2)
         run.wait_for_trial(seconds_in=0.5)
         run.interrupt()
-        assert run.finish()[0] == EXIT_INTERRUPTED
+        assert run.finish()[0] == Exit.INTERRUPTED
     with LocalRun(tmp_path, fio, None, "--resume") as run:
         code, _, err = run.finish(seconds=300)
     assert code == 0, err

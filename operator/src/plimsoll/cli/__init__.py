@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
@@ -22,6 +23,21 @@ _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"
 
 EXIT_STOPPED = 128 + signal.SIGTERM  # exit code of a program that SIGTERM has ended, except the conductor
 _CONDUCTOR_STOPPED = 3  # `EXIT_INTERRUPTED` of `plimsoll.conductor.main`, which takes a while to import
+
+
+class Exit(IntEnum):
+    """The exit codes of the commands of users, which docs/cli.md explains."""
+
+    DONE = 0
+    ERROR = 1  # click's for an error
+    USAGE = 2  # click's for a usage error
+    REGRESSION = 3
+    NOT_ENOUGH_EVIDENCE = 4
+    NOT_VALID = 5
+    TIMEOUT = 6
+    INTERRUPTED = 128 + signal.SIGINT
+
+
 PLUGIN = "kubectl plimsoll"  # name of the program when kubectl starts it as `kubectl-plimsoll`
 
 
@@ -108,6 +124,14 @@ class _Program(LazyGroup):
             # process of a container, and any other process ends as if it had crashed.
             signal.signal(signal.SIGTERM, lambda *_: os._exit(code))
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the signature is click's
+        """Run the command; Ctrl-C, or a question that is not answered with yes, ends it as interrupted."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("interrupted", err=True)
+            ctx.exit(Exit.INTERRUPTED)
 
     def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
         """Run with the program name that the user typed, and print only printable characters."""

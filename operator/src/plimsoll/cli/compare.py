@@ -13,6 +13,7 @@ from rich.text import Text
 from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
+from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import output_option, rule_options, write_csv, write_document
 from plimsoll.cli.source import load_results, runs_of
@@ -26,7 +27,11 @@ from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
 
 _VALUE_CHARACTERS = 60
-EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
+EXIT_OF = {
+    Conclusion.NO_REGRESSION: Exit.DONE,
+    Conclusion.REGRESSION: Exit.REGRESSION,
+    Conclusion.INCONCLUSIVE: Exit.NOT_ENOUGH_EVIDENCE,
+}
 
 
 def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
@@ -113,8 +118,8 @@ def command(
     Points are matched by workload, parameters and clients. A workload with several points is judged by its mean change
     and by each point that is certainly worse.
 
-    Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), 4 if there is not
-    enough evidence (inconclusive), 1 if the runs cannot be compared, 2 for a usage error.
+    Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), and 4 if there is
+    not enough evidence (inconclusive).
     """
     ours, theirs = _one_run(baseline), _one_run(candidate)
     if runs_of(ours) == runs_of(theirs):

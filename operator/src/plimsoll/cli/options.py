@@ -46,6 +46,7 @@ document_option = click.option(
 output_option = click.option(
     "-o", "--output", type=click.Choice([TABLE, "json", YAML, CSV]), default=TABLE, show_default=True
 )
+strict_option = click.option("--strict", is_flag=True, help="Exit with 5 also if a number is Suspect.")
 fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
 
 

@@ -7,13 +7,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
 from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_results import rounds_document, show_rounds
 from plimsoll.cli.suite_rounds import accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
+from plimsoll.measure.checks.check import SEVERITY
+from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.report.overview import worst_cases
@@ -61,9 +65,9 @@ def command(
     Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
     by those before: whether it is worse than them, and whether it has drifted from the first five.
 
-    Of a suite, exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is
-    inconclusive; and 1 if a round cannot be read. Only comparisons with accepted rounds and missing runs decide: a
-    comparison between variants shows what a variant costs. Hypotheses do not change the exit code.
+    Of a suite, exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; and 4 if it is
+    inconclusive. Only comparisons with accepted rounds and missing runs decide: a comparison between variants shows
+    what a variant costs. Hypotheses do not change the exit code.
     """
     if are_suites(sources):
         if points or probes or output == CSV:
@@ -118,6 +122,21 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
         console.print(table)
     for line in (*line_sentences(results), *explanations(results)):
         print_line(console, line)
+
+
+def exit_of_numbers(results: Iterable[BenchmarkResult], *, strict: bool) -> Exit:
+    """Return NOT_VALID if a result is Invalid or, with `strict`, Suspect; otherwise DONE."""
+    refused = {Verdict.INVALID, Verdict.SUSPECT} if strict else {Verdict.INVALID}
+    return Exit.NOT_VALID if any(result.status.verdict in refused for result in results) else Exit.DONE
+
+
+def show_next_step(results: Iterable[BenchmarkResult]) -> None:
+    """Print what to do about the first reason of the worst result; nothing if all are Valid."""
+    judged = [result for result in results if result.status.verdict not in {None, Verdict.VALID}]
+    worst = max(judged, key=lambda result: SEVERITY.index(result.status.verdict or Verdict.VALID), default=None)
+    reason = next(iter(reasons_of(worst.status)), "") if worst else ""
+    if worst and (remedy := remedy_of(reason)):
+        click.echo(f"What to do about {reason} at {worst.spec.point}: {remedy}")
 
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:

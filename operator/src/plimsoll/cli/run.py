@@ -22,6 +22,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.cli import Exit
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import (
@@ -32,9 +33,11 @@ from plimsoll.cli.options import (
     load_seed_option,
     read_file,
     results_option,
+    strict_option,
 )
+from plimsoll.cli.results import exit_of_numbers, show_next_step
 from plimsoll.cli.suite_results import show_rounds
-from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, resume_round
+from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, exit_code, resume_round
 from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import LivePicture, RunLines, activity_text, trial_text, view_on
 from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
@@ -46,7 +49,6 @@ from plimsoll.plan.document import PLAN_FILE, Plan, Point
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 from plimsoll.suite.children import variant_runs
 
-EXIT_INVALID = 2
 _PLACE_FILE = "place.json"
 
 
@@ -132,8 +134,15 @@ def _seconds(point: Point) -> int:
 
 
 def measure(
-    run: BenchmarkRun, plan: Plan, target: Target, *, results: Path, fio: str, raw_output: Path | None = None
-) -> int:
+    run: BenchmarkRun,
+    plan: Plan,
+    target: Target,
+    *,
+    results: Path,
+    fio: str,
+    raw_output: Path | None = None,
+    strict: bool = False,
+) -> Exit:
     """Run with a temporary data directory and session secret, print the results, and return the exit code."""
     _remove_leftovers(results)
     data = make_directory(target.directory, plan) if target.directory is not None else None
@@ -167,8 +176,10 @@ def measure(
                 err=True,
             )
         click.echo(f"results in {os.path.relpath(results)}", err=True)
-        invalid = any(result.status.verdict is Verdict.INVALID for result in recorded)
-        return EXIT_INVALID if code == EXIT_COMPLETE and invalid else code
+        if code != EXIT_COMPLETE:
+            return Exit.INTERRUPTED if code == EXIT_INTERRUPTED else Exit.ERROR
+        show_next_step(recorded)
+        return exit_of_numbers(recorded, strict=strict)
     finally:
         shutil.rmtree(secret, ignore_errors=True)
         if run.spec.cleanup == "Never" and data is not None:
@@ -282,6 +293,7 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
 @click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
 @load_seed_option
 @fio_option
+@strict_option
 def command(
     *,
     file: Path,
@@ -293,6 +305,7 @@ def command(
     resume: bool,
     seed: int | None,
     fio: str,
+    strict: bool,
 ) -> None:
     """Run a BenchmarkRun FILE, or a round of a BenchmarkSuite FILE, on this machine, without a cluster.
 
@@ -300,8 +313,9 @@ def command(
     measured `repeat` times, one run after the other, in shuffled order; VARIANT=PATH lets variants stand for different
     devices. If a run fails, the others are measured all the same.
 
-    Exits with 0 if no result is Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if a run could not be
-    measured. A line that is only a bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
+    A line that is only a bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
+
+    Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
     """
     manifest = read_file(file)
     results = output or Path("plimsoll-results") / manifest.metadata.name
@@ -310,13 +324,13 @@ def command(
             raise click.UsageError("--raw-output is for a run; a suite has many")
         places = targets_of([variant.name for variant in manifest.spec.variants], directories, devices)
         round_ = _round(file, manifest, places, results, seed, resuming=resume)
-        sys.exit(_run_round(round_, file, places, destroy=destroy_data, fio=fio))
+        sys.exit(_run_round(round_, file, places, destroy=destroy_data, fio=fio, strict=strict))
     target = targets_of([""], directories, devices)[""]
     run = fit_to_machine(file, manifest, target)
     with target.claimed(run.metadata.name, destroy=destroy_data):
         raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
         plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
-        sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw))
+        sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw, strict=strict))
 
 
 def _round(
@@ -332,27 +346,28 @@ def _round(
     return resume_round(results, file, suite, places) if resuming else begin_round(results, file, suite, places, seed)
 
 
-def _run_round(round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str) -> int:
+def _run_round(
+    round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str, strict: bool
+) -> Exit:
     """Measure the remaining runs of a round, print its results, and return the exit code."""
     codes = _measure_all(round_, file, places, destroy=destroy, fio=fio)
-    if EXIT_INTERRUPTED in codes.values():
-        return EXIT_INTERRUPTED
+    if Exit.INTERRUPTED in codes.values():
+        return Exit.INTERRUPTED
     rounds = evaluate_rounds([round_])
     show_rounds(Terminal(), rounds)
-    failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
-    if failed:
-        click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
-        return next(iter(failed.values()))
-    verdicts = (result.status.verdict for runs in rounds.results.complete.values() for run in runs for result in run)
-    return EXIT_INVALID if Verdict.INVALID in verdicts else EXIT_COMPLETE
+    if failed := [name for name, code in codes.items() if code is Exit.ERROR]:
+        click.echo(f"not measured: {first_few(failed)}; run the same command with --resume to try again", err=True)
+        return Exit.ERROR
+    show_next_step(rounds.last_results)
+    return exit_code(rounds.last) or exit_of_numbers(rounds.last_results, strict=strict)
 
 
 def _measure_all(
     round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str
-) -> Mapping[str, int]:
+) -> Mapping[str, Exit]:
     """Measure the runs that are not complete, and return the exit code of each; an interruption ends the round."""
     runs, unfinished, total = variant_runs(round_.suite), round_.unfinished, len(round_.turns)
-    codes: dict[str, int] = {}
+    codes: dict[str, Exit] = {}
     for number, (name, turn) in enumerate(unfinished.items(), start=total - len(unfinished) + 1):
         click.echo(f"run {number} of {total}: {turn.variant}, repeat {turn.repeat + 1}", err=True)
         here, results, target = _named(file, name), round_.directory / name, places[turn.variant]
@@ -365,8 +380,8 @@ def _measure_all(
                 codes[name] = measure(run, plan, target, results=results, fio=fio)
         except (PlaceError, LaunchError) as error:
             click.echo(f"not measured: {error}", err=True)
-            codes[name] = 1
-        if codes[name] == EXIT_INTERRUPTED:
+            codes[name] = Exit.ERROR
+        if codes[name] is Exit.INTERRUPTED:
             break
     return codes
 

@@ -18,6 +18,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
 from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, EndedRound, RoundVerdict, minute_of_round, round_name
+from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target
@@ -34,8 +35,11 @@ from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_
 from plimsoll.suite.rounds.observed import JUDGED, State
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
-EXIT_NOT_EVALUATED = 1
-_EXIT_OF = {RoundVerdict.NO_REGRESSION: 0, RoundVerdict.REGRESSED: 3, RoundVerdict.INCONCLUSIVE: 4}
+_EXIT_OF = {
+    RoundVerdict.NO_REGRESSION: Exit.DONE,
+    RoundVerdict.REGRESSED: Exit.REGRESSION,
+    RoundVerdict.INCONCLUSIVE: Exit.NOT_ENOUGH_EVIDENCE,
+}
 
 _AT_ONCE = 8  # requests at the same time
 
@@ -165,12 +169,17 @@ class SuiteRounds:
         """The last round."""
         return self.rounds[-1][0]
 
+    @property
+    def last_results(self) -> Sequence[BenchmarkResult]:
+        """The results of all runs of the last round that have numbers."""
+        return [result for runs in self.results.complete.values() for run in runs for result in run]
 
-def exit_code(ended: EndedRound) -> int:
+
+def exit_code(ended: EndedRound) -> Exit:
     """Return the exit code of a round; the regression of an accepted one is intended."""
     if ended.verdict is RoundVerdict.REGRESSED and ended.accepted:
-        return 0
-    return _EXIT_OF.get(ended.verdict, EXIT_NOT_EVALUATED)
+        return Exit.DONE
+    return _EXIT_OF.get(ended.verdict, Exit.ERROR)
 
 
 accept_option = click.option(

@@ -18,13 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.names import ConditionStatus
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import CurrentTrial, RunState, format_time
+from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ask, cluster_options, program
-from plimsoll.cli.options import timeout_option
-from plimsoll.cli.results import show_results
+from plimsoll.cli.options import strict_option, timeout_option
+from plimsoll.cli.results import exit_of_numbers, show_next_step, show_results
 from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
 from plimsoll.cli.suite_results import show_rounds
-from plimsoll.cli.suite_rounds import EXIT_NOT_EVALUATED, exit_code, read_rounds
+from plimsoll.cli.suite_rounds import exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import (
     AwaitedRound,
@@ -42,8 +45,6 @@ from plimsoll.report.view import NONE, Column, bytes_rate_text
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
 
-EXIT_FAILED = 1
-EXIT_NOT_ENDED = 5
 _WAITING = "asking the cluster"
 BAR_COLUMNS = 32
 _LEAST_POINTS = 2
@@ -333,8 +334,9 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
 )
 @timeout_option("Stop after this time")
 @click.option("-q", "--quiet", is_flag=True, help="Print only how it ended; for scripts and pipelines.")
+@strict_option
 @cluster_options
-def command(*, source: str, request: str | None, timeout: int | None, quiet: bool) -> None:
+def command(*, source: str, request: str | None, timeout: int | None, quiet: bool, strict: bool) -> None:
     """Follow a run or a round of a suite in a cluster until it has ended, and show its progress and its results.
 
     RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every
@@ -346,59 +348,74 @@ def command(*, source: str, request: str | None, timeout: int | None, quiet: boo
     The round of a suite is the active one, or else the one that is due because of a change or a request, or else the
     last one. If a change replaces the round, its successor is followed.
 
-    Exits with 0 if the run succeeded with Valid or Suspect numbers, or the round shows no regression or was accepted; 3
-    if the round regressed; 4 if it is inconclusive; 1 if the run failed, was aborted or deleted or has Invalid numbers,
-    the round was not evaluated, the suite cannot measure, or they cannot be watched; 5 if it continues after Ctrl-C or
-    --timeout; 2 for a usage error.
+    Exits with 0 if the run succeeded, or the round shows no regression or was accepted; 3 if the round regressed; 4 if
+    it is inconclusive; 5 if the run has Invalid numbers; 6 if it continues after --timeout.
     """
     place = find_in_cluster(source)
-    if place.kind == SUITE:
-        sys.exit(_watch_round(place, request, timeout, quiet=quiet))
-    if request is not None:
+    if request is not None and place.kind != SUITE:
         raise click.UsageError(f"--round is for suites; write bsuite/{source} if you mean a suite")
-    sys.exit(_watch_run(place, timeout, quiet=quiet))
+    sys.exit(watch(place, timeout, request=request, quiet=quiet, strict=strict))
 
 
-def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool) -> int:
-    console = Terminal()
+def watch(
+    place: InCluster, timeout: int | None, *, request: str | None = None, quiet: bool = False, strict: bool = False
+) -> Exit:
+    """Follow a run or a round to its end, show its results, and return the exit code."""
+    if place.kind == SUITE:
+        return _watch_round(place, request, timeout, quiet=quiet, strict=strict)
+    return _watch_run(place, timeout, quiet=quiet, strict=strict)
+
+
+def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bool) -> Exit:
+    console, results = Terminal(), list[BenchmarkResult]()
     view = nullcontext() if quiet else view_on(console, str(place), str(place), waiting=_WAITING)
     with view as shown:
         following = Following(place, shown)
         last = follow(following, timeout)
-    if last is None:
-        return _not_ended(f"Run {place}", following.last, place)
-    if not quiet and any(point.iops or point.line for point in last.points):
-        show_results(console, ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name)))
+    if isinstance(last, Exit):
+        return _not_ended(f"Run {place}", following.last, place, last)
+    if not quiet and last.points:
+        results = ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name))
+        if any(point.iops or point.line for point in last.points):
+            show_results(console, results)
     if last.ending is None:
         raise ValueError("an active run has no ending")
     succeeded = last.ending.status == ConditionStatus.TRUE
     words = "succeeded" if succeeded else "did not succeed"
-    click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.leftovers:
         click.echo(f"Its objects are not all removed yet: {last.leftovers}")
-    return 0 if succeeded else EXIT_FAILED
+    click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
+    if last.ending.reason in {Reason.SUSPECT, Reason.INVALID_RESULTS}:
+        show_next_step(results)
+        return Exit.NOT_VALID if strict or not succeeded else Exit.DONE
+    return Exit.DONE if succeeded else Exit.ERROR
 
 
-def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, quiet: bool) -> int:
+def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, quiet: bool, strict: bool) -> Exit:
     console = Terminal()
     view = nullcontext() if quiet else suite_view_on(console, str(place))
     with view as shown:
         following = SuiteFollowing(place, shown, AwaitedRound(request))
-        follow(following, timeout)
-    ending = following.ending
-    if ending is None:
-        return _not_ended(f"The round of suite {place}", following.last, place)
-    if isinstance(ending, str):
+        last = follow(following, timeout)
+    ending, results = following.ending, list[BenchmarkResult]()
+    if isinstance(last, Exit):
+        return _not_ended(f"The round of suite {place}", following.last, place, last)
+    if ending is None or isinstance(ending, str):
         click.echo(f"Suite {place}: {ending}", err=True)
-        return EXIT_NOT_EVALUATED
-    if not quiet and ending.verdict in JUDGED:
-        show_rounds(console, ask(place.access, lambda kube: read_rounds(kube, place)))
+        return Exit.ERROR
+    if ending.verdict in JUDGED and (strict or not quiet):
+        rounds = ask(place.access, lambda kube: read_rounds(kube, place))
+        results = [*rounds.last_results]
+        if not quiet:
+            show_rounds(console, rounds)
     accepted = ", accepted" if ending.accepted else ""
     click.echo(f"Round {ending.name} of suite {place} ended: {ending.verdict}{accepted}")
-    return exit_code(ending)
+    if not quiet:
+        show_next_step(results)
+    return exit_code(ending) or exit_of_numbers(results, strict=strict)
 
 
-def _not_ended(what: str, last: str, place: InCluster) -> int:
+def _not_ended(what: str, last: str, place: InCluster, why: Exit) -> Exit:
     course = " ".join(last.split())
     click.echo(f"{what} has not ended yet: {course}; `{program()} watch {place.source}` follows it again", err=True)
-    return EXIT_NOT_ENDED
+    return why

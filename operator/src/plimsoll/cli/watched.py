@@ -28,6 +28,7 @@ from plimsoll.api.suite_status import (
     SuiteDisplay,
     round_name,
 )
+from plimsoll.cli import Exit
 from plimsoll.cli.cluster import explain
 from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_object
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
@@ -453,10 +454,10 @@ class Polling(ABC, Generic[Seen]):
             return None
 
 
-def follow(following: Polling[Seen], seconds: int | None) -> Seen | None:
-    """Return the last state; None after SIGINT, SIGTERM or the timeout; exits if the object cannot be followed."""
+def follow(following: Polling[Seen], seconds: int | None) -> Seen | Exit:
+    """Return the last state, or why it is not the end: INTERRUPTED or TIMEOUT; exits if there is nothing to follow."""
 
-    async def until_stopped() -> Seen | None:
+    async def until_stopped() -> Seen | Exit:
         task = asyncio.current_task()
         if task is not None:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -464,8 +465,10 @@ def follow(following: Polling[Seen], seconds: int | None) -> Seen | None:
         try:
             async with asyncio.timeout(seconds):
                 return await following.to_the_end()
-        except (TimeoutError, asyncio.CancelledError):
-            return None
+        except TimeoutError:
+            return Exit.TIMEOUT
+        except asyncio.CancelledError:
+            return Exit.INTERRUPTED
 
     try:
         return asyncio.run(until_stopped())

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from plimsoll.api.names import Cause, Verdict
+from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
 from plimsoll.measure.checks.check import SEVERITY, Check, Direction, Evidence, TrialCheck
@@ -158,6 +159,13 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def cause_of(finding: Finding) -> Cause | None:
     """Return what an Invalid finding shows: of an unknown reason the storage; None if only other attempts show it."""
     return finding.cause or _CAUSES.get(finding.reason, Cause.STORAGE)
+
+
+def remedy_of(reason: str) -> str:
+    """Return what to do about a reason of `reasons_of`; empty if only another version has it."""
+    if check := next((check for check in CHECKS if check.reason == reason), None):
+        return check.remedy
+    return next((entry.advice for abort, entry in ATTEMPT_REASONS.items() if abort == reason), "")
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
