@@ -139,6 +139,35 @@ def test_an_exhausted_quota_is_reported(cluster: Cluster, namespace: str, what: 
     assert cluster.leftovers(namespace) == []
 
 
+def test_what_limits_pods_is_named_until_it_is_raised(cluster: Cluster, namespace: str) -> None:
+    """A LimitRange with a ratio, then a quota on limits; both refuse pods of Jobs, and LimitRanges come first."""
+
+    def limit(kind: str, spec: dict[str, object]) -> None:
+        metadata = {"name": "tight", "namespace": namespace}
+        cluster.apply({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec})
+
+    def until_named(words: str) -> str:
+        def message() -> str:
+            condition = cluster.condition("limited", namespace, "Reconciling") or {}
+            is_named = condition.get("reason") == "QuotaExceeded" and words in condition["message"]
+            return condition["message"] if is_named else ""
+
+        return cluster.until(message, seconds=120, what=f"the run says {words}")
+
+    limit("LimitRange", {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "2"}}]})
+    limit("ResourceQuota", {"hard": {"limits.memory": "64Mi"}})
+    resources = {"requests": {"memory": "64Mi"}, "limits": {"memory": "512Mi"}}
+    timeouts = {"provisionSeconds": 600, "readySeconds": 300, "totalSeconds": 600}
+    cluster.apply(run("limited", namespace, clients={"count": 2, "resources": resources}, timeouts=timeouts))
+    message = until_named("memory max limit to request ratio per Container is 2, but provided ratio is 8")
+    assert "client 0 (Job limited-client-0-0) has no pod" in message
+    limit("LimitRange", {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "16"}}]})
+    until_named("exceeded quota: tight, requested: limits.memory=512Mi")
+    limit("ResourceQuota", {"hard": {"limits.memory": "8Gi"}})
+    cluster.until_succeeded("limited", namespace)
+    assert cluster.leftovers(namespace) == []
+
+
 def test_an_unschedulable_client_is_reported(cluster: Cluster, namespace: str) -> None:
     clients = {"count": 2, "resources": {"requests": {"memory": "4Ti"}}}
     cluster.apply(run("huge", namespace, clients=clients, timeouts=SHORT))

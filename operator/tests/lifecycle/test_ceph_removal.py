@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming
-from support.pretend_cluster import NAMESPACE
+from support.pretend_cluster import NAMESPACE, NOBODY
 from support.pretend_rook import ROOK
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
 
@@ -159,6 +159,35 @@ def test_a_teardown_that_fails_is_told_in_its_words_and_tried_again(world: Prete
     assert not first & {obj["metadata"]["uid"] for obj in world.cluster.of_run("Job", uid)}
     assert outside(world, uid) >= {"CephBlockPool", "CephClient"}
     world.rook.knobs.unclean = ""
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+def test_a_teardown_without_a_pod_names_what_refuses_it(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    world.cluster.faults.over_quota = {NOBODY}
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "QuotaExceeded")
+    message = world.conditions(uid)["CleanedUp"]["message"]
+    assert "Job plimsoll-teardown/" in message
+    assert "exceeded quota: few, limited: pods=1; change what refuses it in namespace plimsoll-teardown" in message
+    world.cluster.faults.over_quota = set()
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+def test_a_teardown_that_may_not_be_created_names_what_refuses_it(world: PretendWorld) -> None:
+    def interfere(asked: str) -> None:
+        if asked.startswith("create Job plimsoll-teardown/"):
+            raise ForbiddenError(asked, "exceeded quota: jobs")
+
+    world.cluster.kube.interfere = interfere
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "QuotaExceeded")
+    message = world.conditions(uid)["CleanedUp"]["message"]
+    assert "could not create Job plimsoll-teardown/" in message
+    assert "exceeded quota: jobs" in message
+    world.cluster.kube.interfere = lambda _: None
     world.until_settled(uid)
     assert outside(world, uid) == set()
 

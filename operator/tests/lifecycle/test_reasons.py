@@ -206,10 +206,10 @@ CASES = [
         says=("no conductor", "readySeconds (60 s)", "Insufficient memory", "free or add nodes"),
     ),
     Case(
-        reason="ConductorNotReady",
+        reason="QuotaExceeded",
         name="a later conductor makes no pod",
         meanwhile=partial(lose_the_conductor, over_quota={None}),
-        says=("exceeded quota: few", "ResourceQuota"),
+        says=("no conductor", "readySeconds (60 s)", "exceeded quota: few", "ResourceQuota"),
     ),
     Case(
         reason="ConductorNotReady",

@@ -9,6 +9,7 @@ from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
+from plimsoll.lifecycle.decision import reason_of_words
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
 from support.fake_kube import is_going
 from support.pretend_cluster import KUBELET, role_of
@@ -41,14 +42,14 @@ def lose_client_node(world: PretendWorld, uid: str) -> str:
 
 
 def assert_waits_and_ends(world: PretendWorld, uid: str) -> None:
-    """Check that a run that has just lost its conductor waits for 50 s, and ends before two minutes."""
+    """Check that a run whose conductor cannot come back waits for 50 s, and ends before two minutes."""
     lost = world.cluster.now
     for _ in range(5):
         world.look(uid)
         assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
         world.cluster.pass_time(10.0)
     ended = world.until_ended(uid)
-    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
+    assert (ended["status"], ended["reason"]) == ("False", "QuotaExceeded")
     assert world.cluster.now - lost < timedelta(minutes=2)
 
 
@@ -160,6 +161,20 @@ def test_a_refusal_is_told_at_once_and_forgotten_when_it_is_over(world: PretendW
     assert world.until_ended(uid)["status"] == "True"
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("insufficient quota to match these scopes: [{PriorityClass In [high]}]", "QuotaExceeded"),
+        ('admission webhook "tenants.example" denied the request: Quota of tenant a is used up', "QuotaExceeded"),
+        ('admission webhook "quota.example" denied the request: no team label', "ApiRefused"),
+        ("pods \"quota-client-0\" is forbidden: ValidatingAdmissionPolicy 'quota' denied request: no", "ApiRefused"),
+        ("Internal error occurred: resource quota evaluation timed out", "ApiUnavailable"),
+    ],
+)
+def test_a_quota_is_named_by_what_is_said_and_not_by_names(words: str, reason: str) -> None:
+    assert reason_of_words(words, passing=reason == "ApiUnavailable") == reason
+
+
 def test_a_refusal_that_stays_is_written_and_told_once(world: PretendWorld) -> None:
     refuse(world, "create Job")
     uid = world.create("a")
@@ -192,7 +207,9 @@ def test_a_client_that_quota_keeps_from_coming_back_is_explained(world: PretendW
     world.cluster.end(world.client_pods(uid)[0], 137)
     world.until(lambda: world.conditions(uid)["ClientsReady"]["reason"] == "QuotaExceeded", rounds=6)
     assert "client 0 (Job a-client-0-1) has no pod" in world.conditions(uid)["ClientsReady"]["message"]
-    assert "exceeded quota: few" in world.until_ended(uid)["message"]
+    ended = world.until_ended(uid)
+    assert ended["reason"] == "QuotaExceeded"
+    assert "exceeded quota: few" in ended["message"]
 
 
 def test_a_client_that_is_lost_before_a_conductor_starts_and_cannot_come_back_ends_the_run_in_time(
@@ -215,7 +232,7 @@ def test_what_the_api_refuses_is_part_of_the_conductors_last_word(world: Pretend
     refuse(world, "create Job", "denied by policy")
     world.cluster.end(world.client_pods(uid)[0], 137)
     ended = world.until_ended(uid)
-    assert ended["reason"] == "ClientsNotReady"
+    assert ended["reason"] == "ApiRefused"
     assert "create Job bench/a-client-0-1: denied by policy" in ended["message"]
 
 

@@ -328,7 +328,7 @@ def client_of(obj: Document) -> int | None:
 
 
 def role_of(obj: Document) -> int | None:
-    """Return a client's number, None for a conductor, and `NOBODY` for what is neither, which no fault is about."""
+    """Return a client's number, None for a conductor, and `NOBODY` for what is neither."""
     outside = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
     return NOBODY if outside else client_of(obj)
 

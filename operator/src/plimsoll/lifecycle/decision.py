@@ -1,5 +1,6 @@
 """The outcome of one look at a run: actions, its situation with conditions, events, and why a request was refused."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +18,17 @@ _CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
 
 _BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
 """After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
+
+_NAME = re.compile(r"""["'][^"' ]*["']""")
+_LIMITED = re.compile(
+    r"\bquota\b(?! evaluation timed out)"  # exceeded, failed (a pod has no limit), insufficient, of unknown status
+    r"|\b(minimum|maximum) \S+ usage per "
+    r"|\bmax limit to request ratio per "
+    # A request above the default limit of a LimitRange.
+    r"|must be less than or equal to \S+ limit\b",
+    re.IGNORECASE,
+)
+"""Words of ResourceQuotas and LimitRanges. Source: Kubernetes 1.34 to 1.37, its admission plugins and validation."""
 
 _ORDER = (
     ConditionType.SUSPENDED,
@@ -238,9 +250,13 @@ class Refusal:
         """Whether a deletion was refused, not a creation."""
         return self.asked.startswith("delete ")
 
+    def concerns(self, namespace: str) -> bool:
+        """Whether the request was about an object in that namespace."""
+        return f" {namespace}/" in self.asked
+
     def is_permanent(self, namespace: str) -> bool:
         """Whether nothing can be created any more for a run in that namespace, because it is being deleted."""
-        return self.reason is Reason.NAMESPACE_TERMINATING and f" {namespace}/" in self.asked
+        return self.reason is Reason.NAMESPACE_TERMINATING and self.concerns(namespace)
 
     @property
     def message(self) -> str:
@@ -250,8 +266,9 @@ class Refusal:
 
 def reason_of_words(words: str, *, passing: bool = False) -> Reason:
     """Return the reason for the message of an API server or a controller. `passing`: a retry may succeed."""
-    if "exceeded quota" in words:
-        return Reason.QUOTA_EXCEEDED
     if "because it is being terminated" in words:
         return Reason.NAMESPACE_TERMINATING
+    # Quotes enclose names, such as that of a run or a webhook.
+    if _LIMITED.search(_NAME.sub("", words)):
+        return Reason.QUOTA_EXCEEDED
     return Reason.API_UNAVAILABLE if passing else Reason.API_REFUSED

@@ -172,9 +172,11 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
             step = Teardown(actions=(), fact=Fact.true(Reason.NOTHING_MADE, "nothing was created"))
         else:
             step = Teardown(actions=(), fact=Fact.true(Reason.REMOVED, "only the run's documents and results remain"))
-    if seen.refusal is None or not seen.refusal.blocks_removal or step.fact.holds:
+    refusal = seen.refusal
+    if refusal is None or step.fact.holds:
         return step
-    return replace(step, fact=Fact.false(seen.refusal.reason, seen.refusal.message))
+    is_blocked = refusal.blocks_removal or refusal.concerns(settings.teardown_namespace)
+    return replace(step, fact=Fact.false(refusal.reason, refusal.message)) if is_blocked else step
 
 
 def is_settled(cleaned_up: Fact) -> bool:

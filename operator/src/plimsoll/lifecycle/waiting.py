@@ -16,7 +16,7 @@ In place of 3 and 6, the status shows the request that the API server has refuse
 An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
@@ -90,9 +90,7 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
         reason = _worst_reason(pods) or (Reason.CLIENT_FAILED if has_failed else Reason.CLIENTS_MISSING)
         if reason is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
             reason = Reason.CLAIMS_NOT_BOUND
-        if job_warnings := " ".join(_job_warning(client, seen) for client in clients).strip():
-            reason = reason_of_words(job_warnings)
-        return Fact.false(reason, "; ".join(texts))
+        return Fact.false(_refused_pods(clients, seen) or reason, "; ".join(texts))
     if conductor is not None:
         return conductor
     if seen.all_registered:
@@ -127,8 +125,8 @@ def conductor_fact(seen: Observed) -> Fact | None:
 
 def client_problem(client: int, seen: Observed) -> str:
     """Return what prevents a client from taking part; empty if no problem is known."""
-    if job_warning := _job_warning(client, seen):
-        return job_warning
+    if warning := _job_warning(client, seen):
+        return f"client {client} (Job {seen.client_jobs(client)[-1].child.name}) has no pod: {warning}"
     pod = seen.client_pod(client)
     # The report of a conductor that is gone counts only if it failed.
     is_reported = seen.state is not None and bool(seen.conductor_in_charge or seen.state.failure)
@@ -272,9 +270,13 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
     problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
+    refused = _refused_pods(missing, seen)
     if missing and seen.refusal is not None:
         problems.append(seen.refusal.message)
-    return RunEnding.failure(Reason(failure.reason), ". ".join([failure.message, *problems]))
+        refused = refused or seen.refusal.reason
+    # The conductor only knows that they are missing.
+    reason = refused if refused in {Reason.QUOTA_EXCEEDED, Reason.API_REFUSED} else Reason(failure.reason)
+    return RunEnding.failure(reason, ". ".join([failure.message, *problems]))
 
 
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
@@ -343,7 +345,8 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> R
     if fact is None or absent <= limit:
         return None
     message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
-    return RunEnding.failure(Reason.CONDUCTOR_NOT_READY, f"{message}; {remedy_of(fact.reason)}")
+    reason = fact.reason if fact.reason in REFUSALS else Reason.CONDUCTOR_NOT_READY
+    return RunEnding.failure(reason, f"{message}; {remedy_of(fact.reason)}")
 
 
 def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
@@ -443,8 +446,13 @@ def _job_warning(client: int, seen: Observed) -> str:
     jobs = seen.client_jobs(client) if seen.warnings else []
     if not jobs or any(pod.attempt == jobs[-1].attempt for pod in seen.client_pods(client)):
         return ""
-    warning = seen.warnings.get(jobs[-1].child.uid)
-    return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
+    return seen.warnings.get(jobs[-1].child.uid, "")
+
+
+def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
+    """Return why the API server refuses the pod of the first of these clients that can have none; None if all can."""
+    warnings = (_job_warning(client, seen) for client in clients)
+    return next((reason_of_words(warning) for warning in warnings if warning), None)
 
 
 def _pod_warning(client: int, seen: Observed) -> str:

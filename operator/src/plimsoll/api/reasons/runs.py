@@ -17,7 +17,11 @@ _SEE_SUCCEEDED = "see the reason of `Succeeded`"
 _CHECK_USER = "check the CephClient and the log of Rook's operator"
 _NEXT_WAITS = "The next run on the cluster waits, for `PLIMSOLL_HOLD_SECONDS` at most"
 _CLIENTS_TIMED_OUT = Explanation("clients were not running within `provisionSeconds`", "as above")
-_REFUSED_TOO_LONG = Explanation("an object could not be created within `provisionSeconds`", "as above")
+_REFUSED_TOO_LONG = Explanation(
+    "an object could not be created within `provisionSeconds`, or the pod of a conductor or lost client within "
+    "`readySeconds`",
+    "as above",
+)
 _CEPH_TIMED_OUT = Explanation(
     "the Ceph cluster, the pool or file system, its users or a key did not become usable within `provisionSeconds`",
     "as above; raise `timeouts.provisionSeconds` if Rook is slow",
@@ -310,24 +314,28 @@ ENTRIES = (
     ),
     ReasonEntry(
         Reason.QUOTA_EXCEEDED,
-        _REQUESTS,
-        "a ResourceQuota blocks the creation of an object, or of a Job's pod; the message quotes the API server or "
-        "the Job controller",
-        "raise the quota, or lower `clients.count`, `clients.resources` or `volume.size`",
+        (*_REQUESTS, ConditionType.CLEANED_UP),
+        "a ResourceQuota or LimitRange blocks the creation of an object, or of a Job's pod; the message quotes the "
+        "API server or the Job controller",
+        "change the quota or LimitRange, or `clients.count`, `clients.resources` or `volume.size`; where a quota "
+        "counts limits, `clients.resources.limits` have to be set",
         ended=_REFUSED_TOO_LONG,
-        remedy="raise the namespace's ResourceQuota, or lower clients.count, clients.resources or volume.size",
+        remedy=(
+            "change the namespace's ResourceQuota or LimitRange, or clients.count, clients.resources or volume.size, "
+            "until it fits"
+        ),
         is_refusal=True,
     ),
     ReasonEntry(
         Reason.API_REFUSED,
         (*_REQUESTS, ConditionType.CLEANED_UP),
-        "the API server refuses a request of the operator: an admission policy, a LimitRange, Pod Security, missing "
-        "permissions. The operator retries every 5 s",
+        "the API server refuses a request of the operator, or a Job's pod: an admission policy or webhook, Pod "
+        "Security, missing permissions; the message quotes it. The operator retries every 5 s",
         "change the run, or the policy that refuses it; [who may do what](architecture.md#who-may-do-what) lists the "
         "operator's permissions. A run does not end because the operator cannot observe it",
         ended=_REFUSED_TOO_LONG,
         remedy=(
-            "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's "
+            "change the run, or what refuses it: an admission policy or webhook, Pod Security, the operator's "
             "ClusterRole"
         ),
         is_refusal=True,
@@ -611,7 +619,7 @@ ENTRIES = (
         Reason.CONDUCTOR_NOT_READY,
         "no conductor was active for `readySeconds`: at the start, after one died or lost its node, or after the run "
         "was resumed",
-        "the message has the state of its pod or Job: image, free nodes, quota, a lost node",
+        "the message has the state of its pod or Job: image, free nodes, a lost node",
     ),
     _end(
         Reason.CONDUCTOR_FAILED,

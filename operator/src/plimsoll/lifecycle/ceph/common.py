@@ -21,7 +21,17 @@ from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
-from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
+from plimsoll.lifecycle.decision import (
+    Action,
+    CheckSecret,
+    CopyKeyring,
+    Create,
+    Fact,
+    RunEnding,
+    Teardown,
+    deletions,
+    reason_of_words,
+)
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import network
@@ -409,9 +419,16 @@ class Leftovers(CephResource):
         # A pod can have succeeded shortly before its Job is complete.
         trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
         last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
-        problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
+        problem = (last and (last.problem or last.exit_message)) or job.failure
+        refused = "" if trying else there.warnings.get(job.child.uid, "")
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
             step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        elif refused and not problem:
+            message = (
+                f"Job {job.child.place}, which removes what the run left in Ceph, has no pod: "
+                f"{refused[:_MAX_CHARACTERS]}; change what refuses it in namespace {job.child.namespace}"
+            )
+            step = removal_step(message, reason=reason_of_words(refused))
         elif not problem:
             step = self._waiting(job)
         else:
