@@ -72,7 +72,7 @@ for run in "${runs[@]}"; do
     measure "$run"
 done
 
-say 'kubectl get brun,bres'
+say "kubectl -n $namespace get brun,bres"
 kubectl --namespace "$namespace" get benchmarkruns,benchmarkresults
 if [[ $name == demo-line ]]; then
     say "kubectl plimsoll results ${runs[*]/#/$namespace/}"

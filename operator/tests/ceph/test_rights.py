@@ -10,7 +10,7 @@ from plimsoll.ceph.rights import COMMANDS, FORCE, Rights, request_of
 from plimsoll.ceph.versions import gives_map_alone
 from support.ceph_programs import permits
 
-SAMPLE = Path(__file__).parents[3] / "manifests" / "samples" / "ceph.yaml"
+GUIDE = Path(__file__).parents[3] / "docs" / "ceph.md"
 POOLS = Rights(pools=("bench", "bench-data"), quota_pool="bench-data", version="20.2.4")
 FILES = Rights(pools=("fs-data0", "fs-metadata"), file_system="fs", record="plimsoll/u/options", version="20.2.4")
 OPTIONS = Rights(
@@ -141,9 +141,8 @@ def test_monitors_that_give_no_map_alone_get_a_profile(version: str, *, alone: b
     assert rights.conductor()["mon"].startswith(f"{grant}, allow command")
 
 
-def test_the_sample_lists_what_a_run_without_rook_needs() -> None:
-    lines = [line.removeprefix("#") for line in SAMPLE.read_text().splitlines() if line.startswith("#")]
-    found = re.search(r"osd '([^']*)'\s+mon '([^']*)'", " ".join(lines))
+def test_the_guide_lists_what_a_run_without_rook_needs() -> None:
+    found = re.search(r"get-or-create client.plimsoll osd '([^']*)'\s+mon '([^']*)'", GUIDE.read_text())
     assert found is not None
     osd, mon = (" ".join(text.split()) for text in found.groups())
     assert {"osd": osd, "mon": mon} == Rights(pools=("bench",), version="20.2.4").conductor()

@@ -1,6 +1,7 @@
 """The Helm chart: rejected values, and rendered objects."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import yaml
 from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
+from plimsoll.api.run import load_run
 from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle.run import Burning, Helper, Limits
 from plimsoll.operator.main import settings_of
@@ -94,6 +96,24 @@ def test_without_the_prometheus_operator_its_kinds_are_refused_with_the_remedy(p
 def test_conductors_are_not_scraped_by_whoever_wants_to() -> None:
     complaint = render({"metrics": {"podMonitor": {"enabled": True}}}).complaint
     assert "networkPolicy.conductorMetricsFrom is empty, so nothing may scrape conductors" in complaint
+
+
+@pytest.mark.parametrize("namespaces", [[], ["lab", "bench"]])
+def test_commands_in_the_notes_can_be_pasted(namespaces: list[str], tmp_path: Path) -> None:
+    # Only an installation prints notes: here they are a value of an object.
+    chart = shutil.copytree(CHART, tmp_path / "chart")
+    (chart / "templates" / "NOTES.txt").rename(chart / "notes.txt")
+    (chart / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "notes.txt") . | quote }}')
+    values = ["--show-only", "templates/notes.yaml", "--kube-version", "1.31.0", "--values", "-"]
+    done = helm("template", "plimsoll", str(chart), *values, text=yaml.safe_dump({"watchNamespaces": namespaces}))
+    pasted = read_yaml(done.stdout)["notes"].partition("storageclasses`:\n")[2].partition("\n\n")[0]
+    kubectl = 'kubectl() { echo "# $*"; [[ $1 != apply ]] || cat; }\n'
+    shell = subprocess.run(["bash"], input=kubectl + pasted, capture_output=True, text=True, check=True, timeout=10)
+    assert shell.stderr == "", "such as of a document that has no end"
+    assert load_run(shell.stdout).spec.workloads
+    commands = [line for line in shell.stdout.splitlines() if line.startswith("# ")]
+    assert len(commands) == (2 if namespaces else 3)
+    assert all((namespaces or ["bench"])[0] in command for command in commands)
 
 
 def test_definitions_that_go_need_runs_that_go_only_if_the_chart_has_them() -> None:

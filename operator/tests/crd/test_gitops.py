@@ -28,17 +28,17 @@ Judge = Callable[[Document], set[str]]
 
 
 @pytest.fixture(scope="module")
-def benchmarks(api: ApiServer) -> None:
+def bench(api: ApiServer) -> None:
     """Create the suite's namespace. It remains, because no controller here would empty it."""
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "benchmarks"}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench"}}
     api.request("POST", "/api/v1/namespaces", namespace).expect(201)
 
 
-@pytest.mark.usefixtures("benchmarks")
+@pytest.mark.usefixtures("bench")
 def test_the_suite_is_accepted_in_its_namespace(kubectl: Any) -> None:
     arguments = ["--dry-run=server", "--validate=strict", "--output=json", f"--kustomize={GITOPS / 'suite'}"]
     suite = json.loads(kubectl("apply", "--server-side", *arguments))
-    assert (suite["kind"], suite["metadata"]["namespace"]) == ("BenchmarkSuite", "benchmarks")
+    assert (suite["kind"], suite["metadata"]["namespace"]) == ("BenchmarkSuite", "bench")
     assert suite["status"] == {"observedGeneration": -1}
 
 

@@ -1,27 +1,42 @@
-"""The files, values and commands in the guides exist."""
+"""The files, values and commands in the guides exist, and samples name the values that they need."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from plimsoll.api.run import load_run
+from plimsoll.api.suite import load_suite
 from plimsoll.cli import main
 
 ROOT = Path(__file__).parents[3]
-DOCS = ROOT / "docs"
-GUIDES = ("quickstart", "gitops", "suites", "studies")
-FILE = re.compile(r"\b(?:manifests|charts|e2e)/[\w./-]*\w")
+GUIDES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "charts/plimsoll/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "e2e").glob("*/README.md")),
+]
+SAMPLES = sorted((ROOT / "manifests" / "samples").rglob("*.yaml"))
+CHART = yaml.safe_load((ROOT / "charts" / "plimsoll" / "values.yaml").read_text())
+FILE = re.compile(r"\b(?<!/)(?:manifests|charts|e2e|docs|hack)/[\w./-]*\w")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+CODE = re.compile(r"^```\w*\n.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:^|`|kubectl )plimsoll ([a-z]+)((?: [^`|;#\n]*)?)", re.MULTILINE)
+OPTION = re.compile(r"(?<=\s)--?[a-z][a-z-]*")
+TARGET = re.compile(r"(?:^|`)make ([a-z0-9-]+)", re.MULTILINE)
+
+guides = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def text_of(guide: str) -> str:
-    return (DOCS / f"{guide}.md").read_text()
-
-
-def blocks(guide: str, language: str) -> list[str]:
+def blocks(guide: Path, language: str) -> list[str]:
     """Return the blocks of a language; of commands and what they print, it is empty."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(guide), re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def code(guide: Path) -> str:
+    """Return a page's code, each command on one line."""
+    return "\n".join(CODE.findall(guide.read_text())).replace("\\\n", " ")
 
 
 def anchors(path: Path) -> set[str]:
@@ -30,32 +45,92 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("guide", GUIDES)
-def test_files_are_there(guide: str) -> None:
-    named = set(FILE.findall(text_of(guide)))
-    assert named
+@guides
+def test_files_are_there(guide: Path) -> None:
+    named = set(FILE.findall(guide.read_text()))
     assert {name for name in named if not (ROOT / name).exists()} == set()
 
 
-@pytest.mark.parametrize("guide", GUIDES)
-def test_links_lead_somewhere(guide: str) -> None:
-    for name, anchor in LINK.findall(text_of(guide)):
-        target = (DOCS / name).resolve() if name else DOCS / f"{guide}.md"
+@guides
+def test_links_lead_somewhere(guide: Path) -> None:
+    for name, anchor in LINK.findall(CODE.sub("", guide.read_text())):
+        target = (guide.parent / name).resolve() if name else guide
         assert target.exists(), name
         assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
 
 
-@pytest.mark.parametrize("guide", GUIDES)
-def test_commands_are_those_of_the_command_line(guide: str) -> None:
-    typed = {name for block in blocks(guide, "") for name in re.findall(r"^plimsoll (\w+)", block, re.MULTILINE)}
-    typed |= set(re.findall(r"`plimsoll (\w+)", text_of(guide)))
-    assert typed <= set(main.list_commands(None))  # type: ignore[arg-type]
+@guides
+def test_commands_and_options_are_those_of_the_command_line_and_targets_those_of_make(guide: Path) -> None:
+    targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(TARGET.findall(code(guide))) <= set(targets)
+    for name, arguments in COMMAND.findall(code(guide)):
+        command = main.get_command(None, name)  # type: ignore[arg-type]
+        # The programs of pods, which users do not start, are not described by --help.
+        assert command or name in {"operator", "conductor", "teardown", "agent", "caches", "burner"}, name
+        if command:
+            options = {option for parameter in command.params for option in parameter.opts} | {"-h", "--help"}
+            assert set(OPTION.findall(arguments)) <= options, name
 
 
-def test_values_are_those_of_the_chart() -> None:
-    chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "values.yaml").read_text())
-    given = [yaml.safe_load(block) for block in blocks("quickstart", "yaml")]
-    assert len(given) == 2
-    for values in given:
-        for name, part in values.items():
-            assert part.keys() <= chart[name].keys()
+def unknown_values(given: Any, chart: Any, path: str = "") -> list[str]:
+    """Return the paths of values that the chart does not have; what is below an empty default is free."""
+    if not isinstance(given, dict) or not chart:
+        return []
+    inner = [unknown_values(part, chart[name], f"{path}{name}.") for name, part in given.items() if name in chart]
+    return [f"{path}{name}" for name in given if name not in chart] + [name for names in inner for name in names]
+
+
+@guides
+def test_manifests_are_valid_and_values_those_of_the_chart(guide: Path) -> None:
+    for text in blocks(guide, "yaml"):
+        for document in yaml.safe_load_all(text):
+            kind = document.get("kind", "") if isinstance(document, dict) else "list"
+            if kind.startswith("Benchmark"):
+                {"BenchmarkRun": load_run, "BenchmarkSuite": load_suite}[kind](yaml.safe_dump(document))
+            elif kind == "" and CHART.keys() & document.keys():
+                assert unknown_values(document, CHART) == []
+
+
+def test_every_group_of_values_is_in_the_guide_for_administrators() -> None:
+    guide = (ROOT / "docs" / "operations.md").read_text()
+    groups = [name for name, value in CHART.items() if isinstance(value, dict) and value]
+    assert [name for name in groups if not re.search(rf"`{name}\b|^{name}:", guide, re.MULTILINE)] == []
+
+
+def needed_values(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the chart without which the operator refuses such a run in the namespace bench."""
+    storage = spec.get("storage", {})
+    values: dict[str, Any] = {}
+    keyrings: list[str] = []
+    tools = {name: parameters for workload in spec["workloads"] for name, parameters in workload.items()}
+    if rook := storage.get("rook"):
+        cluster = "{namespace}/{name}".format_map(rook["cluster"])
+        values["rook"] = {"clusters": {cluster: ["bench"]}}
+        if "config" in rook:
+            values["rook"]["options"] = {cluster: [option["name"] for option in rook["config"]]}
+    if ceph := storage.get("ceph"):
+        keyrings.append(ceph["keyringSecret"]["name"])
+    if "osdBench" in tools:
+        values["osdBench"] = {"enabled": True}
+        keyrings.append(tools["osdBench"]["keyringSecret"]["name"])
+    for name, is_used in (("caches", spec.get("prepare", {}).get("dropCaches")), ("kubeBurner", "kubeBurner" in tools)):
+        if is_used:
+            values[name] = {"enabled": True, "namespaces": ["bench"]}
+    if keyrings:
+        values["ceph"] = {"keyrings": {"bench": keyrings}}
+    return values
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_first_comment_of_a_sample_has_the_values_that_it_needs(sample: Path) -> None:
+    text = sample.read_text()
+    spec = yaml.safe_load(text)["spec"]
+    spec = spec.get("run", spec)
+    _, _, comment = text.partition("# Values of the chart, for runs in the namespace bench:\n")
+    stated = "".join(re.findall(r"\A(?:#   .*\n)*", comment)).replace("#   ", "")
+    assert (yaml.safe_load(stated) or {}) == needed_values(spec)
+    assert unknown_values(needed_values(spec), CHART) == []
+    # The StorageClass of kind has no raw devices.
+    storage = spec.get("storage", {})
+    is_raw = storage.get("volume", {}).get("mode") == "Block"
+    assert not (is_raw and storage.get("storageClass", {}).get("name") == "standard")

@@ -385,7 +385,7 @@ class StorageClassStorage(Model):
 class Storage(Choice):
     """The measured storage: exactly one of rook, ceph and storageClass, and the volumes on it.
 
-    Required for all current tools.
+    Tools on volumes and in Ceph require it, network tools do not.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
