@@ -219,6 +219,20 @@ async def test_placement_groups_that_are_about_to_split_are_waited_for(ceph: Pre
     await attend_until(cluster_of(plan_of()), is_prepared)
 
 
+async def test_the_autoscaler_of_a_pool_with_a_number_of_groups_has_to_be_off(ceph: PretendedCeph) -> None:
+    made = Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1), placement_groups=8)
+    plan = plan_of(TARGET.model_copy(update={"made": made}))
+    with ceph.changing() as state:
+        state["pools"][-1]["pg_autoscale_mode"] = "on"
+    seen = await attend_until(cluster_of(plan), mentions("autoscaler"))
+    assert seen[-1].problems == (
+        "the autoscaler of pool golden-data is on, and may split placement groups during the run",
+    )
+    with ceph.changing() as state:
+        state["pools"][-1]["pg_autoscale_mode"] = "off"
+    await attend_until(cluster_of(plan), is_prepared)
+
+
 async def test_an_unhealthy_cluster_is_reported_and_not_changed(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["status"] = "status-osd-down"

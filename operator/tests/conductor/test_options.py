@@ -15,10 +15,13 @@ from hypothesis import given
 from plimsoll.api.environment import CephOption
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
+from plimsoll.ceph.options import database_key
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import RecordError, restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
+from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.phases import Gate
+from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.document import options_key
 from support.ceph_programs import ProgramError, State, answer
@@ -35,6 +38,7 @@ from support.pretended_ceph import (
     pretend_ceph,
     run_ceph,
 )
+from support.rendezvous import Setting
 
 KEY = options_key("u")
 PROFILE = "osd_mclock_profile"
@@ -254,6 +258,18 @@ async def test_options_are_read_on_every_osd_before_and_after_each_trial(ceph: P
     assert before.differences == ()
     (found,) = after.differences
     assert (found.where, found.name, found.wanted, found.found) == ("osd.2", PROFILE, "high_client_ops", "balanced")
+
+
+async def test_a_run_reads_options_as_each_of_its_trials_begins_and_ends(ceph: PretendedCeph, tmp_path: Path) -> None:
+    setting = Setting(tmp_path, PLAN)
+    codes = await asyncio.gather(setting.conduct(cluster=cluster_of(PLAN)), setting.agent(0), setting.agent(1))
+    assert codes == [EXIT_COMPLETE, 0, 0]
+    trials = (await FilesSink(setting.results).load()).trials["w-000"]
+    log = ceph.state["log"]
+    since_prepared = log[log.index(ceph.commands("rbd config")[-1]) :]
+    readings = since_prepared.count(f"ceph config-key get {database_key('osd.1', PROFILE)}")
+    # Each attempt begins, at least one also ends, and the release reads them too.
+    assert readings >= len(trials) + 2
 
 
 @pytest.mark.parametrize("health", ["Required", "Ignored"])
