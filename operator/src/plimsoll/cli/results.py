@@ -34,8 +34,6 @@ from plimsoll.report.points import (
 )
 from plimsoll.report.view import csv_rows
 
-MOST_RUNS = 8  # of a report; the number of distinguishable colours
-
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
