@@ -251,7 +251,7 @@ def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCheck(Check):
-    """A check on every trial: decorates the function that yields its values. `judge.TRIAL_CHECKS` collects all of them."""
+    """A check on every trial: decorates the function that yields its values. `judge.TRIAL_CHECKS` has all of them."""
 
     values_of: Callable[[Evidence], CheckedValues] = lambda _: iter(())
     # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the

@@ -305,7 +305,7 @@ class OwnedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRefusal:
-    """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name."""
+    """The API server refused to create a run, definitely, or another run has its name."""
 
     name: str  # of the run
     time: datetime  # of the request
@@ -367,9 +367,6 @@ class Unanswered:
 
 
 Outcome = Found | Absent | Deleted | RunRefusal | Checked | Judgement | Unanswered
-
-REFUSAL_CODES = frozenset({400, 403, 404, 405, 413, 422})
-"""HTTP status of definite refusals. A 409 of `CreateRun` needs `GetRun`'s answer: whose run has the name?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
