@@ -70,11 +70,9 @@ class Connection:
         self.last_error = ""  # the HTTP status that it has answered since; empty if there was an answer or none at all
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._session.close()
 
     async def register(self, registration: messages.Registration) -> messages.Registered:
-        """Register the agent."""
         return _parsed(messages.Registered, await self._send("POST", "/v1/clients", body=registration))
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> messages.Ordered:

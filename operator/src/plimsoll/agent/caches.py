@@ -106,7 +106,6 @@ def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> No
 
 
 def may_drop_caches(switch: Path = SWITCH) -> bool:
-    """Whether this process may drop the caches of its machine."""
     return os.access(switch, os.W_OK)
 
 

@@ -72,7 +72,6 @@ class DataSetIdentity:
     device: int  # number of the block device, or of the device that contains the file
 
     def matches(self, status: os.stat_result) -> bool:
-        """Whether this is the status of the data set."""
         if self.file is None:
             return stat.S_ISBLK(status.st_mode) and status.st_rdev == self.device
         return (status.st_dev, status.st_ino) == self.file

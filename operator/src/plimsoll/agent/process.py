@@ -303,7 +303,6 @@ class Programs:
         return {**command.environment, "LD_PRELOAD": library, "PLIMSOLL_ACCEPT": command.accepts_only}
 
     def fresh_directory(self, name: str) -> Path:
-        """Return an empty directory of that name."""
         directory = self._directory / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)

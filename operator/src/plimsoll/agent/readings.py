@@ -112,7 +112,6 @@ class Cgroup:
         return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
 
     def read(self) -> CgroupCounters:
-        """Read the counters."""
         seconds = "throttled_usec" if self.unified else "throttled_time"
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
         throttled = _sum(stat.get(seconds) for stat in stats)
@@ -228,7 +227,6 @@ class ToolAccount:
 
 
 def with_descendants(proc: Path, pid: int) -> Iterator[int]:
-    """Yield a process and its descendants."""
     yield pid
     children: list[int] = []
     with suppress(OSError, ValueError):

@@ -331,7 +331,6 @@ class SharedVolume(_KernelVolume):
 
 
 def file_name(client: int) -> str:
-    """Return the name of a client's own data file."""
     return f"client-{client}.data"
 
 
@@ -399,7 +398,6 @@ class ImageVolume:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
         return f"{self.pool}/{self.image}"
 
     def target(self) -> ImageTarget:
@@ -411,7 +409,6 @@ class ImageVolume:
         return ImageTarget(pool=self.pool, image=self.image, user=self.user, size=size, cache=self.cache)
 
     def look_up_command(self) -> Command:
-        """Return the command that looks up the image in the cluster."""
         image = ("--pool", self.pool, "--image", self.image)
         # Untranslated, because its messages are parsed.
         return Command(argv=("rbd", "--id", self.user, "info", "--format", "json", *image), environment={"LC_ALL": "C"})

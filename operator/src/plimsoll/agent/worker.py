@@ -370,7 +370,6 @@ def _parameters(tool: AnyTool, order: ToolOrder) -> ToolParameters:
 
 
 def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
-    """Return a document with a warning, unless it is empty."""
     if not warning:
         return document
     measurement = document.measurement

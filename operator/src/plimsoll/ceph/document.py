@@ -106,7 +106,6 @@ def port_of_its_own(key: str) -> tuple[str, int] | None:
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether a host is an IP address, and not a name."""
     with suppress(ValueError):
         ip_address(host)
         return True

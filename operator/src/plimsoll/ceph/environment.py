@@ -152,7 +152,6 @@ def ceph_environment(
 
 
 def osd_classes(outputs: Outputs) -> dict[int, str]:
-    """Return the device class of each OSD that has one."""
     return {number: osd.device_class for number, osd in _read_osds(_Reading(), outputs).items() if osd.device_class}
 
 

@@ -41,7 +41,6 @@ class RecordedOption(Model):
 
     @property
     def key(self) -> OptionKey:
-        """Its key in the database."""
         return self.who, self.name
 
 
@@ -177,7 +176,6 @@ def differing_options(reading: OptionReading) -> tuple[str, ...]:
 
 
 def difference_text(difference: OptionDifference) -> str:
-    """Return a difference as a clause."""
     return f"{difference.where} has {difference.name} {difference.found} instead of {difference.wanted}"
 
 

@@ -91,7 +91,6 @@ def parse_osd_metadata(text: str) -> dict[int, Osd]:
 
 
 def parse_osd_tree(text: str) -> dict[int, Osd]:
-    """Read `ceph osd tree`."""
     nodes = list(parse_answer(text)["nodes"].elements())
     hosts = {
         child.integer(): node["name"].text()

@@ -72,12 +72,10 @@ class PoolCounters:
 
     @property
     def operations(self) -> int:
-        """Reads and writes."""
         return self.reads + self.writes
 
     @property
     def bytes(self) -> int:
-        """Bytes read and written."""
         return self.read_bytes + self.written_bytes
 
 

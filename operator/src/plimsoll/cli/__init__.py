@@ -101,7 +101,6 @@ class LazyGroup(click.Group):
         self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
-        """Return the names of the commands, in the order of their declaration."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002

@@ -42,7 +42,6 @@ class ClusterAccess:
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster in messages."""
         return f"context {self.context}" if self.context else "this pod's cluster"
 
     def connect(self) -> "AioKube":
@@ -142,7 +141,6 @@ def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]") -> 
 
 
 def explain(error: ApiError, where: ClusterAccess) -> str:
-    """Return the error with its remedy."""
     match error:
         case ForbiddenError() if isinstance(error, UnauthorizedError) or _ANONYMOUS in error.reason:
             remedy = (

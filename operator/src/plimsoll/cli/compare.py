@@ -72,7 +72,6 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
-    """Yield the differences between the runs."""
     if likeness.unknown:
         yield Text(f"No fingerprint was recorded at {first_few(likeness.unknown, 1)}: other differences are unknown.")
     if likeness.differences:

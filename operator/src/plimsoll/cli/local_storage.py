@@ -200,12 +200,10 @@ class Target:
 
     @property
     def mode(self) -> Literal["Block", "Filesystem"]:
-        """The mode of volumes on it."""
         return "Filesystem" if self.directory is not None else "Block"
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The directory, or the devices."""
         return self.devices if self.directory is None else (self.directory,)
 
     @contextmanager

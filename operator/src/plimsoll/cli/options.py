@@ -165,7 +165,6 @@ def freeze_variants(path: Path, suite: BenchmarkSuite, seed: int) -> dict[str, P
 
 
 def chosen_seed(seed: int | None) -> int:
-    """Return the given seed, or a random one."""
     return secrets.randbits(63) if seed is None else seed
 
 

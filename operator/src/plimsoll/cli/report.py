@@ -106,7 +106,6 @@ def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> Reporte
 
 
 def reported_suite(rounds: SuiteRounds) -> ReportedSuite:
-    """Return the input of a suite's report."""
     variants: list[ReportedRun] = []
     for name, runs in rounds.results.complete.items():
         if runs:

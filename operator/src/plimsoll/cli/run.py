@@ -62,7 +62,6 @@ class LocalProgress:
         self._recorded: dict[str, BenchmarkResult] = {}
 
     def update(self) -> None:
-        """Show the current state."""
         state, plan, now = read_state(self._results), self._plan, time.time()
         if state is None:
             return

@@ -144,7 +144,6 @@ async def results_of_run(kube: Kube, namespace: str, run: str) -> list[Benchmark
 
 
 async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
-    """Return the error for an object that does not exist."""
     try:
         objects = await kube.list(wanted.kind, namespace=wanted.namespace)
     except ApiError:

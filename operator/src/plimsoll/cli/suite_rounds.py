@@ -74,7 +74,6 @@ class LocalRound:
         return {name: turn for name, turn in self.turns.items() if name not in complete}
 
     def results(self) -> RoundResults:
-        """Read the results so far."""
         unfinished = self.unfinished
         complete = {name: read_results(self.directory / name) for name in self.turns if name not in unfinished}
         return round_results(self.suite, self.turns, complete, minute=self.start.minute, digest=self.start.digest)
@@ -166,7 +165,6 @@ class SuiteRounds:
 
     @property
     def last(self) -> EndedRound:
-        """The last round."""
         return self.rounds[-1][0]
 
     @property

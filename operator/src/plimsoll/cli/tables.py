@@ -232,7 +232,6 @@ class LinksTable:
 
 
 def links_tables(results: Iterable[BenchmarkResult]) -> Iterator[LinksTable]:
-    """Yield the matrix of every point that has one."""
     for result in results:
         if (links := links_of(result)) is not None:
             yield LinksTable(f"{result.spec.point} ({result.spec.label})", links)

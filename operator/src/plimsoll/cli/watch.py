@@ -81,7 +81,6 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         self._live.stop()
 
     def show(self, seen: S) -> None:
-        """Show this state from now on."""
         self._seen, self._trouble = seen, ""
 
     def trouble(self, problem: str) -> None:
@@ -89,7 +88,6 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
         self._trouble = problem
 
     def note(self, text: str) -> None:
-        """Print a line above the picture."""
         print_line(self._live.console, text)
 
 
@@ -120,7 +118,6 @@ class Lines(AbstractContextManager["Lines[S]"], Generic[S]):
             self.note(f"the {self._word} cannot be read now: {problem}")
 
     def note(self, text: str) -> None:
-        """Print a line."""
         print_line(self._console, f"{format_time(datetime.now(UTC))}  {text}")
 
 
@@ -141,14 +138,12 @@ def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePi
 
 
 def suite_view_on(console: Console, title: str) -> "LivePicture[WatchedSuite] | Lines[WatchedSuite]":
-    """Return the view of a suite that suits the console."""
     if not console.is_terminal:
         return Lines(console, "suite")
     return LivePicture(console, f"{title}: {_WAITING}", partial(suite_picture, title))
 
 
 def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture[WatchedRun] | RunLines":
-    """Return the view that suits the console."""
     return screen(console, title, source, waiting=waiting) if console.is_terminal else RunLines(console)
 
 
@@ -161,7 +156,6 @@ class RunLines(Lines[WatchedRun]):
         self._problems: Sequence[str] = ()
 
     def show(self, run: WatchedRun) -> None:
-        """Print the changes."""
         # The caller prints all results of a run that ended before.
         is_new = bool(self._last) or run.ending is None
         for point in run.points:
@@ -269,7 +263,6 @@ def trial_text(trial: CurrentTrial, passes: int, *, is_probe: bool) -> str:
 
 
 def activity_text(state: RunState) -> str:
-    """Return the activity of a conductor between trials."""
     if state.message:
         return state.message
     prefill = state.prefill

@@ -119,7 +119,6 @@ class WatchedRun:
 
     @property
     def trial(self) -> CurrentTrial | None:
-        """Return the current trial."""
         return self.state.current if self.state is not None and self.state.phase is RunPhase.MEASURING else None
 
     @property
@@ -141,7 +140,6 @@ class WatchedRun:
 
     @property
     def shown_status(self) -> str:
-        """Return the status of the run, in a word."""
         return "being deleted" if self.is_being_deleted else self.status.display.status or UNSEEN
 
     @property
@@ -163,7 +161,6 @@ class WatchedRun:
         return self.trial is not None and self.trial.key.point.rpartition("-")[0] in self.searches
 
     def condition(self, kind: ConditionType) -> WatchedCondition | None:
-        """Return the condition of a type."""
         return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
@@ -252,12 +249,10 @@ class WatchedSuite:
 
     @property
     def shown_status(self) -> str:
-        """Return the status of the suite, in a word."""
         return (self.status.display or SuiteDisplay()).status or UNSEEN
 
     @property
     def activity(self) -> str:
-        """Return the activity of the suite, in one line."""
         if self.status.round is None:
             return (self.status.display or SuiteDisplay()).message or ""
         children = self.status.round.children

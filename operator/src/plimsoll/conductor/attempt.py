@@ -74,7 +74,6 @@ class Moment:
 
     @property
     def time(self) -> datetime:
-        """The time on the wall clock."""
         return datetime.fromtimestamp(self.wall / SECOND, tz=UTC)
 
 
@@ -114,7 +113,6 @@ class Attempt:
 
     @property
     def round(self) -> Round:
-        """The current round."""
         return self.cast.rounds[self.round_number] if self.cast else Round()
 
     @property
@@ -130,7 +128,6 @@ class Attempt:
         return Trial(**self._identity(epoch, moment), outcome=Outcome.MEASURED, caches=self.caches, **recorded)
 
     def aborted(self, fault: Fault, *, epoch: str, moment: Moment) -> Trial:
-        """Return the record of the attempt with the reason of its abort."""
         return Trial(
             **self._identity(epoch, moment),
             probe=probe_of(self.offer) if self.offer else None,
@@ -170,7 +167,6 @@ def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
 
 
 def cast_of(point: Point, roster: Roster) -> Cast:
-    """Return the clients of each round of a trial of the point."""
     return TOOLS[point.tool].cast(point.typed_parameters, tuple(roster), point.clients)
 
 
@@ -215,7 +211,6 @@ def overrun_seconds(point: Point, timings: Timings) -> float:
 
 
 def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
-    """Return the order to discard, prefill and overwrite."""
     return messages.PrepareOrder(
         discard=plan.prepare.discard,
         # Nothing else would make the data set new.

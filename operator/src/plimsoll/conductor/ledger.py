@@ -217,11 +217,9 @@ class Ledger:
             self._trials[point] = recorded(search, self._trials[point])
 
     def has(self, key: TrialKey) -> bool:
-        """Whether an attempt is recorded."""
         return any(trial.attempt == key.attempt for trial in self._attempts(key.point, key.pass_number))
 
     def trials(self, point: str) -> tuple[Trial, ...]:
-        """Return every recorded attempt of a point."""
         return self._trials[point]
 
     @property

@@ -153,7 +153,6 @@ class _Driver:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drive(self, rendezvous: Rendezvous) -> None:
-        """Drive the session until it is over."""
         while not self._session.is_over(moment()):
             self.inputs.clear()
             self._session.advance(moment())

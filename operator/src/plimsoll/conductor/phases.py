@@ -91,7 +91,6 @@ class Dropping(InFlight):
 
     @property
     def ordered(self) -> tuple[int, ...]:
-        """The clients that have an order of this attempt."""
         return self.attempt.round.members if self.is_staged else tuple(self.chosen.values())
 
 
@@ -170,7 +169,6 @@ class Start:
         self._elapsed_before, self._is_paused = self.elapsed(now), True
 
     def resume(self, now: float) -> None:
-        """End the pause."""
         self._since, self._is_paused = now, False
 
 
@@ -337,7 +335,6 @@ def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Mo
 
 
 def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
-    """Return what was dropped, for the trial's record."""
     drops = [drop for client in roster.get(phase.chosen.values()) if (drop := _drop_of(client))]
     nodes = {drop.node.node: drop.node for drop in drops}
     listed = tuple(nodes[name] for name in sorted(nodes))

@@ -15,7 +15,6 @@ _LIVE_INTERVALS = 3  # a client without a report for this many intervals does no
 
 
 def run_state(session: Session, moment: Moment) -> RunState:
-    """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
     attempt = session.phase.attempt if isinstance(session.phase, phases.InFlight) else None
     # Between two rounds, the clients gather as they do between attempts.
@@ -57,7 +56,6 @@ def run_state(session: Session, moment: Moment) -> RunState:
 
 
 def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[RunPhase, str]:
-    """Return the public phase and its message."""
     roster, prepare = session.roster, session.plan.prepare
     phase, message = RunPhase.MEASURING, ""
     match session.phase:

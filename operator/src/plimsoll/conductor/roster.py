@@ -42,7 +42,6 @@ class Client:
     serves: bool = False  # whether it is one of the run's servers, which never load
 
     def give(self, order: messages.Order) -> None:
-        """Give the client a new order."""
         self.order = order
         self.sequence += 1
         self.rates = ()
@@ -181,7 +180,6 @@ def failures(clients: Iterable[Client]) -> str:
 
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
-    """Return why the clients were not ready in time."""
     if missing:
         return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]

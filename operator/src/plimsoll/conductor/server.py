@@ -129,7 +129,6 @@ async def _in_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
 
 
 def moment() -> Moment:
-    """Return the current time."""
     return Moment(seconds=time.monotonic(), wall=time.time_ns())
 
 
@@ -146,7 +145,6 @@ class Rendezvous:
         self._sequences: dict[int, tuple[str, int]] = {}
 
     def application(self) -> web.Application:
-        """Return the application with its routes."""
         application = web.Application(middlewares=[self._guard])
         application.router.add_get("/v1/clock", self._clock)
         application.router.add_post("/v1/clients", self._register)
@@ -278,7 +276,6 @@ async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
 
 
 def view_of(session: Session, now: Moment) -> LiveView:
-    """Return the state of a session for a scrape."""
     plan, ledger, gate, phase = session.plan, session.ledger, session.gate, session.phase
     trial = last = None
     if isinstance(phase, Staging | Arming | Running):

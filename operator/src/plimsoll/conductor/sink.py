@@ -96,19 +96,16 @@ class FilesSink:
         return Stored.of({result.spec.point: result.status for result in results}, state)
 
     async def publish(self, state: RunState) -> None:
-        """Write `state.json`; see `Sink.publish`."""
         text = state.model_dump_json(indent=1)
         await asyncio.to_thread(replace_file, self.directory / STATE_FILE, text, sync=False)
 
     async def record(self, point: str, status: ResultStatus) -> None:
-        """Write the result of a point; see `Sink.record`."""
         result = result_of(self.plan, self.plan.point(point), status)
         path = self.directory / RESULTS_DIRECTORY / f"{result.metadata.name}.json"
         await asyncio.to_thread(replace_file, path, result.model_dump_json(indent=1), sync=True)
 
 
 def result_of(plan: Plan, point: Point, status: ResultStatus) -> BenchmarkResult:
-    """Return the result object of a point."""
     return BenchmarkResult(
         metadata=ResultMeta(
             name=f"{plan.run.name}-{point.name}",
@@ -240,7 +237,6 @@ class KubeSink:
             await self._writing
 
     async def record(self, point: str, status: ResultStatus) -> None:
-        """Store the status of a point's result; see `Sink.record`."""
         # Name every field, so that the patch removes those without a value.
         fields = (field.serialization_alias or name for name, field in ResultStatus.model_fields.items())
         document: dict[str, Any] = dict.fromkeys(fields) | status.model_dump(mode="json", exclude_none=True)

@@ -41,7 +41,6 @@ def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
 
 
 def without_histograms(trial: Trial) -> Trial:
-    """Return a trial with the percentiles, but without the histograms of its latencies."""
     return _with_operations(trial, lambda operation: _with(operation, latency=_with(operation.latency, histogram=None)))
 
 

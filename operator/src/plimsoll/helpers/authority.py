@@ -98,5 +98,4 @@ class Turns:
         return 0.0
 
     def end(self, now: float) -> None:
-        """End the turn."""
         self._is_taken, self._ended = False, now

@@ -95,7 +95,6 @@ class Namespaces:
     poll_seconds: float = field(default=_POLL_SECONDS, kw_only=True)
 
     async def names(self) -> list[str]:
-        """Return the names of those that exist."""
         return [namespace["metadata"]["name"] for namespace in await self._existing()]
 
     async def problems(self) -> list[str]:
@@ -216,7 +215,6 @@ class Helper:
         self._refused: dict[str, float] = {}
 
     def application(self) -> web.Application:
-        """Return the application with its one route."""
         application = web.Application(client_max_size=MAX_BURN_REQUEST_BYTES)
         application.router.add_post(BURN_PATH, self._answer)
         return application

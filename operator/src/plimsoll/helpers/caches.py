@@ -78,7 +78,6 @@ class Helper:
         self._stalled: asyncio.Task[NodeCaches] | None = None
 
     def application(self) -> web.Application:
-        """Return the application with its one route."""
         application = web.Application(client_max_size=MAX_DROP_REQUEST_BYTES)
         application.router.add_post(DROP_PATH, self._answer)
         return application

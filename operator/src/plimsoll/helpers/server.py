@@ -73,12 +73,10 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 
 
 def answer(status: int, model: Model) -> web.Response:
-    """Return an answer in JSON."""
     return web.Response(status=status, text=model.model_dump_json(exclude_none=True), content_type="application/json")
 
 
 def refuse(refused: RefusedError) -> web.Response:
-    """Log a refusal, and return it as an answer."""
     _log.info("refused with status %d: %s", refused.status, refused)
     response = answer(refused.status, HelperRefusal(message=str(refused)))
     if refused.retry_after:

@@ -38,7 +38,6 @@ class PoolIo:
     foreign: PoolCounters  # that of pools other than the run's, without the manager's
 
     def per_second(self, amount: float) -> float:
-        """Return an amount as a rate."""
         return amount * NANOSECONDS / self.between.length
 
     def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
@@ -58,7 +57,6 @@ def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSam
 
 
 def statuses_of(samples: Iterable[ClusterSample]) -> list[ClusterStatus]:
-    """Return the status of each poll that Ceph answered."""
     return [sample.status for sample in samples if sample.status is not None]
 
 

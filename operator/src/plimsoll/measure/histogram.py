@@ -160,7 +160,6 @@ class Histogram:
         return math.floor(self.total * (1 - Fraction(str(p)) / 100))
 
     def encode(self) -> str:
-        """Return the text form."""
         deltas = (after - before for before, after in pairwise((0, *self.counts)))
         pairs = [[delta, count] for delta, count in zip(deltas, self.counts.values(), strict=True)]
         stream = zlib.compress(json.dumps(pairs, separators=(",", ":")).encode(), level=9)

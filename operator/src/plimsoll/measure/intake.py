@@ -130,7 +130,6 @@ class ClientAnswer:
 
     @property
     def failed(self) -> bool:
-        """Whether the tool reported a failure."""
         return bool(self.document.exit_code or (self.measurement and self.measurement.errors))
 
     @property
@@ -156,12 +155,10 @@ class ClientMeasurement:
 
     @property
     def client(self) -> int:
-        """The client's number."""
         return self.answer.client
 
     @property
     def node(self) -> str:
-        """The client's node."""
         return self.answer.document.node
 
     @property
@@ -171,7 +168,6 @@ class ClientMeasurement:
         return self.answer.document.data_set_bytes if size is None else size
 
     def does(self, operation: Operation) -> bool:
-        """Whether the tool did such operations."""
         samples = self.measurement.operations
         return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
 

@@ -22,7 +22,6 @@ class Quantities:
 
     @property
     def unit(self) -> str:
-        """The unit in which I/O is counted."""
         return "operations" if self.operations else "bytes"
 
     def amount(self, ios: float, volume: float) -> float:
@@ -87,7 +86,6 @@ def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Inter
 
 
 def total(shares: Collection[Share]) -> Amount:
-    """Return all I/O of the clients."""
     return Amount(ios=sum(share.sample.ios for share in shares), bytes=sum(share.sample.bytes for share in shares))
 
 

@@ -68,7 +68,6 @@ class Standstill:
         return self.alone[client].charged(self.window)
 
     def published(self) -> Stalls:
-        """Return the stalls' part of the result."""
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
         return Stalls(
             seconds=self.together.seconds,

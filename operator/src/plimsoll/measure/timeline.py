@@ -108,7 +108,6 @@ def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interv
 
 
 def length_of(stretches: Iterable[Interval]) -> int:
-    """Return the total length."""
     return sum(stretch.length for stretch in stretches)
 
 
@@ -146,7 +145,6 @@ class Amount:
 
 
 def add(amounts: Collection[Amount]) -> Amount:
-    """Return the sum."""
     return Amount(ios=math.fsum(item.ios for item in amounts), bytes=math.fsum(item.bytes for item in amounts))
 
 

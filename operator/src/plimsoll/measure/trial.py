@@ -140,7 +140,6 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
 
 
 def host_summary(host: HostUse) -> HostSummary:
-    """Return a host's part of the result."""
     device = host.device
     return HostSummary(
         cpu=_rounded(host.cpu.used),

@@ -390,7 +390,6 @@ class Sample:
 
 
 def known_samples(labels: tuple[str, ...], *values: tuple[MetricFamily, float | None]) -> Iterator[Sample]:
-    """Yield a sample of each metric whose value is known."""
     for metric, value in values:
         if value is not None:
             yield Sample(metric, labels, value)

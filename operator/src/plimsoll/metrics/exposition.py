@@ -83,7 +83,6 @@ class Instruments:
         return self._steps.labels(name).time()
 
     def step_failed(self, reason: str) -> None:
-        """Count a failed step."""
         self._step_errors.labels(reason).inc()
 
     def answered(self, verb: str, seconds: float, refusal: str | None) -> None:
@@ -93,7 +92,6 @@ class Instruments:
             self._request_errors.labels(verb, refusal).inc()
 
     def ended(self, reason: str) -> None:
-        """Count a finished run."""
         self._ended.labels(reason).inc()
 
     async def watch_loop(self, pause: float = _LAG_SECONDS) -> None:
@@ -129,7 +127,6 @@ class OperatorScrape(Collector):
         self._instruments = instruments
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        """Yield all families."""
         yield from families(
             chain(
                 result_samples(self._results),
@@ -148,7 +145,6 @@ class FollowerScrape(Collector):
     """The metrics of an operator that does not lead: the leader exposes everything else."""
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        """Yield the only family."""
         yield from families([Sample(catalogue.OPERATOR_LEADER, (), 0)])
 
 

@@ -60,16 +60,13 @@ class Scrape(Collector):
     """One scrape, with fixed samples that another thread may write."""
 
     def __init__(self, view: LiveView) -> None:
-        """Take the samples of a state."""
         self._samples = tuple(samples_of(view))
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        """Yield all families."""
         return families(self._samples)
 
 
 def samples_of(view: LiveView) -> Iterator[Sample]:
-    """Yield the samples of the current run."""
     run, state = (view.namespace, view.run), view.state
     for phase in RunPhase:
         yield Sample(catalogue.LIVE_PHASE, (*run, phase.value), float(state.phase is phase))

@@ -50,7 +50,6 @@ class Point(Model):
 
     @property
     def timing(self) -> Timing:
-        """The times of each of its trials."""
         return Timing(ramp_seconds=self.ramp_seconds, runtime_seconds=self.runtime_seconds)
 
     @property
@@ -176,7 +175,6 @@ class Plan(Model):
 
     @property
     def server_count(self) -> int:
-        """The number of servers."""
         return self.servers.count if self.servers else 0
 
     @property
@@ -185,7 +183,6 @@ class Plan(Model):
         return self.clients + self.server_count
 
     def is_server(self, number: int) -> bool:
-        """Whether the member with that number is a server."""
         return number >= self.clients
 
     @property
@@ -297,7 +294,6 @@ def data_pool_name(file_system: str, number: int) -> str:
 
 
 def image_name(uid: str, client: int) -> str:
-    """Return the name of a client's RBD image."""
     return f"{image_prefix(uid)}{client}"
 
 

@@ -122,12 +122,10 @@ class Estimate:
 
     @property
     def preparation_seconds(self) -> int:
-        """Seconds of one preparation."""
         return self.prefill_seconds + self.precondition_seconds + self.settle_seconds
 
 
 def estimate(plan: Plan) -> Estimate:
-    """Return the cost of a plan."""
     volume_bytes = plan.volume.size if plan.volume else 0
     is_filesystem = plan.volume is not None and plan.volume.mode == "Filesystem"
     filled = volume_bytes * plan.prepare.fill_percent // 100 if is_filesystem else volume_bytes
@@ -191,7 +189,6 @@ def renewal_seconds(plan: Plan) -> int:
 
 
 def round_count(point: Point, servers: int) -> int:
-    """Return the number of rounds of one trial of a point."""
     return TOOLS[point.tool].rounds(point.typed_parameters, point.clients, servers)
 
 

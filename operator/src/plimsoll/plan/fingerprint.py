@@ -194,7 +194,6 @@ class Likeness:
 
 
 def likeness_of(pairs: Iterable[Pair]) -> Likeness:
-    """Compare the fingerprints of every pair."""
     different: list[tuple[Difference, list[str]]] = []
     unknown = []
     for pair in pairs:

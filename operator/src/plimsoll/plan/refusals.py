@@ -40,7 +40,6 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 
 
 def search_settings(point: Point, search: LineSearch) -> Settings:
-    """Return the settings of a point's search, as `settings_of` does."""
     return settings_of(search, point.typed_parameters, point.clients)
 
 
@@ -64,7 +63,6 @@ def at_load(point: Point, search: LineSearch, load: float) -> Point:
 
 
 def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
-    """Return the offer of this load at a point."""
     parameters = point.typed_parameters
     shares = {operation: percent / 100 for operation, percent in parameters.shares.items()}
     return Offer(search=search, load=load, depth=parameters.most_in_flight, shares=shares)

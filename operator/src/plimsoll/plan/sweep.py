@@ -29,12 +29,10 @@ class Sweep:
 
     @property
     def timing(self) -> Timing:
-        """The ramp and the runtime of each trial."""
         return Timing(ramp_seconds=self.workload.ramp_seconds, runtime_seconds=self.workload.runtime_seconds)
 
     @property
     def points(self) -> int:
-        """The number of points."""
         return len(self.clients) * prod(map(len, self.axes.values()))
 
 

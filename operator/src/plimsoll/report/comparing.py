@@ -83,7 +83,6 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
 
 
 def tolerated_text(comparison: Comparison) -> str:
-    """Return the thresholds as a sentence."""
     rate, latency = 100 * comparison.rate_threshold, 100 * comparison.latency_threshold
     return f"Tolerated: {rate:g} % less rate, {latency:g} % more latency."
 

@@ -101,7 +101,6 @@ def linear_axis(title: str) -> Json:
 
 
 def category_axis(names: Sequence[str]) -> Json:
-    """Return an axis with these names in their order."""
     return {"type": "category", "categoryorder": "array", "categoryarray": [*names], "automargin": True}
 
 
@@ -180,7 +179,6 @@ class ReportedRun:
 
     @property
     def uid(self) -> str:
-        """Return the UID of the run."""
         return self.results[0].spec.run_uid
 
     @property
@@ -242,7 +240,6 @@ class PlottedPoint:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the point is Valid and needs no mark."""
         return self.result.status.verdict is Verdict.VALID
 
 
@@ -258,7 +255,6 @@ class PlottedSweep:
 
     @property
     def title(self) -> str:
-        """Return workload and operation."""
         return f"{self.workload}, {self.operation}"
 
     @property

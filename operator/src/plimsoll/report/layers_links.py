@@ -121,7 +121,6 @@ def _star(best: Best) -> str:
 
 
 def is_marked(row: LayerRow) -> bool:
-    """Whether a rate of a layer has a mark."""
     return any(best and _star(best) for best in (row.bytes_per_second, row.iops))
 
 
@@ -186,7 +185,6 @@ class Links:
 
     @cached_property
     def clients(self) -> list[int]:
-        """The clients that load, in order."""
         return sorted(set(self.matrix.clients))
 
     @cached_property
@@ -207,7 +205,6 @@ class Links:
         return sorted((pair for pair in self.pairs if pair.is_outlier), key=self.value)
 
     def value(self, pair: Pair) -> float:
-        """Return the mean of a cell in the unit."""
         return (pair.bytes_per_second * _BITS if self.matrix.counts_bytes else pair.iops or 0.0) / self.divisor
 
     def least(self, pair: Pair) -> float | None:
@@ -222,7 +219,6 @@ class Links:
         return NONE if pair is None else f"{number_text(self.value(pair))}{'*' if pair.is_outlier else ''}"
 
     def name(self, number: int) -> str:
-        """Return a client with its node."""
         node = self._nodes[number]
         return f"client {number} ({node})" if node else f"client {number}"
 
@@ -237,7 +233,6 @@ class Links:
         return [[cells.get((client, peer)) for peer in self.peers] for client in self.clients]
 
     def sentence(self, pair: Pair) -> str:
-        """Return a cell in words."""
         rate = f"{number_text(self.value(pair))} {self.unit}"
         part = percent_text(100 * self.value(pair) / self.usual) if self.usual else NONE
         median_text = f"{number_text(self.usual)} {self.unit}"
@@ -290,7 +285,6 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def link_columns(links: Links) -> Sequence[Column[Pair]]:
-    """Return the columns of the cells of a matrix."""
     column = Column[Pair]
     return (
         column("From", lambda pair: links.name(pair.client), sort=lambda pair: pair.client),

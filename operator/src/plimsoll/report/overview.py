@@ -87,7 +87,6 @@ def verdicts_section(
     compared: Sequence[Compared],
     searched: Sequence[SearchedWorkload] = (),
 ) -> Section:
-    """Return the verdicts with their reasons, and the summary."""
     points = Counter(verdict_text(result) for _, result in results_of(runs))
     counts = [(verdict, points[verdict]) for verdict in _VERDICTS if points[verdict] or verdict != UNFINISHED]
     comparisons: list[str] = []

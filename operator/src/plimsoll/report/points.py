@@ -46,12 +46,10 @@ class PointRow:
 
     @property
     def line(self) -> Line:
-        """The line, as far as the search has found it."""
         return line_of(self.result)
 
 
 def named(results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, BenchmarkResult]]:
-    """Yield results with the names of their runs."""
     return ((result.spec.run, result) for result in results)
 
 
@@ -63,7 +61,6 @@ def result_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[Poin
 
 
 def line_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
-    """Yield a row for each search."""
     return (PointRow(run=run, result=result) for run, result in results if is_search(result))
 
 
@@ -118,13 +115,11 @@ def _attempts_text(row: PointRow) -> str:
 
 
 def reasons_text(row: PointRow) -> str:
-    """Return the names of the reasons of a verdict."""
     status = row.result.status
     return " ".join(reasons_of(status)) if status.final else ""
 
 
 def no_numbers(result: BenchmarkResult) -> str:
-    """Return the reason why a point has no numbers."""
     worst = next((finding for finding in result.status.findings if finding.verdict is Verdict.INVALID), None)
     if worst is not None:
         return f"{worst.reason}: {worst.message}"

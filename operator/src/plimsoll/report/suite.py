@@ -290,7 +290,6 @@ def own_text(share: OwnShare) -> str:
 
 
 def own_rates_text(share: OwnShare) -> str:
-    """Return the rates behind the user's share."""
     if share.limit is None:
         return NONE if share.rate is None else bytes_rate_text(share.rate)
     return f"{bytes_rate_text(share.rate)} of {bytes_rate_text(share.limit)}"

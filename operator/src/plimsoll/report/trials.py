@@ -186,7 +186,6 @@ def outcome_text(trial: Trial) -> str:
 
 
 def why(trial: Trial) -> str:
-    """Return the reason why an attempt does not count."""
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
     invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]

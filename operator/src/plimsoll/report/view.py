@@ -184,7 +184,6 @@ _LIMITS = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", L
 
 
 def duration_text(nanoseconds: float | None) -> str:
-    """Return a latency with the unit that suits it."""
     return NONE if nanoseconds is None else format_duration(nanoseconds)
 
 
@@ -194,12 +193,10 @@ def mebibytes(bytes_per_second: float | None) -> str:
 
 
 def bytes_rate_text(bytes_per_second: float | None) -> str:
-    """Return a rate in MiB/s."""
     return NONE if bytes_per_second is None else f"{mebibytes(bytes_per_second)} MiB/s"
 
 
 def metric_text(metric: Metric, value: float | None) -> str:
-    """Return a value of a compared metric."""
     if metric is Metric.BYTES:
         return bytes_rate_text(value)
     if metric in (Metric.IOPS, Metric.LINE):

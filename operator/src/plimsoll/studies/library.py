@@ -15,5 +15,4 @@ def load_study(name: str) -> Study:
 
 
 def load_studies() -> tuple[Study, ...]:
-    """Return all studies."""
     return tuple(map(load_study, STUDY_NAMES))

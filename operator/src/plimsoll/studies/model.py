@@ -102,7 +102,6 @@ class ValueTable(Model):
         return self
 
     def published(self) -> Iterator[Published]:
-        """Yield the values with all of their conditions."""
         for cell, combination in zip(self.values, product(*self.axes.values()), strict=True):
             if cell is None:
                 continue
@@ -143,7 +142,6 @@ class Study(Model):
 
     @cached_property
     def values(self) -> tuple[Published, ...]:
-        """All published values."""
         return tuple(value for table in self.tables for value in table.published())
 
     @model_validator(mode="after")

@@ -89,7 +89,6 @@ class ValuesOf(Model):
     conditions: Mapping[_Text, str | int] = Field(default_factory=dict)
 
     def among(self, values: Sequence[Published]) -> list[Published]:
-        """Return the values that it selects."""
         return [
             value
             for value in values
@@ -148,7 +147,6 @@ class Share(Model):
 
     @property
     def variants(self) -> frozenset[str]:
-        """The variants that measure it."""
         named: list[str | None] = [self.layer.variant, self.layer.devices] if self.layer else []
         named += [self.ratio.left.variant, self.ratio.of.variant] if self.ratio else []
         return frozenset(variant for variant in named if variant is not None)

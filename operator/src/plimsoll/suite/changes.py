@@ -95,7 +95,6 @@ class Runs:
     judged: Series
 
     def change(self) -> LogChange:
-        """Return the change of the quantity."""
         return step_between([[*series.values()] for series in self.earlier.values()], [[*self.judged.values()]])
 
 
@@ -134,7 +133,6 @@ class JudgedChange:
 
     @property
     def metric(self) -> Metric:
-        """The metric that changed."""
         return self.group.metric
 
     @property
@@ -145,7 +143,6 @@ class JudgedChange:
 
     @property
     def ratios(self) -> Ratios:
-        """The change as ratios."""
         return ratios_of(self.metric, self.change)
 
 

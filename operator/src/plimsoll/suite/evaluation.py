@@ -249,12 +249,10 @@ def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkRe
 
 
 def rule_of(allow: Allowance) -> RegressionRule:
-    """Return the rule of the changes that a comparison tolerates."""
     return RegressionRule(rate=allow.rate_percent / 100, latency=allow.latency_percent / 100)
 
 
 def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
-    """Yield the outcome of a comparison with the accepted rounds for each variant."""
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
         changes = []

@@ -77,7 +77,6 @@ class RoundJudgement:
 
     @property
     def change_texts(self) -> list[str]:
-        """What changed, in words."""
         return [
             f"changed since the last accepted round: {change.key}: {change.baseline} -> {change.candidate}"
             for change in self.changes

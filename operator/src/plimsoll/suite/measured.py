@@ -102,7 +102,6 @@ class MeasuredRound:
 
     @property
     def on_first_attempts(self) -> "MeasuredRound":
-        """The round in which the first attempts count."""
         return self if self.first_values is None else replace(self, values=self.first_values)
 
 

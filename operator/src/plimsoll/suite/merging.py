@@ -23,7 +23,6 @@ Json = dict[str, JsonValue]
 
 
 def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
-    """Return the specification of a variant's run."""
     rest = dict(run)
     for path in variant.unset:
         without = without_field(rest, path)

@@ -21,11 +21,11 @@ class RosterMember(Protocol):
     """A registered client."""
 
     @property
-    def number(self) -> int: ...  # noqa: D102 - as in the plan
+    def number(self) -> int: ...  # as in the plan
     @property
-    def node(self) -> str: ...  # noqa: D102 - that it runs on
+    def node(self) -> str: ...  # that it runs on
     @property
-    def serves(self) -> bool: ...  # noqa: D102 - whether it is one of the run's servers, which never load
+    def serves(self) -> bool: ...  # whether it is one of the run's servers, which never load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

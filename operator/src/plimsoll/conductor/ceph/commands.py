@@ -213,7 +213,6 @@ class Commands:
         self._monitors = Monitors(user)
 
     async def __aenter__(self) -> Self:
-        """Return these commands."""
         return self
 
     async def __aexit__(self, *_: object) -> None:

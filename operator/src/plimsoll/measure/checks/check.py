@@ -48,13 +48,11 @@ class Check:
     cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
-        """Return the verdict on a value."""
         if self._is_beyond(value, self.invalid):
             return Verdict.INVALID
         return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
 
     def fails(self, value: float) -> bool:
-        """Whether a value is beyond a limit."""
         return self.verdict(value) is not Verdict.VALID
 
     def limit(self, verdict: Verdict) -> float:
@@ -99,7 +97,6 @@ CheckedValues = Iterator[CheckedValue]
 
 
 def client_value(client: int, value: float, detail: str = "", cause: Cause | None = None) -> CheckedValue:
-    """Return a value of one client."""
     return CheckedValue(clients=(client,), value=value, detail=detail, cause=cause)
 
 
@@ -179,7 +176,6 @@ class Evidence:
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:
-        """The usable measurements."""
         return self.intake.measured
 
     @cached_property
@@ -215,7 +211,6 @@ class Evidence:
         return {operation: slices_of(parts) for operation, parts in shares.items()}
 
     def shares_of(self, operation: Operation) -> list[Share]:
-        """Return the shares of all clients in one operation."""
         return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
 
 
@@ -240,12 +235,10 @@ def slices_of(shares: Sequence[Share]) -> Slices | None:
 
 
 def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
-    """Group clients by their node."""
     return grouped(clients, lambda client: client[0].node)
 
 
 def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: str) -> CheckedValue:
-    """Return a value that several clients share."""
     return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
 
 
@@ -262,11 +255,9 @@ class TrialCheck(Check):
     load_explains: bool = False
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
-        """Return the check of these values."""
         return replace(self, values_of=values_of)
 
     def judge(self, evidence: Evidence) -> tuple[Finding, ...]:
-        """Return the finding on a trial; none if it passes."""
         check, cluster = self, evidence.facts.cluster
         if self.concerns_health and cluster is not None and not cluster.required:
             check = replace(self, suspect=self.invalid if self.suspect is None else self.suspect, invalid=None)

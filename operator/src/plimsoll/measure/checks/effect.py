@@ -144,7 +144,6 @@ class Effect:
 
     @property
     def text(self) -> str:
-        """The effect, in words."""
         if self.is_noticeable or self.is_known:
             noticed, together = (
                 [each for each in part if each.is_noticeable] for part in (self.differences, self.together)

@@ -108,7 +108,6 @@ def remedy_of(reason: str) -> str:
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
-    """Return the table of checks as Markdown."""
     rows = [
         "| Reason | What is measured | Suspect | Invalid | Cause | What to do |",
         "|---|---|---|---|---|---|",

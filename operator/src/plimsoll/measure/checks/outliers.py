@@ -333,7 +333,6 @@ class _Link:
 
     @property
     def is_outlier(self) -> bool:
-        """Whether the check fails."""
         return self.check.fails(self.others.part(self.rate))
 
 

@@ -250,7 +250,6 @@ def interval_text(change: Change) -> str:
 
 
 def mean_text(mean: MeanComparison) -> str:
-    """Return what a mean change is of."""
     return f"mean of {mean.points} points"
 
 

@@ -148,7 +148,6 @@ def is_search(pair: Pair) -> bool:
 
 
 def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
-    """Return the lines of a pair of searches."""
     problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate)
     goals = [
         (search.vary, {objective.percentile: objective.latency_microseconds for objective in search.objectives})

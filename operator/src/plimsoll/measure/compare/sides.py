@@ -95,7 +95,6 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
 
 
 def side_of(values: Sequence[float | None]) -> Side:
-    """Describe the values of one side."""
     whole = complete(values) or []
     return Side(
         trials=len(values),

@@ -275,7 +275,6 @@ def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Ass
 
 
 def assess_alone(metric: Metric, change: LogChange) -> Assessment:
-    """Assess the change of a metric that does not gate."""
     p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
     noticed = p_value < _UNGATED_LEVEL
     return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)

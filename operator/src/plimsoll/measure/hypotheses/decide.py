@@ -31,7 +31,6 @@ Bounds = tuple[float | None, float | None]
 
 
 def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
-    """Return the decision in one sentence."""
     interval = judgement.interval
     if interval is None:
         more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
@@ -196,12 +195,10 @@ class Decision(Model):
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a point behind it is Suspect."""
         return any(point.verdict is Verdict.SUSPECT for point in self.basis)
 
 
 def decide_all(hypotheses: Iterable[Hypothesis], runs: Sequence[MeasuredRun]) -> tuple[Decision, ...]:
-    """Decide all hypotheses of a suite on the runs of one round."""
     return tuple(decision for hypothesis in hypotheses for decision in decide(hypothesis, runs))
 
 

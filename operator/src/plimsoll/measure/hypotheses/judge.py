@@ -46,7 +46,6 @@ class Interval:
 
     @classmethod
     def of_change(cls, change: LogChange) -> "Interval":
-        """Return that of a change of logarithms."""
         low, high = change.interval()
         return cls(estimate=change.estimate, low=low, high=high)
 
@@ -91,7 +90,6 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of positive values."""
     return math.exp(fmean(map(math.log, values)))
 
 

@@ -32,13 +32,13 @@ class SelectablePoint(Protocol):
     """A point of a plan, or of results."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102 - a point's
+    def name(self) -> str: ...  # a point's
     @property
-    def workload(self) -> str: ...  # noqa: D102
+    def workload(self) -> str: ...
     @property
-    def parameters(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
+    def parameters(self) -> Mapping[str, JsonValue]: ...
     @property
-    def clients(self) -> int: ...  # noqa: D102
+    def clients(self) -> int: ...
 
 
 P = TypeVar("P", bound=SelectablePoint)
@@ -294,12 +294,10 @@ class Sample:
 
     @property
     def result(self) -> BenchmarkResult:
-        """The result of the point."""
         return self.selected.point.result
 
 
 def sample_of(selected: SelectedPoint[MeasuredPoint]) -> Sample:
-    """Return the values of a point, or its problem."""
     result, status = selected.point.result, selected.point.result.status
     where = f"{selected.point.name} of run {selected.run}"
     if not status.final:
@@ -353,7 +351,6 @@ def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[f
 
 
 def _operation(selected: SelectedPoint[MeasuredPoint], trials: Sequence[Trial], where: str) -> Operation:
-    """Return the selected operation, or the only one."""
     operation, operations = selected.selector.operation, operations_of(trials)
     if operation in operations:
         return operation

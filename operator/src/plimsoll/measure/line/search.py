@@ -70,12 +70,10 @@ class Settings:
 
     @property
     def lowest(self) -> float:
-        """The lowest load that can be offered."""
         return max(1, math.ceil(self.floor / self.step)) * self.step
 
     @property
     def highest(self) -> float:
-        """The highest load that can be offered."""
         return math.floor(self.limit / self.step) * self.step
 
     def offered(self, load: float) -> float:
@@ -120,7 +118,6 @@ class TriedLoad:
 
     @property
     def has_numbers(self) -> bool:
-        """Whether its numbers are trustworthy."""
         return self.verdict is not Verdict.INVALID
 
     @property

@@ -173,7 +173,6 @@ def short_text(line: Line, search: LineSearch) -> str:
 
 
 def unit_text(search: LineSearch) -> str:
-    """Return the unit of the loads of a search."""
     return {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}[search.vary]
 
 
@@ -252,7 +251,6 @@ def ending_text(line: Line) -> str:
 
 
 def outcome_text(outcome: ProbeOutcome) -> str:
-    """Return the outcome of a probe in lower-case words."""
     return outcome.name.replace("_", " ").lower()
 
 

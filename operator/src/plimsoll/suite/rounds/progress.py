@@ -122,7 +122,6 @@ def runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun]) -> Mapp
 
 
 def judgement_request(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
-    """Return the request to evaluate the active round."""
     suite, uid, baseline = seen.suite.specification.suite, seen.suite.uid, []
     for earlier in reversed(state.ended):
         if earlier.accepted:

@@ -193,7 +193,6 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
 
 
 def progress_message(active: ActiveRound) -> str:
-    """Return the progress of a round in one line."""
     if active.is_measured:
         return f"round {active.name}: its results are being evaluated"
     return f"round {active.name}: run {active.children.done + 1} of {active.children.total}"
@@ -272,7 +271,6 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
 
 
 def is_written(status: Json, stored: Mapping[str, Any]) -> bool:
-    """Whether the API server has that status."""
     return {name: value for name, value in status.items() if value is not None} == stored
 
 
@@ -302,7 +300,6 @@ def read_state(status: Mapping[str, Any]) -> State:
 
 
 def read_conditions(status: Mapping[str, Any]) -> dict[SuiteConditionType, SuiteCondition]:
-    """Return the conditions of a status by type."""
     conditions = map(SuiteCondition.model_validate, status.get("conditions", ()))
     return {condition.type: condition for condition in conditions}
 
