@@ -160,11 +160,7 @@ def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
 
     Those of OSDs that did not show theirs are the mean of the known ones. If the pool's OSDs are unknown, all count.
     """
-    reading = _Reading()
-    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
-    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
-    numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
-    used = {number: osd for number, osd in osds.items() if number in numbers}
+    used = _osds_of_pool(_Reading(), outputs, pool)
     targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
     known = [target for target in targets if target]
     return round(fmean(known) * len(used)) if known else None
@@ -180,8 +176,7 @@ def placement_of(outputs: Outputs, pool: str) -> Placement:
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
     if details is None:
         return Placement()
-    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
-    fewest = min(map(len, _taken(reading, outputs, osds, details)), default=0)
+    fewest = min(map(len, _taken(reading, outputs, _members(reading, outputs), details)), default=0)
     return Placement(
         osds=min(fewest, details.pg_num * details.size) or None,
         per_read=1 if details.type == "replicated" else details.size,
@@ -192,16 +187,25 @@ def placement_of(outputs: Outputs, pool: str) -> Placement:
 def fill_of(outputs: Outputs, pool: str) -> Fill | None:
     """Return how full a pool's OSDs are; all of the cluster's if its own are unknown. None if Ceph did not say."""
     reading = _Reading()
-    osds = {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
-    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
-    numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
-    used = [osds[number].utilisation for number in numbers]
+    used = [osd.utilisation for osd in _osds_of_pool(reading, outputs, pool).values()]
     full = reading.of(lambda text: parse_answer(text)["full_ratio"].number(), outputs.osd_dump)
     available = (reading.of(parse_available, outputs.df_detail) or {}).get(pool)
     fullest = max((part for part in used if part is not None), default=None)
     if fullest is None or full is None or available is None:
         return None
     return Fill(fullest=fullest, full=full, available_bytes=available)
+
+
+def _osds_of_pool(reading: _Reading, outputs: Outputs, pool: str) -> dict[int, Osd]:
+    """Return the OSDs that may hold a pool's data; all of the cluster if its own are unknown."""
+    osds = _members(reading, outputs)
+    details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)
+    numbers = set[int]().union(*_taken(reading, outputs, osds, details)) or {*osds}
+    return {number: osds[number] for number in osds if number in numbers}
+
+
+def _members(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
+    return {number: osd for number, osd in _read_osds(reading, outputs).items() if osd.is_in is not False}
 
 
 def _taken(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd], pool: PoolDetail | None) -> list[set[int]]:

@@ -130,11 +130,7 @@ def clock(seconds: float) -> str:
 
 def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePicture[WatchedRun]:
     """Return a live picture of a run; `source` names the run for `plimsoll results`."""
-
-    def draw(run: WatchedRun, now: float, trouble: str) -> RenderableType:
-        return Picture(title, run, now, trouble=trouble, source=source)
-
-    return LivePicture(console, f"{title}: {waiting}", draw)
+    return LivePicture(console, f"{title}: {waiting}", partial(Picture, title, source=source))
 
 
 def suite_view_on(console: Console, title: str) -> "LivePicture[WatchedSuite] | Lines[WatchedSuite]":
@@ -185,8 +181,8 @@ class Picture:
     title: str
     run: WatchedRun
     now: float
-    _: KW_ONLY
     trouble: str = ""
+    _: KW_ONLY
     source: str = ""  # how `plimsoll results` finds it, if not by its title
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

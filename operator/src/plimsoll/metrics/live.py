@@ -9,14 +9,13 @@ from prometheus_client.registry import Collector
 from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.status import RunState, TrialKey
+from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.exposition import families
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
 """How attempts end. Each exists from the start: `increase` misses the first event of a series that appears with it."""
-
-_NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
             for percentile, quantile in catalogue.QUANTILES.items():
                 nanoseconds = operation.latency.percentiles.get(percentile)
                 if nanoseconds is not None:
-                    yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
+                    yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / NANOSECONDS)
 
 
 def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:

@@ -24,6 +24,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
+from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
 
@@ -38,7 +39,6 @@ MAX_SUITES = 200
 series each, and 6 for each comparison and hypothesis."""
 
 _CONDITION_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
-_NANOSECONDS = 1e9
 _NOT_EVALUATED = frozenset({RoundVerdict.FAILED, RoundVerdict.SUPERSEDED})
 
 M = TypeVar("M", bound=BaseModel)
@@ -244,10 +244,10 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         yield from bound_samples(catalogue.RESULT_IOPS_BOUND, kind, iops.low, iops.high)
         for percentile, quantile in catalogue.QUANTILES.items():
             if percentile in latency.percentiles:
-                seconds = latency.percentiles[percentile] / _NANOSECONDS
+                seconds = latency.percentiles[percentile] / NANOSECONDS
                 yield Sample(catalogue.RESULT_LATENCY, (*kind, quantile), seconds)
         if latency.mean_nanoseconds is not None:
-            yield Sample(catalogue.RESULT_LATENCY_MEAN, kind, latency.mean_nanoseconds / _NANOSECONDS)
+            yield Sample(catalogue.RESULT_LATENCY_MEAN, kind, latency.mean_nanoseconds / NANOSECONDS)
     if search is not None and line is not None:
         metric, bound_metric = {
             Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
