@@ -263,7 +263,7 @@ async def test_options_are_read_on_every_osd_before_and_after_each_trial(ceph: P
 async def test_a_run_reads_options_as_each_of_its_trials_begins_and_ends(ceph: PretendedCeph, tmp_path: Path) -> None:
     setting = Setting(tmp_path, PLAN)
     codes = await asyncio.gather(setting.conduct(cluster=cluster_of(PLAN)), setting.agent(0), setting.agent(1))
-    assert codes == [EXIT_COMPLETE, 0, 0]
+    assert [*codes] == [EXIT_COMPLETE, 0, 0]
     trials = (await FilesSink(setting.results).load()).trials["w-000"]
     log = ceph.state["log"]
     since_prepared = log[log.index(ceph.commands("rbd config")[-1]) :]
