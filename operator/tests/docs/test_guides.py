@@ -17,7 +17,10 @@ GUIDES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "e2e").glob("*/README.md")),
 ]
-SAMPLES = sorted((ROOT / "manifests" / "samples").rglob("*.yaml"))
+SAMPLES = [
+    *sorted((ROOT / "manifests" / "samples").rglob("*.yaml")),
+    ROOT / "manifests" / "gitops" / "suite" / "suite.yaml",
+]
 CHART = yaml.safe_load((ROOT / "charts" / "plimsoll" / "values.yaml").read_text())
 FILE = re.compile(r"\b(?<!/)(?:manifests|charts|e2e|docs|hack)/[\w./-]*\w")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")

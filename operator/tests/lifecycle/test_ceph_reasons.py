@@ -161,14 +161,14 @@ CASES = [
     Case(
         reason="RookClusterNotAllowed",
         spec=rook(cluster={"namespace": "other", "name": "c"}),
-        says=("spec.storage.rook.cluster", "namespace bench may not use", "other/c", "PLIMSOLL_ROOK_CLUSTERS"),
+        says=("spec.storage.rook.cluster", "namespace bench may not use", "other/c", "rook.clusters"),
     ),
     Case(
         reason="CephOptionNotAllowed",
         spec=rook(config=[{"who": "osd", "name": "osd_memory_target", "value": "4Gi"}]),
         says=("spec.storage.rook.config[0].name", "osd_memory_target of", "rook-ceph/rook-ceph", "rook.options"),
     ),
-    Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "PLIMSOLL_OSD_BENCH=true")),
+    Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "osdBench.enabled")),
     Case(
         reason="CacheDroppingNotAllowed",
         spec={**ON_ROOK, "prepare": {"dropCaches": True}},

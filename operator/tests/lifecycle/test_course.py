@@ -103,7 +103,7 @@ def test_a_run_that_is_suspended_for_too_long_lets_others_go_first_and_keeps_its
     world.until(lambda: world.conditions(second)["Admitted"]["status"] == "True")
     lost = world.conditions(first)["Admitted"]
     assert (lost["status"], lost["reason"]) == ("False", "SuspendedTooLong")
-    assert "PLIMSOLL_HOLD_SECONDS" in lost["message"]
+    assert "queue.holdSeconds" in lost["message"]
     assert "PersistentVolumeClaim" in kinds_of(world, first)
     world.change(first, suspend=False)
     world.until(lambda: world.conditions(first)["Admitted"]["reason"] == "WaitingForTurn")

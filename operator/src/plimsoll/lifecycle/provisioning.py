@@ -108,8 +108,8 @@ def rejection(run: Run, settings: Settings) -> RunEnding | None:
     loading = next((tool for tool in tools if tool and tool.target is TargetKind.OSDS), None)
     if loading is not None and not settings.osd_bench:
         message = (
-            f"{loading.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the operator's "
-            "administrator to set PLIMSOLL_OSD_BENCH=true"
+            f"{loading.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
+            "administrator to set the chart's osdBench.enabled"
         )
         return RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
     burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)

@@ -152,7 +152,7 @@ def place_lost(run: Run, seen: Observed, settings: Settings, now: datetime) -> F
     if until is not None and now < until and not is_losing_place(run):
         return None
     message = (
-        f"suspended for more than {settings.hold_seconds} s (PLIMSOLL_HOLD_SECONDS) without a measured trial in "
+        f"suspended for more than {settings.hold_seconds} s (queue.holdSeconds) without a measured trial in "
         "between, so other runs on its target go first; its volumes are kept, and resuming puts it at the end of the "
         "queue"
     )

@@ -15,7 +15,7 @@ _CLEANED_UP = (ConditionType.CLEANED_UP,)
 _USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
 _SEE_SUCCEEDED = "see the reason of `Succeeded`"
 _CHECK_USER = "check the CephClient and the log of Rook's operator"
-_NEXT_WAITS = "The next run on the cluster waits, for `PLIMSOLL_HOLD_SECONDS` at most"
+_NEXT_WAITS = "The next run on the cluster waits, for `queue.holdSeconds` at most"
 _CLIENTS_TIMED_OUT = Explanation("clients were not running within `provisionSeconds`", "as above")
 _REFUSED_TOO_LONG = Explanation(
     "an object could not be created within `provisionSeconds`, or the pod of a conductor or lost client within "
@@ -71,8 +71,7 @@ ENTRIES = (
         (*_SUMMARY, ConditionType.ADMITTED),
         "other runs on the same target are ahead in the queue; the message has the position, and how many runs of "
         "each other namespace can start before this one",
-        "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after "
-        "`PLIMSOLL_HOLD_SECONDS`",
+        "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after `queue.holdSeconds`",
     ),
     _normal(
         Reason.WAITING_FOR_WINDOW,
@@ -83,7 +82,7 @@ ENTRIES = (
     _normal(
         Reason.SUSPENDED_TOO_LONG,
         (ConditionType.ADMITTED, ConditionType.RECONCILING),
-        "the run has been suspended for more than `PLIMSOLL_HOLD_SECONDS` in total since its last measured trial; "
+        "the run has been suspended for more than `queue.holdSeconds` in total since its last measured trial; "
         "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
         "resume it: it continues at the end of the queue",
     ),
@@ -464,7 +463,7 @@ ENTRIES = (
     _end(
         Reason.ROOK_CLUSTER_NOT_ALLOWED,
         "runs in this namespace may not use that Rook cluster",
-        "ask an administrator to allow it in `PLIMSOLL_ROOK_CLUSTERS`",
+        "ask the administrator to add it to the chart's `rook.clusters`",
     ),
     _end(
         Reason.LIMIT_EXCEEDED,
@@ -479,7 +478,7 @@ ENTRIES = (
     _end(
         Reason.OSD_BENCH_NOT_ALLOWED,
         "the administrator has not allowed `osdBench`",
-        "remove it, or ask for `PLIMSOLL_OSD_BENCH=true`",
+        "remove it, or ask the administrator to set the chart's `osdBench.enabled`",
     ),
     _end(
         Reason.POOL_NOT_FEASIBLE,

@@ -99,7 +99,7 @@ class RookProvider(common.ClusterProvider):
         if not settings.allows(rook.cluster, run.namespace):
             message = (
                 f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the "
-                "operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
+                "administrator to add the namespace to the chart's rook.clusters"
             )
             return RunEnding.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
         for number, option in enumerate(rook.config):
