@@ -42,10 +42,11 @@ EVERYTHING: Document = {
     "nodeSelector": {"disk": "ssd"},
     "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
     "priorityClassName": "system-cluster-critical",
-    "networkPolicy": {
-        "enabled": True,
-        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}],
+    "networkPolicies": {
+        "dnsPorts": [53, 5353],
+        "cephNetworks": ["192.0.2.0/24"],
         "conductorMetricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "c"}}}],
+        "operator": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
     },
     "metrics": {
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},

@@ -75,7 +75,9 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"logFormat": "xml"}, "value must be one of 'json', 'plain'"),
         ({"metrics": {"podMonitor": {"interval": "15"}}}, "at '/metrics/podMonitor/interval'"),
         ({"metrics": {"rules": {"interval": "15s"}}}, "additional properties 'interval' not allowed"),
-        ({"networkPolicy": {"apiServerPorts": ["https"]}}, "got string, want integer"),
+        ({"networkPolicies": {"operator": {"apiServerPorts": ["https"]}}}, "got string, want integer"),
+        ({"networkPolicies": {"dnsPorts": []}}, "at '/networkPolicies/dnsPorts': minItems"),
+        ({"networkPolicies": {"cephNetworks": ["public"]}}, "at '/networkPolicies/cephNetworks/0'"),
     ],
 )
 def test_values_that_cannot_be_meant_are_refused_with_their_place(values: Document, says: str) -> None:
@@ -95,7 +97,7 @@ def test_without_the_prometheus_operator_its_kinds_are_refused_with_the_remedy(p
 
 def test_conductors_are_not_scraped_by_whoever_wants_to() -> None:
     complaint = render({"metrics": {"podMonitor": {"enabled": True}}}).complaint
-    assert "networkPolicy.conductorMetricsFrom is empty, so nothing may scrape conductors" in complaint
+    assert "networkPolicies.conductorMetricsFrom is empty, so nothing may scrape conductors" in complaint
 
 
 @pytest.mark.parametrize("namespaces", [[], ["lab", "bench"]])
@@ -354,10 +356,16 @@ def test_the_network_policy_selects_the_operator_and_lets_through_what_it_needs(
     spec = everything.one("NetworkPolicy")["spec"]
     assert spec["podSelector"]["matchLabels"].items() <= _pod_labels(everything).items()
     out = {port["port"] for rule in spec["egress"] for port in rule["ports"]}
-    assert out == {443, 6443, 53}
+    assert out == {443, 6443, 53, 5353}
     (container,) = everything.one("Deployment")["spec"]["template"]["spec"]["containers"]
     inward = {port["port"] for rule in spec["ingress"] for port in rule["ports"]}
     assert inward == {port["name"] for port in container["ports"]}
+
+
+def test_without_network_policies_the_chart_has_none_either() -> None:
+    off = render(EVERYTHING | {"networkPolicies": {"enabled": False, "operator": {"enabled": True}}})
+    assert off.of_kind("NetworkPolicy") == []
+    assert off.of_kind("PodMonitor"), "nothing keeps a Prometheus away"
 
 
 def test_another_release_has_other_names() -> None:

@@ -4,10 +4,11 @@ import kopf
 import pytest
 
 from plimsoll.api.storage import NamespacedName
-from plimsoll.lifecycle.run import Limits, Settings
+from plimsoll.lifecycle.run import Limits, NetworkPolicies, Settings
 from plimsoll.operator.main import settings_of
 
 IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
+POLICIES = "PLIMSOLL_NETWORK_POLICIES"
 ROOK = NamespacedName(namespace="rook-ceph", name="main")
 
 
@@ -37,14 +38,22 @@ def test_only_listed_options_may_be_set() -> None:
 
 
 def test_nobody_scrapes_conductors_by_default() -> None:
-    assert settings_of(IMAGE).metrics_from == ()
-    assert settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": "[]"}).metrics_from == ()
+    for text in ("", "{}", '{"conductorMetricsFrom": []}'):
+        assert settings_of(IMAGE | {POLICIES: text}).network_policies == NetworkPolicies()
 
 
 def test_whoever_is_named_may_scrape_conductors() -> None:
     peers = '[{"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]'
-    found = settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": peers}).metrics_from
-    assert found == ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}})
+    found = settings_of(IMAGE | {POLICIES: f'{{"conductorMetricsFrom": {peers}}}'}).network_policies
+    scrapers = ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}})
+    assert found == NetworkPolicies(conductor_metrics_from=scrapers)
+
+
+def test_network_policies_follow_the_network_plugin() -> None:
+    text = '{"enabled": false, "dnsPorts": [5353], "cephNetworks": ["192.0.2.0/24", "2001:db8::/64"]}'
+    found = settings_of(IMAGE | {POLICIES: text}).network_policies
+    networks = ("192.0.2.0/24", "2001:db8::/64")
+    assert found == NetworkPolicies(enabled=False, dns_ports=(5353,), ceph_networks=networks)
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -155,9 +164,19 @@ def test_a_window_that_cannot_be_meant_is_named(text: str, says: str) -> None:
             ["[]", '{"rook-ceph/main": "osd_max_backfills"}', '{"a/b": ["osd max"]}'],
         ),
         (
-            "PLIMSOLL_METRICS_FROM",
-            "peers of a NetworkPolicy as JSON",
-            ["{}", "null", "[{}]", '["monitoring"]', '[{"namespace": {}}]'],
+            POLICIES,
+            "peers of a NetworkPolicy",
+            [
+                "[]",
+                '{"dnsPorts": []}',
+                '{"dnsPorts": [0]}',
+                '{"dnsPorts": ["dns"]}',
+                '{"cephNetworks": ["192.0.2.1/24"]}',
+                '{"cephNetworks": ["public"]}',
+                '{"conductorMetricsFrom": [{}]}',
+                '{"conductorMetricsFrom": [{"namespace": {}}]}',
+                '{"ports": [53]}',
+            ],
         ),
         (
             "PLIMSOLL_CACHES",

@@ -7,6 +7,7 @@ import pytest
 
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.run import NetworkPolicies
 from support.pretend_cluster import NAMESPACE, NOBODY
 from support.pretend_rook import ROOK
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, CrashError, PretendWorld, create, outside
@@ -174,6 +175,15 @@ def test_a_teardown_without_a_pod_names_what_refuses_it(world: PretendWorld) -> 
     world.cluster.faults.over_quota = set()
     world.until_settled(uid)
     assert outside(world, uid) == set()
+
+
+def test_without_network_policies_a_teardown_needs_none(world: PretendWorld) -> None:
+    runs = world.operator.runs
+    runs.settings = replace(runs.settings, network_policies=NetworkPolicies(enabled=False))
+    uid = create(world)
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+    assert not [asked for asked in world.cluster.kube.requests if asked.startswith("create NetworkPolicy")]
 
 
 def test_a_teardown_that_may_not_be_created_names_what_refuses_it(world: PretendWorld) -> None:

@@ -17,10 +17,9 @@ from plimsoll.conductor.main import EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client, common, conductor, network
-from plimsoll.lifecycle.run import Run, Settings, run_of
+from plimsoll.lifecycle.run import NetworkPolicies, Run, Settings, run_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
-from plimsoll.tools.cast import SERVING_PORTS
 from support.apiserver import read_yamls
 from support.tooling import baseline, restricted, unsaid
 
@@ -213,7 +212,7 @@ def test_the_metrics_of_a_conductor_are_for_those_whom_the_administrator_names()
 
     assert ports(SETTINGS).keys() == {SETTINGS.port}
     monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
-    named = ports(replace(SETTINGS, metrics_from=(monitoring,)))
+    named = ports(replace(SETTINGS, network_policies=NetworkPolicies(conductor_metrics_from=(monitoring,))))
     assert named.keys() == {SETTINGS.port, SETTINGS.metrics_port}
     assert named[SETTINGS.metrics_port] == [monitoring]
 
@@ -235,20 +234,27 @@ def client_policy(name: str) -> dict[str, Any]:
 
 
 def test_clients_reach_each_other_only_for_tools_between_them() -> None:
-    """On the tools' ports; with ping anything, because no policy can name ICMP."""
+    """On all ports: no policy can name ICMP, and some network plugins ignore ranges."""
     policy = client_policy("filesystem")
     assert (policy["ingress"], len(policy["egress"])) == ([], 2)
-    run, _ = run_named("no-volume")
-    client_pods = network.peer(run, naming.CLIENT)
-    ports = [
-        {"port": SERVING_PORTS[0], "endPort": SERVING_PORTS[-1], "protocol": protocol} for protocol in ("TCP", "UDP")
-    ]
-    policy = client_policy("no-volume")
-    assert policy["ingress"] == [{"from": [client_pods], "ports": ports}]
-    assert policy["egress"][2:] == [{"to": [client_pods], "ports": ports}]
-    policy = client_policy("pings")
-    assert policy["ingress"] == [{"from": [client_pods]}]
-    assert policy["egress"][2:] == [{"to": [client_pods]}]
+    for name in ("no-volume", "pings"):
+        run, _ = run_named(name)
+        client_pods = network.peer(run, naming.CLIENT)
+        policy = client_policy(name)
+        assert policy["ingress"] == [{"from": [client_pods]}]
+        assert policy["egress"][2:] == [{"to": [client_pods]}]
+
+
+def test_the_ports_of_dns_are_the_clusters() -> None:
+    ports = [{"port": port, "protocol": protocol} for port in (5353, 53) for protocol in ("UDP", "TCP")]
+    run, plan = run_named("filesystem")
+    policy, _ = network.policies(run, plan, replace(SETTINGS, network_policies=NetworkPolicies(dns_ports=(5353, 53))))
+    assert policy["spec"]["egress"][0] == {"ports": ports}
+
+
+def test_without_network_policies_there_are_none() -> None:
+    run, plan = run_named("pings")
+    assert network.policies(run, plan, replace(SETTINGS, network_policies=NetworkPolicies(enabled=False))) == ()
 
 
 def test_only_pods_of_runs_with_ping_have_its_sysctl() -> None:

@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph.common import CephProvider
 from plimsoll.lifecycle.ceph.rook_render import storage_class
 from plimsoll.lifecycle.render import ceph, client, network, teardown
+from plimsoll.lifecycle.run import NetworkPolicies
 from plimsoll.protocol.assignment import Assignment, RbdImage
 from plimsoll.tools.cast import ACTOR_CLIENT
 from support.apiserver import read_yamls
@@ -115,6 +117,22 @@ def test_ports_of_monitors_that_are_not_cephs_own_are_open_to_these_monitors_onl
     assert monitor == OWN_PORT
 
 
+def test_networks_of_ceph_are_open_on_all_ports_instead_of_a_range() -> None:
+    """For network plugins that ignore the end of a range; the other ports remain open."""
+    made = ceph_run("ceph")
+    allowed = NetworkPolicies(ceph_networks=("192.0.2.0/24", "2001:db8::/64"))
+    settings, record = replace(SETTINGS, network_policies=allowed), teardown.record_of(made.plan)
+    assert record is not None
+    client_policy, _ = network.policies(made.run, made.plan, settings)
+    for policy in (client_policy, teardown.network_policy(made.run, record, settings)):
+        monitors, daemons, monitor = policy["spec"]["egress"][-3:]
+        assert [port["port"] for port in monitors["ports"]] == [3300, 6789]
+        networks = [{"ipBlock": {"cidr": cidr}} for cidr in ("192.0.2.0/24", "2001:db8::/64")]
+        assert daemons == {"to": networks, "ports": [{"protocol": "TCP"}]}
+        assert monitor == OWN_PORT
+        assert "endPort" not in str(policy)
+
+
 def test_a_client_has_an_image_of_its_own() -> None:
     found = assignment(ceph_run("rook-images"))
     pool = "plimsoll-rook-images-f94acc63"
@@ -176,10 +194,17 @@ def test_the_teardown_reaches_dns_and_ceph_and_nobody_reaches_it() -> None:
     ],
 )
 def test_the_port_of_a_monitor_is_found_in_every_form_of_its_address(monitor: str, block: str) -> None:
-    _, rule = network.to_ceph([monitor])
+    _, rule = network.to_ceph([monitor], SETTINGS.network_policies)
     assert rule == {"to": [{"ipBlock": {"cidr": block}}], "ports": [{"port": 16789, "protocol": "TCP"}]}
     assert network.unreachable_monitor([monitor]) == ""
-    assert len(network.to_ceph(["192.0.2.1", "2001:db8::6790", "host", "host:3300", "host:99999"])) == 1
+    assert (
+        len(
+            network.to_ceph(
+                ["192.0.2.1", "2001:db8::6790", "host", "host:3300", "host:99999"], SETTINGS.network_policies
+            )
+        )
+        == 1
+    )
 
 
 def test_a_monitor_with_a_name_and_a_port_of_its_own_is_refused_and_others_with_names_are_not() -> None:
@@ -193,6 +218,8 @@ def test_a_monitor_with_a_name_and_a_port_of_its_own_is_refused_and_others_with_
         "spec.storage.ceph.monitors: v1:mon.example.com:443 has a name, and another port than 3300 and 6789, and a "
         "NetworkPolicy cannot name hosts; write its IP address"
     )
+    without = replace(SETTINGS, network_policies=NetworkPolicies(enabled=False))
+    assert CephProvider().rejection(ceph_run("ceph", storage={**STORAGE["ceph"], **monitors}).run, without) is None
 
 
 def test_a_record_says_all_that_the_teardown_needs() -> None:

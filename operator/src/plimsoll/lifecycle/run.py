@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_network
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 
 from plimsoll.api.environment import PlatformEnvironment, StorageClassDescription
 from plimsoll.api.errors import SpecError
@@ -226,6 +227,22 @@ class Limits(Model):
     max_written_bytes: Annotated[Size, Field(ge=1)] | None = None  # as `plimsoll plan` estimates them
 
 
+_PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
+_Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
+_Network = Annotated[str, AfterValidator(lambda text: str(ip_network(text)))]
+
+
+class NetworkPolicies(Model):
+    """What the NetworkPolicies of runs and teardowns allow; `plimsoll.lifecycle.render.network` renders them."""
+
+    enabled: bool = True  # whether there are any
+    dns_ports: Annotated[tuple[Annotated[int, Field(ge=1, le=65535)], ...], Field(min_length=1)] = (53,)  # of its pods
+    # Networks of Ceph's daemons, of which all TCP ports are open instead of a range at any address: some network
+    # plugins ignore the end of a range.
+    ceph_networks: tuple[_Network, ...] = ()
+    conductor_metrics_from: tuple[_Peer, ...] = ()  # who may scrape conductors; empty for none
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
@@ -249,7 +266,7 @@ class Settings:
     image_pull_policy: str = "IfNotPresent"  # of conductor and agents
     port: int = 8443  # of a conductor
     metrics_port: int = 8081  # of a conductor, for Prometheus
-    metrics_from: tuple[Mapping[str, Any], ...] = ()  # who may scrape it, as peers of a NetworkPolicy; empty for none
+    network_policies: NetworkPolicies = field(default_factory=NetworkPolicies)
     max_client_restarts: int = 5  # processes that a client may lose before the run fails
     conductor_restarts: int = 6  # pods that a conductor may lose
 

@@ -13,7 +13,7 @@ import click
 import kopf
 from aiohttp import web
 from prometheus_client.registry import Collector
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.environment import OPTION_NAME_PATTERN
 from plimsoll.conductor.secret import make_secret
@@ -21,7 +21,7 @@ from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import guarding
 from plimsoll.kube.port import CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
-from plimsoll.lifecycle.run import Burning, Helper, Limits, Settings
+from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, Settings
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
 from plimsoll.net.address import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
@@ -37,9 +37,6 @@ _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_Qu
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
 _RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
 
-_PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
-_Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
-_Peers: TypeAdapter[tuple[Mapping[str, Any], ...]] = TypeAdapter(tuple[_Peer, ...])
 
 _ROOK_CLUSTERS_EXAMPLE = (
     'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
@@ -63,9 +60,10 @@ _WINDOWS_EXAMPLE = (
     'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
     "may load; the days are those on which the window begins"
 )
-_PEERS_EXAMPLE = (
-    "the peers of a NetworkPolicy as JSON, such as "
-    '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
+_NETWORK_POLICIES_EXAMPLE = (
+    'JSON such as {"enabled": true, "dnsPorts": [53], "cephNetworks": ["192.0.2.0/24"], "conductorMetricsFrom": '
+    '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}, all optional: networks '
+    "as addresses without host bits, and peers of a NetworkPolicy"
 )
 
 T = TypeVar("T")
@@ -307,7 +305,10 @@ def settings_of(environment: dict[str, str]) -> Settings:
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         limits=_json(environment, "PLIMSOLL_LIMITS", TypeAdapter(Limits), _LIMITS_EXAMPLE) or Limits(),
         windows=_json(environment, "PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, _WINDOWS_EXAMPLE) or (),
-        metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
+        network_policies=_json(
+            environment, "PLIMSOLL_NETWORK_POLICIES", TypeAdapter(NetworkPolicies), _NETWORK_POLICIES_EXAMPLE
+        )
+        or NetworkPolicies(),
         hold_seconds=int(hold),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )

@@ -324,7 +324,6 @@ class Tool(ABC, Generic[P]):
     # Whether the end of the client's connection ends the server, with any exit code. Then only the client's output
     # shows whether the server failed.
     server_ends_with_client: ClassVar[bool] = False
-    peer_ports: ClassVar[range | None] = None  # TCP and UDP ports on which a server listens; None if all are needed
     sysctls: ClassVar[Mapping[str, str]] = {}  # safe sysctls that the pods of its clients need
     creates_claims: ClassVar[bool] = False  # whether it creates PVCs itself, through the helper for that
     # Three intervals of its time series, since the first and the last may be incomplete; a tenth of the least time of

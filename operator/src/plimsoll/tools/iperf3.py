@@ -14,7 +14,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters, together
-from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
+from plimsoll.tools.cast import Pairing, serving_port
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 from plimsoll.tools.target import PeerTarget
 
@@ -145,7 +145,6 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     program: ClassVar[str] = "iperf3"
     parameters = Iperf3Parameters
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
-    peer_ports: ClassVar[range | None] = SERVING_PORTS
 
     def command(self, parameters: Iperf3Parameters, context: StepContext) -> Command:
         """Return the commands of a step, one for each peer."""

@@ -9,7 +9,7 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
 from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
-from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
+from plimsoll.tools.cast import Pairing, serving_port
 from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, whole_lines
 from plimsoll.tools.target import PeerTarget
 
@@ -46,7 +46,6 @@ class Netcat(PeerTool[NetcatParameters]):
     parameters = NetcatParameters
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     server_ends_with_client: ClassVar[bool] = True
-    peer_ports: ClassVar[range | None] = SERVING_PORTS
 
     def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
         """Return the commands of a step, one for each peer; ValueError for IPv6, which netcat 1.10 does not know."""

@@ -219,7 +219,7 @@ class CephProvider(ClusterProvider):
         """Return that the NetworkPolicies of the run cannot open a monitor to its pods; None if they can."""
         storage = run.document.spec.storage if run.document else None
         monitors = storage.ceph.monitors if storage is not None and storage.ceph is not None else ()
-        if not (monitor := network.unreachable_monitor(monitors)):
+        if not settings.network_policies.enabled or not (monitor := network.unreachable_monitor(monitors)):
             return None
         message = (
             f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a "
@@ -411,7 +411,8 @@ class Leftovers(CephResource):
         job = there.jobs[0] if there.jobs else None
         if job is None:
             # The policy first: without it a pod could reach any address.
-            manifest = render_teardown.job if there.network_policy else render_teardown.network_policy
+            needs_policy = settings.network_policies.enabled and there.network_policy is None
+            manifest = render_teardown.network_policy if needs_policy else render_teardown.job
             creation = Create(obj=manifest(self.view.run, record, settings))
             return removal_step("about to remove what the run left in Ceph", creation)
         if job.complete and not job.child.deleting:

@@ -11,7 +11,7 @@ from plimsoll.ceph.document import is_ip_address, monitor_keys, port_of_its_own
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import READABLE, Access, Json, manifest, metadata
-from plimsoll.lifecycle.run import Run, Settings
+from plimsoll.lifecycle.run import NetworkPolicies, Run, Settings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.helpers import BURNER_AUDIENCE, CACHES_AUDIENCE, PORT, burner_url, caches_url
 from plimsoll.tools.cast import ACTOR_CLIENT
@@ -24,14 +24,10 @@ _FILE = "token"
 _TOKEN_SECONDS = 3600
 _BURNER_MOUNT = "/etc/plimsoll/burner"
 _CACHES_MOUNT = "/etc/plimsoll/caches"
-DNS: Json = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
-_MONITOR_PORTS = (3300, 6789)
-_CEPH_PORTS: tuple[Json, ...] = (
-    *({"port": port, "protocol": "TCP"} for port in _MONITOR_PORTS),
-    {"port": 6800, "endPort": 7568, "protocol": "TCP"},
-)
-"""Ports of monitors, then of all other daemons. Source: Ceph, network configuration reference."""
+_MONITOR_PORTS: tuple[Json, ...] = ({"port": 3300, "protocol": "TCP"}, {"port": 6789, "protocol": "TCP"})
+_DAEMON_PORTS: Json = {"port": 6800, "endPort": 7568, "protocol": "TCP"}
+"""Ports of monitors, and of all other daemons. Source: Ceph, network configuration reference."""
 
 
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
@@ -40,52 +36,60 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     The conductor's egress is open because the API server has no label and no fixed port. Only an administrator knows
     where Prometheus runs; without that setting no pod may scrape the conductor.
     """
+    allowed = settings.network_policies
+    if not allowed.enabled:
+        return ()
     rendezvous = {"ports": [{"port": settings.port, "protocol": "TCP"}]}
     metrics = {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]}
     scraped = [{"from": [peer(run, naming.CLIENT)], **rendezvous}]
-    if settings.metrics_from:
-        scraped.append({"from": [dict(scraper) for scraper in settings.metrics_from], **metrics})
-    tools = [TOOLS[name] for name in {point.tool for point in plan.points}]
-    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
-    # The ports that clients open to each other, at most once; `{}` for all traffic: a policy cannot name ICMP.
-    peer_ports: list[Json] = (
-        [{}]
-        if None in opened
-        else [
-            {"ports": [{"port": first, "endPort": end - 1, "protocol": protocol} for protocol in ("TCP", "UDP")]}
-            for first, end in sorted((ports.start, ports.stop) for ports in opened if ports is not None)
-        ]
-    )
+    if allowed.conductor_metrics_from:
+        scraped.append({"from": [*allowed.conductor_metrics_from], **metrics})
+    # All traffic: no policy can name ICMP, and some network plugins ignore the end of a range of ports.
+    have_peers = any(TOOLS[point.tool].target is TargetKind.PEER for point in plan.points)
+    peers = [peer(run, naming.CLIENT)] if have_peers else []
     egress = [
-        DNS,
+        dns(allowed),
         {"to": [peer(run, naming.CONDUCTOR)], **rendezvous},
-        *(to_ceph(plan.ceph.monitors) if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
+        *(to_ceph(plan.ceph.monitors, allowed) if plan.ceph is not None and ceph.clients_use_ceph(plan) else []),
         *([_egress(plan.cache_helper, CACHES)] if plan.cache_helper is not None else []),
         *([_egress(plan.control_plane.helper, BURNER)] if plan.control_plane is not None else []),
-        *({"to": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports),
+        *([{"to": peers}] if peers else []),
     ]
-    ingress = [{"from": [peer(run, naming.CLIENT)], **ports} for ports in peer_ports]
+    ingress = [{"from": peers}] if peers else []
     return (
         _policy(run, naming.CLIENT, ingress=ingress, egress=egress),
         _policy(run, naming.CONDUCTOR, ingress=scraped, egress=[{}]),
     )
 
 
-def to_ceph(monitors: Iterable[str]) -> list[Json]:
+def dns(allowed: NetworkPolicies) -> Json:
+    """Return the egress rule for the cluster's DNS, at any address."""
+    protocols = ("UDP", "TCP")
+    return {"ports": [{"port": port, "protocol": protocol} for port in allowed.dns_ports for protocol in protocols]}
+
+
+def to_ceph(monitors: Iterable[str], allowed: NetworkPolicies) -> list[Json]:
     """Return the egress rules for Ceph's daemons.
 
-    Ceph's own ports are open to all addresses, because the OSDs' are not known. Other ports, which only the run's
-    author names, are open to the monitors that have them. A policy cannot name hosts: see `unreachable_monitor`.
+    Ceph's own ports are open to all addresses, because the OSDs' are not known, unless the administrator names their
+    networks. Other ports, which only the run's author names, are open to the monitors that have them. A policy cannot
+    name hosts: see `unreachable_monitor`.
     """
     others = sorted(place for key in monitor_keys(monitors) if (place := port_of_its_own(key)))
+    networks = [_block(network) for network in allowed.ceph_networks]
     return [
-        {"ports": [*_CEPH_PORTS]},
+        {"ports": [*_MONITOR_PORTS, *([] if networks else [_DAEMON_PORTS])]},
+        *([{"to": networks, "ports": [{"protocol": "TCP"}]}] if networks else []),
         *(
-            {"to": [{"ipBlock": {"cidr": str(ip_network(host))}}], "ports": [{"port": port, "protocol": "TCP"}]}
+            {"to": [_block(str(ip_network(host)))], "ports": [{"port": port, "protocol": "TCP"}]}
             for host, port in others
             if is_ip_address(host)
         ),
     ]
+
+
+def _block(network: str) -> Json:
+    return {"ipBlock": {"cidr": network}}
 
 
 def unreachable_monitor(monitors: Iterable[str]) -> str:

@@ -65,7 +65,8 @@ def renewal_secret(run: Run, settings: Settings) -> Json:
 
 def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     """Return the policy that limits the Job to DNS and Ceph: the run's author may have named the monitors."""
-    egress = [network.DNS, *network.to_ceph(record.ceph.monitors)]
+    allowed = settings.network_policies
+    egress = [network.dns(allowed), *network.to_ceph(record.ceph.monitors, allowed)]
     return network.policy(_metadata(run, settings), network.peer(run, naming.TEARDOWN), ingress=[], egress=egress)
 
 
