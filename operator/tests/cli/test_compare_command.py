@@ -4,16 +4,34 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.compare import EXIT_OF
-from support.command_line import invoke, save, saved_run, saved_runs
-from support.results import above, line, result, searched, trials_of
+from support.command_line import invoke
+from support.results import above, line, result, searched, steady, trials_of
 
-pytestmark = pytest.mark.usefixtures(saved_runs.__name__)
+
+@pytest.fixture(autouse=True)
+def saved_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Provide a directory with the runs `baseline`, `same` and `slower`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    save("same", [saved_run("same", 1000)])
+    save("baseline", [saved_run("baseline", 1000)])
+    save("slower", [saved_run("slower", 800)])
+
+
+def saved_run(name: str, rate: float, **changes: Any) -> BenchmarkResult:
+    """Return the result of a run with a steady rate."""
+    return result(trials_of(steady(rate)), run=name, context={"seed": len(name)}, **changes)
+
+
+def save(name: str, results: Sequence[BenchmarkResult]) -> None:
+    Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in results]))
 
 
 def compare(*arguments: str, code: int = 0) -> str:
@@ -244,7 +262,7 @@ def test_results_of_several_runs_are_refused() -> None:
 
 def test_a_file_that_has_a_result_twice_is_refused() -> None:
     save("twice", [saved_run("twice", 1000)])
-    results = json.loads(invoke("results", "twice", "-o", "json", code=0))
+    results = json.loads(Path("twice").read_text())
     Path("twice.json").write_text(json.dumps(results * 2))
     assert "twice.json: run default/twice is given more than once" in compare("twice.json", "same", code=1)
 

@@ -178,25 +178,6 @@ async def line_with(process: asyncio.subprocess.Process, words: str) -> str:
     pytest.fail(f"no line with {words!r} in:\n{passed}")
 
 
-@pytest.fixture
-def saved_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provide a directory with the runs `baseline`, `same` and `slower`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    save("same", [saved_run("same", 1000)])
-    save("baseline", [saved_run("baseline", 1000)])
-    save("slower", [saved_run("slower", 800)])
-
-
-def saved_run(name: str, rate: float, **changes: Any) -> BenchmarkResult:
-    """Return the result of a run with a steady rate."""
-    return result(trials_of(steady(rate)), run=name, context={"seed": len(name)}, **changes)
-
-
-def save(name: str, results: Sequence[BenchmarkResult]) -> None:
-    Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in results]))
-
-
 def invoke(*arguments: str, code: int) -> str:
     found = CliRunner().invoke(main, [*arguments])
     assert found.exit_code == code, found.output
