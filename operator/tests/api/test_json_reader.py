@@ -114,3 +114,11 @@ def test_a_document_that_is_printed_twice_is_read_once() -> None:
     for more in (text.replace("3", "4"), "noise", "}", text[:-1]):
         with pytest.raises(OutputError, match="is not JSON"):
             JsonNode.parse(f"{text}\n{more}")
+
+
+def test_optional_fields_may_be_anything() -> None:
+    node = JsonNode.parse('{"a": {"b": 2}, "c": "x", "d": 1, "d": 2, "e": [1]}')
+    assert node.number_or_none("a", "b") == 2
+    for path in (("a",), ("a", "x"), ("c", "b"), ("d",), ("e", "b"), ("missing", "b")):
+        assert node.number_or_none(*path) is None
+    assert [node.value_or_none(name) for name in ("c", "d", "e", "missing")] == ["x", None, [1], None]

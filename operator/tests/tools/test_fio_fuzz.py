@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.histogram import Histogram
@@ -26,6 +28,7 @@ from plimsoll.tools.base import Output
 from plimsoll.tools.fio.preparation import parse_discard, parse_precondition, parse_prefill
 
 from .conftest import FILE, IMAGE, Golden, load
+from .damage import check, damaged
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(
@@ -71,7 +74,7 @@ def job_of(case: str) -> str:
 
 
 @cache
-def damaged(version: str, case: str) -> tuple[Golden, Reading]:
+def without_histograms(version: str, case: str) -> tuple[Golden, Reading]:
     """A golden without the large log, which has its own tests, and the true reading."""
     whole = load(version, case, job=job_of(case))
     files = {name: text for name, text in whole.output.files.items() if "hist" not in name}
@@ -95,7 +98,7 @@ def totals_of(sample: OperationSample) -> tuple[object, ...]:
 
 def outcome(version: str, case: str, document: str) -> str:
     """Return the error; empty if the totals are true or the measurement has a warning."""
-    golden, truth = damaged(version, case)
+    golden, truth = without_histograms(version, case)
     try:
         found = read(golden.with_document(document), case)
     except OutputError as error:
@@ -136,7 +139,7 @@ class Editor:
     """One document, changed at one place at a time."""
 
     def __init__(self, version: str, case: str) -> None:
-        self.document = decoded(damaged(version, case)[0])
+        self.document = decoded(without_histograms(version, case)[0])
 
     def holder(self, path: FieldPath) -> Any:
         node = self.document
@@ -167,7 +170,7 @@ class Editor:
 
 @every_golden
 def test_truncated_document(version: str, case: str) -> None:
-    document = damaged(version, case)[0].document.rstrip()
+    document = without_histograms(version, case)[0].document.rstrip()
     for end in range(0, len(document), len(document) // 30):
         error = outcome(version, case, document[:end])
         assert error or case == "status-interval", end
@@ -201,7 +204,7 @@ KNOWN_LEVELS = re.compile(r"(jobs\[\d\](\.(read|write|trim)(\.[sc]?lat_ns)?|\.sy
 
 @every_golden
 def test_document_with_an_unknown_field(version: str, case: str) -> None:
-    golden, truth = damaged(version, case)
+    golden, truth = without_histograms(version, case)
     editor = Editor(version, case)
     for path in sampled(case, [path for path, _ in objects(editor.document)], version):
         name = name_of((*path, "new"))
@@ -218,7 +221,7 @@ def test_document_with_an_unknown_field(version: str, case: str) -> None:
 
 @every_golden
 def test_document_with_a_field_twice(version: str, case: str) -> None:
-    document = damaged(version, case)[0].document
+    document = without_histograms(version, case)[0].document
     found = list(re.finditer(r'^ *"([^"]+)" : [^\[{\n]*?(?=,?$)', document, re.MULTILINE))
     for match in sampled(case, found[::12], version):
         outcome(version, case, f'{document[: match.end()]}, "{match[1]}" : 7{document[match.end() :]}')
@@ -227,11 +230,22 @@ def test_document_with_a_field_twice(version: str, case: str) -> None:
 @every_golden
 def test_document_with_noise(version: str, case: str) -> None:
     chance = chance_of(f"{version} {case}")
-    document = damaged(version, case)[0].document
+    document = without_histograms(version, case)[0].document
     for _ in range(SAMPLE):
         noise = "".join(chance.choice('\x00\x1b\x7f\ufffd{}[]",:-eE. \n') for _ in range(chance.randint(1, 6)))
         start = chance.randrange(len(document))
         outcome(version, case, document[:start] + noise + document[start + chance.randint(0, 6) :])
+
+
+@pytest.mark.parametrize(
+    ("version", "case"), [("3.33", "write-fsync"), ("3.39", "randread-4k-qd16"), ("3.41", "randrw-jobs2-ramp")]
+)
+@given(data=st.data())
+@settings(max_examples=150)
+def test_damaged_field_is_named_or_changes_no_number(version: str, case: str, data: st.DataObject) -> None:
+    golden = without_histograms(version, case)[0]
+    intact = json.dumps(decoded(golden))
+    check("fio", lambda text: golden.with_document(text).parse(), intact, data.draw(damaged(intact)))
 
 
 LOGS = [

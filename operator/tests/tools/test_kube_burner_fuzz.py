@@ -5,19 +5,25 @@ The outcome is the true measurement, an error, or a measurement with a message.
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
+from plimsoll.tools.kube_burner import PODS_FILE, pods_text
 
-from .test_kube_burner import CLAIMS, PODS, SUMMARY, golden, parse, with_files
+from .damage import check, damaged
+from .test_kube_burner import CLAIMS, PODS, SECOND, SUMMARY, golden, parse, with_files
+from .test_kube_burner_pods import START, event, missed, pod
 
 TOKENS = ["-1", "NaN", "1e999", "null", "[]", "{}", '"\\ud800"', "9" * 5000, "true", "0", "", "{", "}", "\n{", "\x00"]
 every_file = pytest.mark.parametrize("name", [CLAIMS, PODS, SUMMARY])
 
 
-def damaged(name: str, text: str) -> Measurement | None:
+def mutated(name: str, text: str) -> Measurement | None:
     """Return the measurement with a damaged file; None if it is refused. Both can be sent."""
     try:
         found = parse(with_files({name: text}))
@@ -32,7 +38,7 @@ def damaged(name: str, text: str) -> Measurement | None:
 def test_document_that_breaks_off_is_refused(name: str) -> None:
     whole = golden().files[name].rstrip()
     for end in range(len(whole)):
-        assert damaged(name, whole[:end]) is None, whole[:end]
+        assert mutated(name, whole[:end]) is None, whole[:end]
 
 
 @every_file
@@ -43,7 +49,7 @@ def test_mutated_document_is_a_measurement_or_an_output_error(name: str) -> None
         for _ in range(chance.randint(1, 4)):
             start = chance.randrange(len(text))
             text = text[:start] + chance.choice(TOKENS) + text[start + chance.randint(0, 12) :]
-        damaged(name, text)
+        mutated(name, text)
 
 
 @pytest.mark.parametrize("name", [CLAIMS, PODS])
@@ -51,15 +57,18 @@ def test_a_document_that_is_missing_or_repeated_is_no_silent_number(name: str) -
     documents = json.loads(golden().files[name])
     for number in range(len(documents)):
         for changed in (documents[:number] + documents[number + 1 :], [*documents, documents[number]]):
-            found = damaged(name, json.dumps(changed))
+            found = mutated(name, json.dumps(changed))
             assert found is None or found.errors
 
 
-@pytest.mark.parametrize("name", [CLAIMS, PODS])
-def test_a_field_that_is_missing_changes_no_number(name: str) -> None:
-    documents = json.loads(golden().files[name])
-    truth = parse(golden())
-    for field in documents[0]:
-        changed = [{key: value for key, value in document.items() if key != field} for document in documents]
-        found = damaged(name, json.dumps(changed))
-        assert found is None or (found.operations, found.runtime) == (truth.operations, truth.runtime), field
+@pytest.mark.parametrize("name", [CLAIMS, PODS, SUMMARY, PODS_FILE])
+@given(data=st.data())
+@settings(max_examples=150)
+def test_damaged_field_is_named_or_changes_no_number(name: str, data: st.DataObject) -> None:
+    output = missed(4, pods_text([pod()], [event(START + 18 * SECOND)])) if name == PODS_FILE else golden()
+
+    def read(text: str) -> Measurement:
+        return parse(replace(output, files={**output.files, name: text}))
+
+    intact = output.files[name]
+    check("kubeBurner", read, intact, data.draw(damaged(intact)))

@@ -16,6 +16,8 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
 from support.goldens import VERSIONS, NetworkGolden, network_golden
 
+from . import damage
+
 _MEASURED = {
     "iperf3": ("tcp-send", "tcp-receive", "tcp-4-streams", "udp-send", "udp-receive", "udp-lossy"),
     "ping": ("good", "large", "losses", "went-away"),
@@ -182,3 +184,12 @@ def test_fields_that_nothing_reads_and_repeated_documents(case: str, number: str
         interval["streams"] = ["NUMBER"]
     text = json.dumps(document).replace('"NUMBER"', number)
     assert recorded.parse(f"{text}{space}" * times) == recorded.parse()
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+@given(data=st.data())
+@settings(max_examples=30)
+def test_fields_that_may_be_wrong_change_no_total(case: str, data: st.DataObject) -> None:
+    recorded = network_golden(case)
+    intact = json.dumps(json.loads(recorded.output.stdout))
+    damage.check("iperf3", recorded.parse, intact, data.draw(damage.damaged(intact, damage.harmless("iperf3"))))

@@ -4,8 +4,10 @@ The outcome is the true measurement, an error, or a measurement with a warning.
 """
 
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 import pytest
@@ -22,6 +24,7 @@ from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, Vo
 from support.goldens import CEPH_VERSIONS, VERSIONS
 
 from .conftest import IMAGE, text_golden, volume_golden
+from .damage import harmless
 
 POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
 VOLUME = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=128 * 2**20)
@@ -174,6 +177,45 @@ def test_lines_that_are_missing_repeated_or_swapped(recorded: Recorded) -> None:
         if recorded.tool is IOPING and sorted(damaged.split("\n")) == sorted(recorded.text.split("\n")):
             continue
         check(recorded, damaged)
+
+
+WORDS = ("nan", "-nan", "inf", "-inf", "-665408776", "1e999", "-", "x")
+COLUMNS = {
+    "cur MB/s": r"^(\d{4}-\S+(?:\s+\d+){4}\s+\S+\s+)\S+",
+    "last lat(s)": r"^(\d{4}-\S+(?:\s+\d+){4}(?:\s+\S+){2}\s+)\S+",
+    "OPS/SEC": r"^(\s+\d+\s+\d+\s+)\S+",
+    "BYTES/SEC": r"^(\s+\d+\s+\d+\s+\S+\s+)\S+",
+    "lines of progress": r"(\r)[^\r\n]+",
+}
+UNREAD = [
+    (recorded, name)
+    for recorded in CASES
+    for name in sorted(harmless(recorded.tool.key) if recorded.tool in {RADOS_BENCH, RBD_BENCH} else ())
+    if name in recorded.text
+] + [(recorded, "lines of progress") for recorded in CASES if recorded.tool is DD and "\r" in recorded.text]
+
+
+def pattern_of(name: str) -> str:
+    return COLUMNS.get(name) or rf"^((?:\S+ )?{re.escape(name)}:\s+)\S+"
+
+
+@pytest.mark.parametrize(("recorded", "name"), UNREAD, ids=lambda value: getattr(value, "case", value))
+def test_fields_that_may_be_wrong_change_no_total(recorded: Recorded, name: str) -> None:
+    truth = recorded.parse(recorded.text)
+    for word in WORDS:
+        text, count = re.subn(pattern_of(name), rf"\g<1>{word}", recorded.text, flags=re.MULTILINE)
+        assert count
+        assert totals(recorded.parse(text)) == totals(truth)
+
+
+@pytest.mark.parametrize("recorded", [recorded for recorded in CASES if recorded.tool is RADOS_BENCH])
+def test_all_other_totals_of_rados_bench_are_named_if_they_are_wrong(recorded: Recorded) -> None:
+    names = {*re.findall(r"^(?:\S+\+0000 )?([A-Z][^:\n]+):  ", recorded.text, re.MULTILINE)} - harmless("radosBench")
+    assert len(names) == 8
+    for name, word in product(names, WORDS):
+        text = re.sub(pattern_of(name), rf"\g<1>{word}", recorded.text, flags=re.MULTILINE)
+        with pytest.raises(OutputError, match=re.escape(name)):
+            recorded.parse(text)
 
 
 @every_case

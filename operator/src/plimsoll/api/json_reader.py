@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 from unicodedata import category
 
@@ -173,10 +174,17 @@ class JsonNode:
             raise self._not(f"a number from 0 to {at_most}")
         return float(self.value)
 
-    def number_or_none(self, name: str) -> float | None:
-        """Return a field as by `number`; None if it is absent or anything else, such as NaN."""
+    def number_or_none(self, *names: str) -> float | None:
+        """Return a field, or a field of a field, as by `number`; None if it is absent or anything else, such as NaN."""
         try:
-            return self[name].number()
+            return reduce(JsonNode.__getitem__, names, self).number()
+        except OutputError:
+            return None
+
+    def value_or_none(self, name: str) -> object:
+        """Return the value of a field, of any type; None if it is absent, or occurs twice with different values."""
+        try:
+            return self[name].value
         except OutputError:
             return None
 

@@ -256,8 +256,8 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
     seconds = received["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
         raise OutputError(f"{received.path}.seconds is 0")
-    timestamp, cpu = start["timestamp"], end.get("cpu_utilization_percent")
-    ends = [cpu.number_or_none(name) for name in ("host_total", "remote_total")] if cpu else []
+    timestamp = start["timestamp"]
+    ends = [end.number_or_none("cpu_utilization_percent", name) for name in ("host_total", "remote_total")]
     # Before 3.20, only the whole second.
     connected = (
         timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
@@ -322,9 +322,10 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     if parameters.protocol is Protocol.TCP:
         return end["sum_received"]["bytes"].count(), None, []
     total = end["sum"]
-    lost, packets = (total[name].value if name in total else None for name in ("lost_packets", "packets"))
+    lost, packets = (total.value_or_none(name) for name in ("lost_packets", "packets"))
     lost_percent = None
-    if isinstance(lost, int) and isinstance(packets, int) and 0 <= lost <= packets:
+    # A boolean is an int to Python.
+    if type(lost) is int and type(packets) is int and 0 <= lost <= packets:
         lost_percent = 100 * lost / max(packets, 1)
     doubt = f"{total.path} has {printable(lost)} lost packets of {printable(packets)}"
     if "sum_received" not in end:

@@ -488,7 +488,11 @@ def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Ou
     # object after the other, and goes on watching afterwards; and the helper looks later than that. So an object has
     # to be usable in the same time, no matter who timed it.
     created = [*(item.created for items in timed.values() for item in items), *(pod.created for pod in pods)]
-    limit = max(created, default=0) + SECOND + parameters.ready_seconds * SECOND
+    last = max(created, default=0)
+    if (apart := (last - min(created, default=0)) / SECOND) > parameters.limit_seconds:
+        most = parameters.limit_seconds
+        raise OutputError(f"objects have a timestamp, or were created, {apart:.0f} s apart, but the job has {most} s")
+    limit = last + SECOND + parameters.ready_seconds * SECOND
     return [_timings(kind, parameters, documents[kind], timed[kind], limit, pods) for kind in kinds]
 
 
@@ -509,9 +513,16 @@ def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, doc
     return _Timed(
         name=document[kind.name].line(),
         iteration=iteration,
-        created=nanoseconds_of(document["timestamp"].line()),
+        created=_moment(document["timestamp"]),
         latency=document[kind.latency].count(at_most=10**9) * MILLISECOND,
     )
+
+
+def _moment(node: JsonNode) -> int:
+    try:
+        return nanoseconds_of(node.line())
+    except OutputError as error:
+        raise node.error(f"is not a time: {printable(node.value)}") from error
 
 
 def _timings(

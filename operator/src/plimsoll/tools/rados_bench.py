@@ -109,8 +109,8 @@ class RadosBenchParameters(ToolParameters):
 
 _STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4})"
 _ROW = re.compile(
-    rf"{_STAMP}\s+(?P<second>{COUNT})\s+\d+\s+\d+\s+(?P<finished>{COUNT})\s+(?P<rate>{NUMBER})\s+(?:-1|{NUMBER})"
-    rf"\s+(?:-|{NUMBER})\s+(?P<mean>{NUMBER})",
+    rf"{_STAMP}\s+(?P<second>{COUNT})\s+\d+\s+\d+\s+(?P<finished>{COUNT})\s+(?P<rate>{NUMBER})\s+\S+"
+    rf"\s+\S+\s+(?P<mean>{NUMBER})",
     re.ASCII,
 )
 _TOTAL = re.compile(rf"(?:{_STAMP} )?(?P<name>[A-Z][A-Za-z ]+(?:\([A-Za-z/]+\))?):\s+(?P<value>\S+)", re.ASCII)

@@ -89,16 +89,15 @@ class RbdBenchParameters(ToolParameters):
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
 
 
-_BYTES = r"\d+(?:\.\d+)? (?:[KMGTPE]i)?B/s"
 _HEADER = re.compile(
     r"bench  type (?P<type>\S+) io_size (?P<size>\d+) io_threads (?P<threads>\d+) bytes \d+ pattern (?P<pattern>.+)",
     re.ASCII,
 )
 _COLUMNS = re.compile(r"\s+SEC\s+OPS\s+OPS/SEC\s+BYTES/SEC")
-_ROW = re.compile(rf"\s*(?P<second>{COUNT})\s+(?P<done>{COUNT})\s+{NUMBER}\s+{_BYTES}", re.ASCII)
+_ROW = re.compile(rf"\s*(?P<second>{COUNT})\s+(?P<done>{COUNT})\s+\S+\s+\S+ \S*B/s", re.ASCII)
 _TOTAL = re.compile(
     rf"elapsed: (?P<seconds>{COUNT})\s+ops: (?P<done>{COUNT})\s+ops/sec: (?P<rate>{NUMBER}|-?nan)"
-    rf"\s+bytes/sec: {_BYTES}",
+    r"\s+bytes/sec: \S+ \S*B/s",
     re.ASCII,
 )
 _SIGNAL = re.compile(

@@ -165,6 +165,8 @@ class Fio(Tool[FioParameters]):
         # The CPU time of the busiest job's thread says nothing where librbd has threads of its own, a synchronous
         # engine submits one operation after the other, or a load keeps no number of operations in flight: that is not
         # the most that a thread can do.
+        cpu_times = ((job.number_or_none("usr_cpu"), job.number_or_none("sys_cpu")) for job in jobs)
+        percents = [user + system for user, system in cpu_times if user is not None and system is not None]
         is_limiting = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
         return Measurement(
             tool="fio",
@@ -175,9 +177,7 @@ class Fio(Tool[FioParameters]):
             runtime=common.milliseconds * MILLISECOND if has_series else _effective_runtime(jobs, common),
             operations=tuple(logged),
             submitters=parameters.jobs,
-            thread_percent=max(job["usr_cpu"].number() + job["sys_cpu"].number() for job in jobs)
-            if is_limiting
-            else None,
+            thread_percent=max(percents, default=None) if is_limiting else None,
             in_flight=parameters.in_flight,
             depth_full_share=depth_full_share(jobs, parameters.io_depth),
             work_bytes=work_bytes(parameters, target),
