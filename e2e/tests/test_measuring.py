@@ -1,11 +1,13 @@
 """Runs that measure: their results and evidence."""
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from runs import RATE, assert_measured_once, run, workload
+from runs import MEASURED, RATE, STORAGE_CLASS, assert_measured_once, run, workload
 from support import Cluster
 
 
@@ -28,6 +30,25 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
     assert cluster.warnings("files", namespace) == []
     table = cluster.kubectl("get", "brun", "files", "-n", namespace)
     assert "4/4" in table
+
+
+def test_one_command_measures_a_storage_class_and_leaves_nothing(cluster: Cluster, namespace: str) -> None:
+    load = ("--pattern=randread", "--block-size=256Ki", "--depth=1", "--size=64Mi", "--runtime=5s")
+    options = ("--storage-class", STORAGE_CLASS, "--namespace", namespace, "--yes", "--rm", "--timeout", "5m")
+    done = subprocess.run(
+        [sys.executable, "-m", "plimsoll", "run", *options, *load],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=cluster.environment,
+    )
+    assert done.returncode in {0, 5}, done
+    assert f"Target     storageClass/{STORAGE_CLASS}" in done.stdout
+    assert re.search(r"^randread +randread 256Ki qd1 +1 +read ", done.stdout, re.MULTILINE), done.stdout
+    (ending,) = re.findall(r"^Run \S+ (?:succeeded|did not succeed): (\w+): ", done.stdout, re.MULTILINE)
+    assert ending in MEASURED
+    assert cluster.api.objects("benchmarkruns,benchmarkresults", namespace) == []
+    assert cluster.leftovers(namespace) == []
 
 
 def assert_evidence(tool: dict[str, Any]) -> None:

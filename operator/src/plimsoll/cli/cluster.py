@@ -6,6 +6,7 @@ decorator.
 
 import asyncio
 import os
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,7 @@ def cluster_options(function: F) -> F:
 
 def is_about_a_cluster() -> bool:
     """Whether a bare name means a run in a cluster: kubectl started the program, or an option chooses a cluster."""
-    return program() == PLUGIN or any(map(_given, ("namespace", "context", "kubeconfig")))
+    return program() == PLUGIN or any(map(given, ("namespace", "context", "kubeconfig")))
 
 
 def program() -> str:
@@ -116,7 +117,7 @@ def program() -> str:
 
 def access() -> ClusterAccess:
     """Return the cluster and namespace that the options of the current command choose; exits if none is configured."""
-    kubeconfig, context, namespace = _given("kubeconfig"), _given("context"), _given("namespace")
+    kubeconfig, context, namespace = given("kubeconfig"), given("context"), given("namespace")
     files = kubeconfig or os.environ.get("KUBECONFIG")
     if files is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         try:
@@ -127,8 +128,8 @@ def access() -> ClusterAccess:
     return choose_context(files or str(Path("~/.kube/config").expanduser()), context, namespace)
 
 
-def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]") -> T:
-    """Return the answer of a cluster; exits with the remedy if a request fails."""
+def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]", *, role: str = "view") -> T:
+    """Return the answer of a cluster; exits with the remedy if a request fails, such as the role that it takes."""
 
     async def answer() -> T:
         async with where.connect() as kube:
@@ -137,10 +138,10 @@ def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]") -> 
     try:
         return asyncio.run(answer())
     except ApiError as error:
-        raise click.ClickException(explain(error, where)) from error
+        raise click.ClickException(explain(error, where, role)) from error
 
 
-def explain(error: ApiError, where: ClusterAccess) -> str:
+def explain(error: ApiError, where: ClusterAccess, role: str = "view") -> str:
     match error:
         case ForbiddenError() if isinstance(error, UnauthorizedError) or _ANONYMOUS in error.reason:
             remedy = (
@@ -148,8 +149,8 @@ def explain(error: ApiError, where: ClusterAccess) -> str:
             )
         case ForbiddenError():
             remedy = (
-                f"ask an administrator of {where.cluster} for a RoleBinding to the ClusterRole plimsoll-view, or to "
-                "view, which includes it"
+                f"ask an administrator of {where.cluster} for a RoleBinding to the ClusterRole plimsoll-{role}, or to "
+                f"{role}, which includes it"
             )
         case UnknownKindError():
             remedy = f"is Plimsoll installed in {where.cluster}? --context chooses another cluster"
@@ -160,7 +161,14 @@ def explain(error: ApiError, where: ClusterAccess) -> str:
     return f"{error}\n{remedy}"
 
 
-def _given(option: str) -> str | None:
+def kubectl_options() -> str:
+    """Return the options with which kubectl uses the same cluster, each after a space."""
+    options = {option: given(option) for option in ("context", "kubeconfig")}
+    return "".join(f" --{option} {shlex.quote(value)}" for option, value in options.items() if value)
+
+
+def given(option: str) -> str | None:
+    """Return the value of one of the options that choose the cluster; None if the user did not set it."""
     context = click.get_current_context(silent=True)
     value = None if context is None else context.meta.get(f"{_META}.{option}")
     return str(value) if value else None

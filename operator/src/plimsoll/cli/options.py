@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 import yaml
+from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.manifest import MAX_TEXT_BYTES, read_manifest
@@ -131,13 +132,25 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
 
 def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:
     """Read the file of a run or a suite; exits with all its errors, except those that variants have as runs."""
+    return decode_file(path, read_document(path))
+
+
+def decode_file(path: Path, document: JsonValue) -> BenchmarkRun | BenchmarkSuite:
+    """Return the run or the suite of a document; exits likewise. `path` is what errors name."""
+    try:
+        is_suite = isinstance(document, dict) and document.get("kind") == SUITE_KIND
+        return decode_suite(document) if is_suite else decode_run(document)
+    except SpecError as error:
+        _refuse(path, error)
+
+
+def read_document(path: Path) -> JsonValue:
+    """Return the document in a file, which need not be valid; exits if there is none."""
     try:
         with path.open("rb") as file:
             # Just enough of an endless file to reject it.
             content = file.read(MAX_TEXT_BYTES + 1)
-        document = read_manifest(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
-        is_suite = isinstance(document, dict) and document.get("kind") == SUITE_KIND
-        return decode_suite(document) if is_suite else decode_run(document)
+        return read_manifest(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
     except UnicodeDecodeError as error:
         _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
     except OSError as error:

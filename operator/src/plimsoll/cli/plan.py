@@ -1,5 +1,6 @@
 """`plimsoll plan`: points, duration and capacity of a run, or the variants of a suite; of a file or in a cluster."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -111,11 +112,6 @@ def _costs(plan: Plan) -> Table:
         if cost.stored_bytes is None
         else f"{decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
     )
-    writes = estimate_writes(plan)
-    prefilled = f"{decimal(writes.preparing, separator=' ')} to prefill" if writes.preparing else ""
-    loading = decimal(writes.loading, separator=" ")
-    loaded = f"about {loading} while it loads, if a client without a rate writes {_RATE}/s"
-    written = " and ".join(filter(None, (prefilled, loaded if writes.loading else "")))
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     prefill, servers = "none", ""
     if plan.prepare.prefill and plan.volume is not None:
@@ -152,10 +148,19 @@ def _costs(plan: Plan) -> Table:
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
-        ("Writing", written),
+        ("Writing", written_text([plan])),
         ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
     )
     return facts_table(facts)
+
+
+def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:
+    """Return what plans write if each is measured `repeat` times, in words; empty if they only read."""
+    writes = [estimate_writes(plan) for plan in plans]
+    preparing, loading = (repeat * sum(each) for each in zip(*((w.preparing, w.loading) for w in writes), strict=True))
+    prefilled = f"{decimal(preparing, separator=' ')} to prefill" if preparing else ""
+    loaded = f"about {decimal(loading, separator=' ')} while it loads, if a client without a rate writes {_RATE}/s"
+    return " and ".join(filter(None, (prefilled, loaded if loading else "")))
 
 
 def _pool(target: CephTarget) -> str:

@@ -1,4 +1,4 @@
-"""`plimsoll run FILE`: measure on this machine, with conductor and agents as local processes."""
+"""`plimsoll run`: measure on this machine, with conductor and agents as local processes, or in a cluster."""
 
 import asyncio
 import json
@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase, Verdict
@@ -23,6 +25,8 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
+from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.cluster_run import cluster_run_options, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import (
@@ -31,9 +35,11 @@ from plimsoll.cli.options import (
     freeze,
     freeze_variants,
     load_seed_option,
+    read_document,
     read_file,
     results_option,
     strict_option,
+    timeout_option,
 )
 from plimsoll.cli.results import exit_of_numbers, show_next_step
 from plimsoll.cli.suite_results import show_rounds
@@ -266,8 +272,32 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
     return targets
 
 
+_HERE = ("destroy_data", "output", "raw_output", "resume", "seed", "fio")
+_GENERATED = ("patterns", "sizes", "depths", "clients", "size", "runtime")
+_IN_CLUSTER = (
+    "storage_class",
+    *_GENERATED,
+    "yes",
+    "remove",
+    "dry_run",
+    "timeout",
+    "namespace",
+    "context",
+    "kubeconfig",
+)
+
+
+def _refuse_options(names: Sequence[str], reason: str) -> None:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[-1]} {reason}")
+
+
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@cluster_run_options
 @click.option(
     "--directory",
     "directories",
@@ -292,10 +322,16 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
 @click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
 @load_seed_option
 @fio_option
+@click.option("-y", "--yes", is_flag=True, help="In a cluster: do not ask for a confirmation.")
+@click.option("--rm", "remove", is_flag=True, help="In a cluster: remove it at the end, with its results.")
+@click.option("--dry-run", is_flag=True, help="In a cluster: print the manifest instead of creating it.")
+@timeout_option("In a cluster: stop watching after this time")
 @strict_option
+@cluster_options
 def command(
     *,
-    file: Path,
+    file: Path | None,
+    generated: Mapping[str, Any] | None,
     directories: tuple[str, ...],
     devices: tuple[str, ...],
     destroy_data: bool,
@@ -304,18 +340,40 @@ def command(
     resume: bool,
     seed: int | None,
     fio: str,
+    yes: bool,
+    remove: bool,
+    dry_run: bool,
+    timeout: int | None,
     strict: bool,
 ) -> None:
-    """Run a BenchmarkRun FILE, or a round of a BenchmarkSuite FILE, on this machine, without a cluster.
+    """Measure: a BenchmarkRun FILE, a round of a BenchmarkSuite FILE, or a StorageClass without any file.
 
-    A directory or block devices replace its storage; everything else is as in a cluster. Of a suite, each variant is
-    measured `repeat` times, one run after the other, in shuffled order; VARIANT=PATH lets variants stand for different
-    devices. If a run fails, the others are measured all the same.
+    In a cluster it says what will be written and asks, creates the run or suite, and watches it like `watch`. Ctrl-C
+    stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.
 
-    A line that is only a bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
+    With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE;
+    everything else is as in a cluster. Of a suite, each variant is measured `repeat` times, one run after the other, in
+    shuffled order; VARIANT=PATH lets variants stand for different devices. If a run fails, the others are measured all
+    the same.
 
     Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
     """
+    is_here = bool(directories or devices)
+    if is_here:
+        _refuse_options(_IN_CLUSTER, "is for a cluster; leave it out, or --directory and --device")
+    else:
+        _refuse_options(_HERE, "is for a run on this machine; add --directory DIR or --device DEVICE")
+    if generated is None:
+        _refuse_options(_GENERATED, "is for --storage-class NAME; a FILE has its own workloads")
+    if file is None and generated is None:
+        raise click.UsageError("nothing to measure; give a FILE, or --storage-class NAME")
+    if file is not None and generated is not None:
+        raise click.UsageError(f"--storage-class replaces a FILE; leave out one of them, or set it in {file}")
+    if file is None or not is_here:
+        source = file or Path("the generated run")
+        document = read_document(file) if file else dict(generated or {})
+        code = run_in_cluster(source, document, yes=yes, remove=remove, dry_run=dry_run, timeout=timeout, strict=strict)
+        sys.exit(code)
     manifest = read_file(file)
     results = output or Path("plimsoll-results") / manifest.metadata.name
     if isinstance(manifest, BenchmarkSuite):

@@ -1,0 +1,178 @@
+"""`plimsoll run` in a cluster: says what a run or a suite will write, asks, creates it, watches it, and removes it."""
+
+import asyncio
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+from pydantic import JsonValue
+
+from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.cli import Exit
+from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
+from plimsoll.cli.options import YAML, Duration, decode_file, freeze, freeze_variants, write_document
+from plimsoll.cli.plan import written_text
+from plimsoll.cli.source import RUN, SUITE, InCluster
+from plimsoll.cli.tables import Terminal, facts_table
+from plimsoll.cli.watch import watch
+from plimsoll.lifecycle.storage.registry import provider_for
+from plimsoll.plan.expand import estimate
+from plimsoll.suite.children import variant_runs
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.tools.fio.parameters import Pattern
+
+if TYPE_CHECKING:
+    from plimsoll.kube.client import AioKube
+
+_PATTERNS = [pattern.value for pattern in Pattern if "trim" not in pattern]  # trims need a block device
+_DEFAULTS = [Pattern.RANDREAD.value, Pattern.RANDWRITE.value]
+_NAME_CHARACTERS = 40
+_REMOVAL_SECONDS = 600
+
+
+class _Quantity(click.ParamType[str]):
+    """A quantity of bytes, as the user wrote it."""
+
+    name = "quantity"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            parse_quantity(value)
+        except ValueError as error:
+            self.fail(f"{value!r} {error}", param, ctx)
+        return str(value)
+
+
+def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a run without a file; the command gets its document as `generated`, None without a class."""
+    several = partial(click.option, multiple=True, show_default=True)
+    single = partial(click.option, show_default=True)
+
+    @click.option("--storage-class", metavar="NAME", help="Measure PVCs of this StorageClass, without a FILE.")
+    @several("--pattern", "patterns", type=click.Choice(_PATTERNS), default=_DEFAULTS, help="I/O; may be repeated.")
+    @several("--block-size", "sizes", type=_Quantity(), default=["4Ki"], help="Of an operation; may be repeated.")
+    @several("--depth", "depths", type=click.IntRange(1), default=[16], help="Operations in flight; may be repeated.")
+    @single("--clients", type=click.IntRange(1), default=1, help="Pods with a PVC each.")
+    @single("--size", type=_Quantity(), default="1Gi", help="Size of each PVC.")
+    @single("--runtime", type=Duration(), metavar="TIME", default="10s", help="Of each of the three trials of a point.")
+    @wraps(function)
+    def command(
+        *,
+        storage_class: str | None,
+        patterns: Sequence[str],
+        sizes: Sequence[str],
+        depths: Sequence[int],
+        clients: int,
+        size: str,
+        runtime: int,
+        **others: object,
+    ) -> None:
+        axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
+        times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
+        spec = {
+            "storage": {"storageClass": {"name": storage_class}, "volume": {"size": size}},
+            "clients": {"count": clients},
+            "workloads": [
+                {"name": pattern, "fio": {"pattern": pattern, **axes}, **times} for pattern in dict.fromkeys(patterns)
+            ],
+            "repetitions": 3,
+            "prepare": {"settleSeconds": 2},
+        }
+        prefix = re.sub("[^a-z0-9]+", "-", storage_class or "")[:_NAME_CHARACTERS].strip("-")
+        metadata = {"name": f"{prefix}-{secrets.token_hex(3)}"}
+        document = {"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec}
+        function(generated=document if storage_class else None, **others)
+
+    return command
+
+
+def run_in_cluster(
+    source: Path,
+    document: JsonValue,
+    *,
+    yes: bool,
+    remove: bool,
+    dry_run: bool,
+    timeout: int | None,
+    strict: bool,
+) -> Exit:
+    """Create the run or the suite of a document, follow it to its end, and return the exit code.
+
+    `source` is what errors name. Exits if the document is invalid, the user does not confirm, or the name is taken.
+    """
+    manifest, where = decode_file(source, document), access()
+    written = cast("dict[str, Any]", document)
+    namespace = written["metadata"].setdefault("namespace", where.namespace)
+    if given("namespace") not in {None, namespace}:
+        raise click.UsageError(f"--namespace is {where.namespace}, but metadata.namespace of {source} is {namespace}")
+    if dry_run:
+        write_document(written, YAML)
+        return Exit.DONE
+    kind = RUN if isinstance(manifest, BenchmarkRun) else SUITE
+    place = InCluster(kind=kind, access=where, namespace=namespace, name=manifest.metadata.name)
+    Terminal().print(facts_table([("Cluster", where.cluster), ("Namespace", namespace), *_facts(source, manifest)]))
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("there is no terminal to ask for a confirmation; add --yes to confirm")
+        click.confirm("Create it?", abort=True)
+    uid = ask(where, lambda kube: _create(kube, place, written), role="edit")
+    click.echo(f"{place.word.capitalize()} {place} created")
+    code = watch(place, timeout, strict=strict)
+    if code in {Exit.INTERRUPTED, Exit.TIMEOUT}:
+        stop = f"kubectl delete {kind.kind.lower()} {place.name} --namespace {namespace}{kubectl_options()}"
+        click.echo(f"`{stop}` stops and removes it", err=True)
+    elif remove:
+        ask(where, lambda kube: _remove(kube, place, uid), role="edit")
+        click.echo(f"{place.word.capitalize()} {place} removed", err=True)
+    return code
+
+
+def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tuple[str, str]]:
+    """Yield what a user has to know beforehand: what is loaded, for how long, and how much is written."""
+    if isinstance(manifest, BenchmarkSuite):
+        runs, plans = [*variant_runs(manifest).values()], [*freeze_variants(source, manifest, 0).values()]
+        repeat = manifest.spec.repeat
+        yield ("Runs", str(repeat * len(runs)))
+    else:
+        runs, plans, repeat = [manifest], [freeze(source, manifest, 0)], 1
+    storages = [run.spec.storage.model_dump(mode="json") if run.spec.storage else {} for run in runs]
+    targets = {target for storage in storages for target in provider_for(storage).targets(storage)}
+    yield ("Target", ", ".join(sorted(targets)))
+    seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
+    yield ("Time", f"about {timedelta(seconds=seconds)}, after the queue and without repeated attempts")
+    yield ("Writing", written_text(plans, repeat) or "nothing")
+
+
+async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]) -> str:
+    """Create an object and return its UID; exits if its name is taken."""
+    if await kube.create(document):
+        created = await kube.get(place.kind, place.name, place.namespace)
+        return created["metadata"]["uid"] if created else ""
+    again = f"`kubectl annotate bsuite {place.name} {REQUEST_ROUND}=TEXT` requests another round"
+    remedy = again if place.kind == SUITE else "a run measures once; choose another metadata.name, or delete that run"
+    raise click.ClickException(
+        f"{place.word} {place} exists already, and `{program()} watch {place.source}` follows it; {remedy}"
+    )
+
+
+async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:
+    """Delete an object, and return once it is gone with all that it had."""
+    # The operator removes what a run has; the garbage collector has to wait for the runs of a suite.
+    await kube.delete(place.kind, place.name, place.namespace, uid=uid, foreground=place.kind == SUITE)
+    for _ in range(_REMOVAL_SECONDS):
+        left = await kube.get(place.kind, place.name, place.namespace)
+        if left is None or left["metadata"]["uid"] != uid:
+            return
+        await asyncio.sleep(1)
+    raise click.ClickException(
+        f"{place.word} {place} is still being removed after {_REMOVAL_SECONDS} s; its condition CleanedUp says why"
+    )
