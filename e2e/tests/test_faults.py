@@ -1,5 +1,7 @@
 """Processes and nodes fail. No trial is lost or repeated, each reason is reported in time, and nothing is left."""
 
+import json
+
 import pytest
 
 from runs import assert_measured_once, run, workload
@@ -200,4 +202,36 @@ def test_a_worker_that_stops_during_a_trial_ends_the_run_within_its_deadline(clu
     assert ended["reason"] in {"ClientsNotReady", "ClientsFailed"}
     assert "client" in ended["message"]
     cluster.until_over("dark", namespace, seconds=180)
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_run_ends_although_a_second_container_keeps_its_conductors_pod_running(
+    cluster: Cluster, namespace: str
+) -> None:
+    """A quota keeps the Job controller from creating the conductor's pod, so that this test creates it instead."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods", "namespace": namespace}}
+    clients = run("meshed", namespace)["spec"]["clients"]["count"]
+    cluster.apply({**quota, "spec": {"hard": {"pods": str(clients)}}})
+    cluster.apply(run("meshed", namespace))
+
+    def refused_often() -> bool:
+        events = cluster.api.objects("events", namespace, "")
+        refusals = [event for event in events if event["involvedObject"]["name"] == "meshed-conductor"]
+        return sum(event.get("count") or 1 for event in refusals if event["reason"] == "FailedCreate") >= 5
+
+    cluster.until(refused_often, seconds=180, what="the Job controller pauses for seconds between its attempts")
+    job = cluster.object("jobs", "meshed-conductor", namespace)
+    template, identity = job["spec"]["template"], {"name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", **identity, "controller": True, "blockOwnerDeletion": True}
+    (container,) = template["spec"]["containers"]
+    sidecar = {"name": "sidecar", "command": ["sleep", "infinity"]}
+    sidecar |= {key: container[key] for key in ("image", "imagePullPolicy", "securityContext")}
+    metadata = {**template["metadata"], "name": "meshed-conductor-sidecar", "namespace": namespace}
+    metadata |= {"ownerReferences": [owner], "finalizers": ["batch.kubernetes.io/job-tracking"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    pod["spec"] = {**template["spec"], "containers": [container, sidecar]}
+    cluster.kubectl("delete", "resourcequota", "pods", "--namespace", namespace)
+    as_controller = "--as=system:serviceaccount:kube-system:job-controller"
+    cluster.kubectl("create", as_controller, "--filename=-", text=json.dumps(pod))
+    cluster.until_succeeded("meshed", namespace)
     assert cluster.leftovers(namespace) == []

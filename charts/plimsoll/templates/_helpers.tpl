@@ -139,14 +139,25 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* Nodes with Linux and these labels. */}}
+{{- define "plimsoll.nodeSelector" -}}
+nodeSelector: {{- merge (dict "kubernetes.io/os" "linux") . | toYaml | nindent 2 }}
+{{- end }}
+
+{{/* A mesh's container would keep a pod that runs one command running for ever. */}}
+{{- define "plimsoll.noSidecarLabel" -}}
+sidecar.istio.io/inject: "false"
+{{- end }}
+{{- define "plimsoll.noSidecarAnnotation" -}}
+linkerd.io/inject: disabled
+{{- end }}
+
 {{/* Where a pod of the chart may run, and how its image is pulled. */}}
 {{- define "plimsoll.placement" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.nodeSelector }}
-nodeSelector: {{- toYaml . | nindent 2 }}
-{{- end }}
+{{ include "plimsoll.nodeSelector" .Values.nodeSelector }}
 {{- with .Values.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}

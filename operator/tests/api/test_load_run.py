@@ -31,6 +31,7 @@ spec:
     spread: Required
     resources: {requests: {cpu: 2, memory: 1Gi}}
     nodeSelector: {storage: ceph}
+  podTemplate:
     tolerations: [{key: bench, operator: Exists}]
     priorityClassName: low
     imagePullSecrets: [{name: registry}]
@@ -131,7 +132,7 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
             "spec.clients.nodeSelector.a: true must be text; put it in quotes",
         ),
         ({"clients": {"nodeSelector": ["a"]}}, "spec.clients.nodeSelector: must be a mapping of fields, not a list"),
-        ({"clients": {"tolerations": {}}}, "spec.clients.tolerations: must be a list"),
+        ({"podTemplate": {"tolerations": {}}}, "spec.podTemplate.tolerations: must be a list"),
         (
             {"gates": {"acceptedHealthChecks": ["mon disk low"]}},
             'spec.gates.acceptedHealthChecks[0]: "mon disk low" must be the name of a health check such as',

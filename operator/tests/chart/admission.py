@@ -26,6 +26,11 @@ VALUES: Document = {
         "allowedLabels": ["example.com/team"],
         "exemptUsers": ["backup"],
     },
+    "podDefaults": {
+        "labels": {"example.com/cost": "bench"},
+        "annotations": {"example.com/network": "public"},
+        "runtimeClassName": "trusted",
+    },
     "rook": {
         "clusters": {f"{ROOK}/rook-ceph": ["*"]},
         "options": {f"{ROOK}/rook-ceph": ["osd_mclock_profile", "osd_memory_target"]},

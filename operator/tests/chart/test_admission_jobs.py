@@ -103,7 +103,7 @@ OPTIONS = "plimsoll agent has no other arguments than agent --assignment=/etc/pl
 ONE_POD = "only the pods that the Job controller creates for it, one at a time"
 HOST = "has no access to its node"
 PROFILES = "the runtime's default seccomp and AppArmor profiles"
-MARKS = "pods of runs have only Plimsoll's labels and annotations, with the UID of their run"
+MARKS = "pods of runs have the UID of their run, no labels and annotations that are reserved, and no finalizers"
 PRIVILEGES = "has no capabilities"
 TOKENS = "only a conductor has a token"
 IMAGES = "one container, with an image of runner, registry.example.com:5000/earlier/runner"
@@ -132,6 +132,11 @@ JOBS: dict[str, tuple[Change, str]] = {
         variable(name="PLIMSOLL_X", valueFrom={"secretKeyRef": {"name": "database", "key": "password"}}),
         VARIABLES,
     ),
+    "a Secret as a proxy": (
+        variable(name="HTTPS_PROXY", valueFrom={"secretKeyRef": {"name": "database", "key": "password"}}),
+        VARIABLES,
+    ),
+    "a variable like a proxy": (variable(name="ALL_PROXY", value="http://evil.example.com"), VARIABLES),
     "a Secret as variables": (container(envFrom=[{"secretRef": {"name": "database"}}]), VARIABLES),
     "other modules": (variable(name="PYTHONPATH", value="/data"), VARIABLES),
     "other libraries": (variable(name="LD_PRELOAD", value="/data/evil.so"), VARIABLES),
@@ -174,7 +179,6 @@ JOBS: dict[str, tuple[Change, str]] = {
     ),
     "other name servers": (pod(dnsPolicy="None", dnsConfig={"nameservers": ["192.0.2.1"]}), "dnsConfig"),
     "the node's name servers": (pod(dnsPolicy="Default"), f"{DEFAULTS}dnsPolicy"),
-    "another runtime": (pod(runtimeClassName="weak"), f"{DEFAULTS}runtimeClassName"),
     "the name of another pod": (pod(hostname="db-0", subdomain="db"), DEFAULTS),
     "a terminal": (container(stdin=True, tty=True), DEFAULTS),
     "an empty file over another": (
@@ -264,7 +268,6 @@ JOBS: dict[str, tuple[Change, str]] = {
         lambda job: job["spec"].update(manualSelector=True, selector={"matchLabels": {naming.LABEL_RUN_UID: UID}}),
         ONE_POD,
     ),
-    "pods of a Service of others": (template(labels={"app": "bank"}), MARKS),
     "pods of another program": (template(labels={"app.kubernetes.io/name": "bank"}), MARKS),
     "pods of a Service for a component": (
         lambda job: job["spec"]["template"]["metadata"]["labels"].update({naming.LABEL_COMPONENT: "database"}),
@@ -274,7 +277,6 @@ JOBS: dict[str, tuple[Change, str]] = {
         lambda job: job["spec"]["template"]["metadata"].update(finalizers=["example.com/never"]),
         MARKS,
     ),
-    "another container by a webhook": (template(annotations={"vault.hashicorp.com/agent-inject": "true"}), MARKS),
     "pods of another run": (
         lambda job: job["spec"]["template"]["metadata"]["labels"].update({naming.LABEL_RUN_UID: OTHER_UID}),
         MARKS,
@@ -294,6 +296,39 @@ def test_it_creates_no_job_that_no_run_needs(cluster: Installation, case: str) -
     changed = job()
     change(changed)
     refused(create(cluster.operator, changed, dry_run=True), words)
+
+
+OF_RUNS: dict[str, tuple[Change, str]] = {
+    "a label": (template(labels={"app": "bank"}), MARKS),
+    "an annotation": (template(annotations={"k8s.v1.cni.cncf.io/networks": "rook-ceph/public"}), MARKS),
+    "a runtime": (pod(runtimeClassName="weak"), f"{DEFAULTS}runtimeClassName"),
+}
+"""What the author of a run decides about its pods."""
+
+
+@pytest.mark.parametrize("case", OF_RUNS)
+def test_only_pods_of_runs_get_what_their_author_wants(cluster: Installation, case: str) -> None:
+    change, words = OF_RUNS[case]
+    for component in ("client", "conductor", "teardown"):
+        changed = job(component)
+        change(changed)
+        answer = create(cluster.operator, changed, dry_run=True)
+        if component == "teardown":
+            refused(answer, words)
+        else:
+            answer.expect(201)
+
+
+def test_teardowns_get_what_the_administrator_wants(cluster: Installation) -> None:
+    for change in (
+        template(labels={"example.com/cost": "bench"}, annotations={"example.com/network": "public"}),
+        template(labels={"sidecar.istio.io/inject": "true"}, annotations={"linkerd.io/inject": "enabled"}),
+        pod(runtimeClassName="trusted", nodeSelector={"kubernetes.io/os": "linux"}, priorityClassName="low"),
+        variable(name="https_proxy", value="http://proxy:3128"),
+    ):
+        changed = job("teardown")
+        change(changed)
+        create(cluster.operator, changed, dry_run=True).expect(201)
 
 
 def test_a_job_in_rooks_namespace_gets_no_administrators_key(cluster: Installation) -> None:

@@ -45,6 +45,7 @@ SMALL: Mapping[str, Any] = {
     },
 }
 
+_TERM = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 FULL: Mapping[str, Any] = {
     "apiVersion": "plimsoll.dev/v1alpha1",
     "kind": "BenchmarkRun",
@@ -75,9 +76,22 @@ FULL: Mapping[str, Any] = {
             "networkBytesPerSecond": "1250M",
             "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": 2}},
             "nodeSelector": {"storage": "ceph"},
+        },
+        "conductor": {"resources": {"limits": {"memory": "2Gi"}}, "nodeSelector": {"storage": "none"}},
+        "podTemplate": {
+            "labels": {"team": "storage"},
+            "annotations": {"k8s.v1.cni.cncf.io/networks": "rook-ceph/public"},
             "tolerations": [{"key": "bench", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]},
+                    "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": _TERM}],
+                }
+            },
             "priorityClassName": "low",
+            "runtimeClassName": "kata",
             "imagePullSecrets": [{"name": "registry"}],
+            "env": [{"name": "NO_PROXY", "value": ".svc"}],
         },
         "workloads": [
             {

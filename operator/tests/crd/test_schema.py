@@ -136,7 +136,9 @@ KINDS = pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND, SUITE_KIND])
 
 BY_KUBERNETES = "Kubernetes bounds it; the models hand it on"
 EXCEPTIONS = {
-    r"spec\.clients\.(resources|nodeSelector|tolerations|priorityClassName|imagePullSecrets)\b.*": BY_KUBERNETES,
+    r"spec\.(clients|conductor)\.(resources|nodeSelector)\b.*": BY_KUBERNETES,
+    r"spec\.podTemplate\.(labels|annotations|tolerations|priorityClassName|runtimeClassName)\b.*": BY_KUBERNETES,
+    r"spec\.podTemplate\.(imagePullSecrets|env): maxItems None, not .*": BY_KUBERNETES,
     r"spec\.storage\.volume\.size: (minimum|maximum) .*": "said by a rule, in quantities",
     r"spec\.clients\.networkBytesPerSecond: (minimum|maximum) .*": "said by a rule, in quantities",
     r"spec\.workloads\[\]\.kubeBurner\.volumeSize: (minimum|maximum) .*": "said by a rule, in quantities",

@@ -104,9 +104,15 @@ def test_every_bound_has_a_violation(shared: Schema) -> None:
 
 def test_models_refuse_what_the_bounds_refuse(changes: Schema) -> None:
     accepted = [value for value in violations(changes) if plannable(value)]
-    by_kubernetes = {"resources", "nodeSelector", "tolerations", "priorityClassName"}
-    assert {name for value in accepted for name in value.get("clients", ())} == by_kubernetes
-    assert [value for value in accepted if "clients" not in value] == [{"workloads": []}], "it changes nothing"
+    by_kubernetes = {
+        "clients": {"resources", "nodeSelector"},
+        "conductor": {"resources", "nodeSelector"},
+        "podTemplate": {"labels", "annotations", "tolerations", "priorityClassName", "runtimeClassName"},
+    }
+    found = {field: {name for value in accepted for name in value.get(field, ())} for field in by_kubernetes}
+    assert found == by_kubernetes
+    others = [value for value in accepted if not by_kubernetes.keys() & value.keys()]
+    assert others == [{"workloads": []}], "it changes nothing"
 
 
 def plannable(part: Any) -> bool:

@@ -118,9 +118,13 @@ def child(api_version: str, kind: str, owner: str = "BenchmarkRun", **parts: Any
 
 async def test_a_pod_wakes_its_run_when_it_gets_a_node_starts_ends_or_cannot() -> None:
     pod = child("v1", "Pod", owner="Job", spec={}, status={"phase": "Pending"})
-    waiting = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}
-    unpulled = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]}
-    running = {"phase": "Running", "containerStatuses": [{"state": {"running": {}}, "ready": True}]}
+
+    def status(phase: str, **state: Any) -> dict[str, Any]:
+        return {"phase": phase, "containerStatuses": [{"name": "client", "state": state}]}
+
+    waiting = status("Pending", waiting={"reason": "ContainerCreating"})
+    unpulled = status("Pending", waiting={"reason": "ErrImagePull"})
+    running = status("Running", running={})
     assert await pod.wakes("ADDED")
     assert await pod.wakes(spec={"nodeName": "n"})
     assert not await pod.wakes(status=waiting)

@@ -7,19 +7,58 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import belongs_to_same_run, member, pod_fact
 
 
+def pod(phase: str, **states: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod with containers in these states, by name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "n", "uid": "u", "creationTimestamp": "2026-01-31T11:59:00Z"},
+        "status": {
+            "phase": phase,
+            "containerStatuses": [{"name": name, "state": state} for name, state in states.items()],
+        },
+    }
+
+
+def ended(code: int) -> dict[str, Any]:
+    message = {"reason": "Completed", "message": "image in use", "finishedAt": "2026-01-31T12:00:00Z"}
+    return {"terminated": {"exitCode": code, **message}}
+
+
 @pytest.mark.parametrize(
     ("code", "words"), [(0, ""), (1, "exit code 1: image in use"), (137, "exit code 137: image in use")]
 )
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_only_a_container_that_failed_has_last_words(phase: str, code: int, words: str) -> None:
-    ended = {"exitCode": code, "reason": "Completed", "message": "image in use", "finishedAt": "2026-01-31T12:00:00Z"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "n", "uid": "u", "creationTimestamp": "2026-01-31T11:59:00Z"},
-        "status": {"phase": phase, "containerStatuses": [{"state": {"terminated": ended}}]},
-    }
-    assert (pod_fact(pod).exit_message, pod_fact(pod).exit_code) == (words, code)
+    fact = pod_fact(pod(phase, client=ended(code)))
+    assert (fact.exit_message, fact.exit_code) == (words, code)
+
+
+RUNNING: dict[str, Any] = {"running": {}}
+WAITING: dict[str, Any] = {"waiting": {"reason": "ImagePullBackOff"}}
+
+
+@pytest.mark.parametrize("program", ["client", "conductor", "teardown"])
+@pytest.mark.parametrize(
+    ("of_kubernetes", "own", "others", "phase", "is_held"),
+    [
+        ("Running", RUNNING, {}, "Running", False),
+        ("Running", RUNNING, {"proxy": RUNNING}, "Running", False),
+        ("Running", RUNNING, {"proxy": ended(1)}, "Running", False),
+        ("Running", ended(0), {}, "Succeeded", False),
+        ("Running", ended(0), {"proxy": RUNNING}, "Succeeded", True),
+        ("Running", ended(1), {"a": ended(0), "proxy": RUNNING}, "Failed", True),
+        ("Pending", ended(0), {"proxy": WAITING}, "Succeeded", True),
+        ("Failed", ended(0), {"proxy": ended(143)}, "Failed", False),
+    ],
+)
+def test_a_pod_has_ended_once_its_own_container_has_ended(
+    program: str, of_kubernetes: str, own: Any, others: Any, phase: str, *, is_held: bool
+) -> None:
+    for states in ({program: own, **others}, {**others, program: own}):
+        fact = pod_fact(pod(of_kubernetes, **states))
+        assert (fact.phase, fact.is_held) == (phase, is_held)
+        assert fact.exit_code == own.get("terminated", {}).get("exitCode", 0)
 
 
 def thing(kind: str, uid: str | None, *owners: tuple[str, str]) -> dict[str, Any]:

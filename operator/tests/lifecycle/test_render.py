@@ -32,6 +32,11 @@ FILES: Mapping[str, Any] = {
     "workloads": [{"name": "w", "fio": {}, "runtimeSeconds": 4, "rampSeconds": 1}],
     "repetitions": 1,
 }
+AFFINITY = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd", "nvme"]}]}]
+    }
+}
 BLOCKS: Mapping[str, Any] = {
     **FILES,
     "storage": {"storageClass": {"name": "blocks"}, "volume": {"size": "1Gi", "mode": "Block"}},
@@ -40,9 +45,17 @@ BLOCKS: Mapping[str, Any] = {
         "spread": "Preferred",
         "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}},
         "nodeSelector": {"storage": "ceph"},
+    },
+    "conductor": {"resources": {"limits": {"memory": "2Gi"}}, "nodeSelector": {"storage": "none"}},
+    "podTemplate": {
+        "labels": {"team": "storage", "sidecar.istio.io/inject": "true"},
+        "annotations": {"k8s.v1.cni.cncf.io/networks": "rook-ceph/public"},
         "tolerations": [{"key": "bench", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": AFFINITY},
         "priorityClassName": "low",
+        "runtimeClassName": "kata",
         "imagePullSecrets": [{"name": "registry"}],
+        "env": [{"name": "NO_PROXY", "value": ".svc"}],
     },
     "results": "Retain",
 }
@@ -280,18 +293,20 @@ def test_the_conductors_job_knows_the_conductors_exit_codes() -> None:
 
 def test_the_conductor_may_run_where_clients_may_but_not_only_there() -> None:
     both = pods("block")
-    assert {"key": "bench", "operator": "Exists"} in both["conductor"]["tolerations"]
-    assert both["conductor"]["priorityClassName"] == "low"
-    assert both["conductor"]["imagePullSecrets"] == [{"name": "registry"}]
-    assert both["client"]["nodeSelector"] == {"storage": "ceph"}
-    assert "nodeSelector" not in both["conductor"]
+    assert both["client"]["nodeSelector"] == {"storage": "ceph", "kubernetes.io/os": "linux"}
+    assert both["conductor"]["nodeSelector"] == {"storage": "none", "kubernetes.io/os": "linux"}
+    assert pods("filesystem")["conductor"]["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    for pod in both.values():
+        assert {"key": "bench", "operator": "Exists"} in pod["tolerations"]
+        assert (pod["priorityClassName"], pod["runtimeClassName"]) == ("low", "kata")
+        assert (pod["imagePullSecrets"], pod["affinity"]) == ([{"name": "registry"}], {"nodeAffinity": AFFINITY})
 
 
 def test_no_autoscaler_empties_the_node_of_a_pod() -> None:
     jobs = [obj for obj in rendered("filesystem") if obj["kind"] == "Job"]
     annotations = [dict(job["spec"]["template"]["metadata"]["annotations"]) for job in jobs]
     assert [one.pop(naming.ANNOTATION_ASSIGNMENT, None) is None for one in annotations] == [False, True]
-    assert annotations == [{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}] * 2
+    assert [one["cluster-autoscaler.kubernetes.io/safe-to-evict"] for one in annotations] == ["false"] * 2
 
 
 def test_the_conductor_has_memory_for_the_longest_trial() -> None:

@@ -25,6 +25,9 @@ from support.tooling import restricted
 GOLDEN = Path(__file__).parents[1] / "golden" / "render" / "servers.yaml"
 SETTINGS = Settings(runner_image="runner:1")
 SELECTOR = {"disk": "fast"}
+LINUX = {"kubernetes.io/os": "linux"}
+_TERM = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
+AFFINITY = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": _TERM}]}
 FAST = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Block"}}
 
 
@@ -40,10 +43,14 @@ def planned(placement: str, **spec: Any) -> tuple[Run, Plan]:
         "clients": {
             "count": 2,
             "nodeSelector": {"role": "client"},
-            "tolerations": [{"key": "bench", "operator": "Exists"}],
             "resources": {"limits": {"cpu": 2}},
         },
         "servers": servers,
+        "podTemplate": {
+            "tolerations": [{"key": "bench", "operator": "Exists"}],
+            "affinity": {"nodeAffinity": AFFINITY},
+            "imagePullSecrets": [{"name": "registry"}],
+        },
         "workloads": [{"name": "w", KEY: {}, "runtimeSeconds": 4, "rampSeconds": 1}],
         "repetitions": 1,
         **spec,
@@ -105,7 +112,8 @@ def test_servers_on_the_nodes_of_clients_follow_the_clients() -> None:
     (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     labels = [job("ClientNodes", number)["spec"]["template"]["metadata"]["labels"] for number in (0, 2)]
     assert [matches(term["labelSelector"], one) for one in labels] == [True, False]
-    assert (spec["nodeSelector"], "namespaces" in term) == ({}, False)
+    assert (spec["nodeSelector"], "namespaces" in term) == (LINUX, False)
+    assert spec["affinity"]["nodeAffinity"] == AFFINITY
 
 
 def test_servers_on_the_storages_nodes_follow_the_osds_of_the_cluster() -> None:
@@ -119,7 +127,7 @@ def test_servers_on_the_storages_nodes_follow_the_osds_of_the_cluster() -> None:
 
 def test_selected_servers_have_their_own_selector() -> None:
     spec = pod("Selected", 2)
-    assert (spec["nodeSelector"], "affinity" in spec) == (SELECTOR, False)
+    assert (spec["nodeSelector"], spec["affinity"]) == ({**SELECTOR, **LINUX}, {"nodeAffinity": AFFINITY})
     (spread,) = spec["topologySpreadConstraints"]
     assert spread["whenUnsatisfiable"] == "DoNotSchedule"
 

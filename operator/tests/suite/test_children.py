@@ -228,7 +228,7 @@ def test_error_in_what_all_share_is_reported_once(run: dict[str, Any], expected:
             "storage.rook.pool.replicated.size: is required; add it",
         ),
         (
-            {"clients": {"tolerations": [{"key": "a"}], "nodeSelector": {"a.b/c.d": 1}}},
+            {"podTemplate": {"tolerations": [{"key": "a"}]}, "clients": {"nodeSelector": {"a.b/c.d": 1}}},
             "clients.nodeSelector.a.b/c.d: 1 must be text; put it in quotes",
         ),
         ({"storage": {"volume": 3}}, "storage.volume: 3 must be a mapping of fields"),

@@ -110,9 +110,9 @@ def test_a_workload_has_the_tool_of_the_change(ours: list[Any], theirs: list[Any
             {"clients": {"nodeSelector": {"a.b/c": "x", "disk": "hdd", "rack": "r1"}}},
         ),
         (
-            {"clients": {"tolerations": [{"key": "a"}, {"key": "b"}]}},
-            {"clients": {"tolerations": [{"key": "c"}]}},
-            {"clients": {"tolerations": [{"key": "c"}]}},
+            {"podTemplate": {"tolerations": [{"key": "a"}, {"key": "b"}]}},
+            {"podTemplate": {"tolerations": [{"key": "c"}]}},
+            {"podTemplate": {"tolerations": [{"key": "c"}]}},
         ),
         (
             {"storage": {"rook": {"cluster": CLUSTER, "pool": REPLICATED | {"failureDomain": "osd"}}}},

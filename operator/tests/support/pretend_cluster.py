@@ -45,6 +45,7 @@ class Faults:
         over_quota: their Jobs may make no pods.
         nodes_ahead: how far the clocks of all nodes are ahead of the API server's.
         no_driver: no CSI driver makes volumes, and so nobody warns.
+        sidecars: pods have a second container, which ends only when they are deleted.
 
     """
 
@@ -56,6 +57,7 @@ class Faults:
     over_quota: set[int | None] = field(default_factory=set)
     no_volumes: bool = False
     no_driver: bool = False
+    sidecars: bool = False
     dead_nodes: set[str] = field(default_factory=set)
     nodes_ahead: timedelta = timedelta()
 
@@ -203,10 +205,11 @@ class PretendCluster:
         for known in sorted(self._pods_of[uid]):
             pod = pods.get(known)
             rules = spec.get("podFailurePolicy", {}).get("rules", [])
-            matching = (rule for rule in rules if exit_code(pod) in rule.get("onExitCodes", {}).get("values", []))
+            code = exit_code(pod) if pod is not None and phase(pod) == "Failed" else None
+            matching = (rule for rule in rules if code in rule.get("onExitCodes", {}).get("values", []))
             action = next((rule["action"] for rule in matching), "")
             if action == "FailJob":
-                return "PodFailurePolicy", f"Container failed with exit code {exit_code(pod)}"
+                return "PodFailurePolicy", f"Container failed with exit code {code}"
             if action == "Ignore":
                 self._ignored.add(known)
             gone = pod is None or phase(pod) == "Failed" or (is_going(pod) and not waits_for_end)
@@ -245,7 +248,9 @@ class PretendCluster:
             node = pod["spec"].get("nodeName", "")
             if node in self.faults.dead_nodes:
                 continue
-            if is_going(pod):
+            if is_going(pod) and self.faults.sidecars and phase(pod) == "Running" and exit_code(pod) is not None:
+                self.set_status(pod, phase="Failed")
+            elif is_going(pod):
                 # A conductor hears of it and has a last word: see PretendConductor.stop.
                 if client_of(pod) is not None or phase(pod) != "Running":
                     self.let_go(pod, KUBELET)
@@ -277,14 +282,14 @@ class PretendCluster:
             self._hold(pod, "ContainerCreating", "")
         elif self._has_volumes(pod):
             running = {"startedAt": format_time(self.now + self.faults.nodes_ahead)}
-            self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
+            self.set_status(pod, phase="Running", conditions=[], containerStatuses=container_of(pod, running=running))
 
     def schedule(self, pod: Document, node: str) -> None:
         self.edit(pod, lambda new: new["spec"].update(nodeName=node))
 
     def _hold(self, pod: Document, reason: str, message: str) -> None:
         waiting = {"reason": reason, "message": message}
-        self.set_status(pod, conditions=[], containerStatuses=[{"state": {"waiting": waiting}}])
+        self.set_status(pod, conditions=[], containerStatuses=container_of(pod, waiting=waiting))
 
     def _has_volumes(self, pod: Document) -> bool:
         """Whether all claims of a pod are bound, and all keys of ConfigMaps and Secrets exist that it needs."""
@@ -307,8 +312,11 @@ class PretendCluster:
         reason = "Completed" if code == 0 else "Error"
         finished = format_time(self.now + self.faults.nodes_ahead)
         ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": finished}
-        statuses = [{"state": {"terminated": ended}}]
-        self.set_status(pod, phase="Failed" if code else "Succeeded", containerStatuses=statuses)
+        statuses = container_of(pod, terminated=ended)
+        if self.faults.sidecars:
+            self.set_status(pod, containerStatuses=[*statuses, {"name": "sidecar", "state": {"running": {}}}])
+        else:
+            self.set_status(pod, phase="Failed" if code else "Succeeded", containerStatuses=statuses)
 
     def lose_node(self, node: str) -> None:
         """Lose a node: its pods are marked for deletion, but keep running."""
@@ -340,6 +348,10 @@ def phase(pod: Document) -> str:
 def condition(obj: Document, kind: str) -> Document | None:
     found = obj.get("status", {}).get("conditions", [])
     return next((entry for entry in found if entry["type"] == kind and entry["status"] == "True"), None)
+
+
+def container_of(pod: Document, **state: Document) -> list[Document]:
+    return [{"name": pod["spec"]["containers"][0]["name"], "state": state}]
 
 
 def exit_code(pod: Document | None) -> int | None:

@@ -22,7 +22,7 @@ from plimsoll.plan.document import PLAN_FILE, Plan, load_plan
 from plimsoll.plan.expand import most_trials
 from support.client_documents import EPOCH, make_document
 from support.fake_kube import is_going
-from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, label, phase
+from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, exit_code, label, phase
 
 LINE = 3000
 """Operations per second from which trials of a search break."""
@@ -67,7 +67,8 @@ class PretendConductors:
 
     def pods(self) -> list[Document]:
         def is_running(pod: Document) -> bool:
-            return label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running"
+            is_conductor = label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR
+            return is_conductor and phase(pod) == "Running" and exit_code(pod) is None
 
         return list(self.cluster.kube.objects("Pod", is_running))
 

@@ -112,7 +112,8 @@ ANY_SPEC = st.fixed_dictionaries(
     optional={
         "storage": ANY_STORAGE | _VALUES,
         "workloads": ANY_WORKLOADS | _VALUES | st.lists(_VALUES, max_size=3),
-        "clients": _mapping("count", "nodeSelector", "tolerations", value=_VALUES),
+        "clients": _mapping("count", "nodeSelector", value=_VALUES),
+        "podTemplate": _mapping("labels", "tolerations", "env", value=_VALUES),
         "repetitions": _SCALARS,
         "bogus": _VALUES,
     },

@@ -13,18 +13,16 @@ from plimsoll.api.errors import Problem, SpecError, decode_document, did_you_mea
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
-from plimsoll.api.storage import DnsLabel, Prepare, SecretReference, Storage
+from plimsoll.api.pods import NodeLabels, PodTemplate, Resources
+from plimsoll.api.storage import DnsLabel, Prepare, Storage
 
 MAX_SERVERS = 64
-
-LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
 
 
 class Servers(Model):
     """Pods that serve the clients of network tools such as iperf3, and never generate load themselves.
 
-    Without servers, the clients serve each other. Servers have the image, the resources, the tolerations and the
-    priority of clients, and no volumes.
+    Without servers, the clients serve each other. Servers have the image and the resources of clients, and no volumes.
 
     Attributes:
         placement: Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in
@@ -52,48 +50,8 @@ class Servers(Model):
     )
 
     placement: Literal["StorageNodes", "ClientNodes", "Selected"]
-    node_selector: Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)] = Field(default_factory=dict)
+    node_selector: NodeLabels = Field(default_factory=dict)
     count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
-
-
-ResourceQuantity = Annotated[
-    str,
-    Field(description="A quantity of a resource."),
-    ServerOnly(int_or_string=True, max_length=32, pattern=r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[mkMGTPE])?$"),
-]
-_Resources = Annotated[Mapping[str, ResourceQuantity], ServerOnly(max_length=16)]
-
-
-class ResourceRequirements(Model):
-    """Requests and limits of a container.
-
-    Attributes:
-        requests: Resources that a node must have available for a client.
-        limits: Maximum resources of a client.
-
-    """
-
-    requests: _Resources | None = None
-    limits: _Resources | None = None
-
-
-class Toleration(Model):
-    """A toleration, as in a pod.
-
-    Attributes:
-        key: Key of the taint; every key if absent, which requires the operator Exists.
-        operator: Exists for any value of the taint, Equal for the given one. Equal if absent.
-        value: Value of the taint, with the operator Equal.
-        effect: Effect of the taint; every effect if absent.
-        toleration_seconds: How long NoExecute is tolerated; forever if absent.
-
-    """
-
-    key: Annotated[str, Field(max_length=316)] | None = None
-    operator: Literal["Exists", "Equal"] | None = None
-    value: Annotated[str, Field(max_length=63)] | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: Annotated[int, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
 
 
 MAX_CLIENTS = 1000
@@ -160,24 +118,30 @@ class Clients(Model):
             cannot see the node's interfaces, as in a pod. Not checked if absent.
         resources: Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough
             CPU: a throttled client measures its own limit.
-        node_selector: Labels that the nodes of clients must have. The conductor may run on other nodes, to leave
-            the clients their resources.
-        tolerations: Taints that clients and conductor tolerate, as in a pod.
-        priority_class_name: PriorityClass of clients and conductor; the cluster's default if absent.
-        image_pull_secrets: Secrets in the namespace of the run for pulling the image of clients and conductor.
+        node_selector: Labels that the nodes of clients must have.
 
     """
 
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
     spread: Literal["Required", "Preferred"] = "Required"
     network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
-    resources: Annotated[Mapping[str, JsonValue], ServerOnly(shape=ResourceRequirements)] = Field(default_factory=dict)
-    node_selector: Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)] = Field(default_factory=dict)
-    tolerations: Annotated[
-        tuple[Mapping[str, JsonValue], ...], ServerOnly(shape=tuple[Toleration, ...], max_length=32)
-    ] = ()
-    priority_class_name: Annotated[str, ServerOnly(max_length=253)] | None = None
-    image_pull_secrets: Annotated[tuple[SecretReference, ...], ServerOnly(max_length=16)] = ()
+    resources: Resources = Field(default_factory=dict)
+    node_selector: NodeLabels = Field(default_factory=dict)
+
+
+class Conductor(Model):
+    """The pod that starts the clients at the same instant and judges their results.
+
+    Attributes:
+        resources: Requests and limits, as in a container; without them, 100m CPU and 128Mi are requested, and the
+            memory is limited to what the largest trial needs, 1Gi or more.
+        node_selector: Labels that its node must have. It may run on other nodes than the clients, to leave them their
+            resources.
+
+    """
+
+    resources: Resources = Field(default_factory=dict)
+    node_selector: NodeLabels = Field(default_factory=dict)
 
 
 class Workload(Model):
@@ -361,12 +325,14 @@ class RunSpec(Model):
         _fixed("storage"),
         _fixed("clients"),
         _fixed("workloads", required=True),
-        *map(_fixed, ("servers", "repetitions", "prepare", "gates", "limits", "timeouts")),
+        *map(_fixed, ("servers", "conductor", "podTemplate", "repetitions", "prepare", "gates", "limits", "timeouts")),
     )
 
     storage: Storage | None = None
     clients: Clients = Clients()
     servers: Servers | None = None
+    conductor: Conductor = Conductor()
+    pod_template: PodTemplate = PodTemplate()
     workloads: Annotated[
         tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS), ServerOnly(list_keys=("name",))
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -68,17 +68,16 @@ class PodFact:
     client: int | None
     attempt: int
     node: str
-    phase: str
+    phase: str  # Succeeded or Failed from the end of its container on, even if others, such as sidecars, still run
     created: datetime
     # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
     # node's clock, which may be wrong.
     changed: datetime | None
     gone_by: datetime | None  # deletion deadline: its deletion plus the grace period; None if it is not being deleted
     problem: str  # why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are
-    # Exit code and termination message of a container that failed; empty otherwise. The pod's phase can lag behind a
-    # container that succeeded.
-    exit_message: str
+    exit_message: str  # exit code and termination message of a container that failed; empty otherwise
     exit_code: int = 0  # of a container that failed; 0 otherwise
+    is_held: bool = False  # whether its container has ended, and another one, such as a sidecar, keeps it running
 
     @property
     def is_running(self) -> bool:
@@ -222,28 +221,40 @@ def job_fact(obj: Object) -> JobFact:
 def pod_fact(obj: Object) -> PodFact:
     """Read a pod."""
     metadata, status = obj["metadata"], obj.get("status", {})
-    states = [container.get("state", {}) for container in status.get("containerStatuses", [])]
+    states = {container["name"]: container.get("state", {}) for container in status.get("containerStatuses", [])}
+    state: Object = next((state for name, state in states.items() if name in naming.CONTAINERS), {})
+    ended, phase = state.get("terminated"), status.get("phase", "Pending")
+    is_held = bool(ended) and any("terminated" not in other for other in states.values())
+    if ended and phase not in {"Failed", "Succeeded"}:
+        phase = "Failed" if ended["exitCode"] else "Succeeded"
     managed = [entry for entry in metadata.get("managedFields") or () if entry.get("subresource") == "status"]
     written = [datetime.fromisoformat(entry["time"]) for entry in managed if entry.get("time")]
-    has_started = any(state.keys() & {"running", "terminated"} for state in states)
-    failed = next((end for state in states if (end := state.get("terminated")) and end.get("exitCode")), None)
-    exit_message = str(status.get("reason", ""))
-    if failed:
-        message = (failed.get("message") or failed.get("reason") or "").strip()
-        exit_message = f"exit code {failed['exitCode']}: {message}"
+    exit_code, exit_message = (ended or {}).get("exitCode", 0), str(status.get("reason", ""))
+    if ended and exit_code:
+        message = (ended.get("message") or ended.get("reason") or "").strip()
+        exit_message = f"exit code {exit_code}: {message}"
     return PodFact(
         child=child_of(obj),
         client=_number(obj, naming.LABEL_CLIENT),
         attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
         node=obj.get("spec", {}).get("nodeName", ""),
-        phase=status.get("phase", "Pending"),
+        phase=phase,
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
-        changed=max(written, default=None) if has_started else None,
+        changed=max(written, default=None) if state.keys() & {"running", "terminated"} else None,
         gone_by=time_of(metadata.get("deletionTimestamp")),
         problem=_problem(status),
         exit_message=exit_message,
-        exit_code=int(failed["exitCode"]) if failed else 0,
+        exit_code=int(exit_code),
+        is_held=is_held,
     )
+
+
+def job_with_pods(job: JobFact, pods: Iterable[PodFact]) -> JobFact:
+    """Return a Job whose pods may be held: Kubernetes lets it end only once all containers have ended."""
+    held = [pod for pod in pods if pod.is_held]
+    failure = next((pod.exit_message for pod in held if pod.phase == "Failed"), "")
+    is_complete = job.complete or any(pod.phase == "Succeeded" for pod in held)
+    return replace(job, complete=is_complete, failure=job.failure or failure)
 
 
 def claim_fact(obj: Object) -> ClaimFact:

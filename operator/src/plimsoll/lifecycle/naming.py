@@ -29,6 +29,8 @@ CLIENT = "client"
 SERVER = "server"  # role of a client that only serves others; its component is CLIENT too
 STORAGE = "storage"
 TEARDOWN = "teardown"
+CONTAINERS = frozenset({CONDUCTOR, CLIENT, TEARDOWN})
+"""Names of the containers with Plimsoll's programs, one in each pod. Others, such as sidecars, are not Plimsoll's."""
 
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
 """Annotation, `"true"`, with which the owner of a CephBlockPool, CephFilesystem or Secret lets runs use it."""

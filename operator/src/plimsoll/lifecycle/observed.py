@@ -16,7 +16,17 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import children, naming
-from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact, is_of_run
+from plimsoll.lifecycle.children import (
+    Child,
+    ClaimFact,
+    JobFact,
+    Members,
+    Object,
+    PodFact,
+    ResultFact,
+    is_of_run,
+    job_with_pods,
+)
 from plimsoll.lifecycle.decision import Refusal
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.plan.document import PLAN_FILE, Plan, RunIdentity, load_plan
@@ -97,7 +107,10 @@ class Observed:
 
     @property
     def conductor_succeeded(self) -> bool:
-        """Whether a pod of the conductor's Job has succeeded; the Job itself is complete a second or two later."""
+        """Whether a pod of the conductor's Job has succeeded.
+
+        The Job itself is complete a second or two later, or never while another container keeps the pod running.
+        """
         job = self.conductor_job
         return job is not None and (job.complete or any(pod.phase == "Succeeded" for pod in self.conductor_pods))
 
@@ -177,7 +190,9 @@ def observe(
     state = _state(_text(run_maps.get(naming.state_config_map(run.name)), STATE_FILE))
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
-    jobs = tuple(job.fact for job in members.jobs if job.own)
+    pods = members.own_pods
+    held = [pod for pod in pods if pod.is_held]
+    jobs = tuple(_with_held_pods(job.fact, held) for job in members.jobs if job.own)
     claims = tuple(claim.fact for claim in members.claims if claim.own)
     return Observed(
         plan=plan,
@@ -193,7 +208,7 @@ def observe(
         ),
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
         jobs=jobs,
-        pods=members.own_pods,
+        pods=pods,
         orphans=members.orphans,
         claims=claims,
         others=(*map(children.child_of, run_maps.values()), *fixed),
@@ -225,6 +240,13 @@ def age_seconds(since: datetime | None, now: datetime) -> float:
 def is_own_plan(run: Run, seen: Observed) -> bool:
     """Whether the operator created the plan, whose digest it records first."""
     return run.status.get("planSha256") == seen.plan_sha256
+
+
+def _with_held_pods(job: JobFact, held: Sequence[PodFact]) -> JobFact:
+    """Return a client's Job by its held pods. The conductor's decides itself whether it creates another pod."""
+    if job.client is None:
+        return job
+    return job_with_pods(job, [pod for pod in held if (pod.client, pod.attempt) == (job.client, job.attempt)])
 
 
 def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:

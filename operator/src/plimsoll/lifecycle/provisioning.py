@@ -94,6 +94,16 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
     return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
 
 
+def held_pods(seen: Observed) -> tuple[Action, ...]:
+    """Return the deletion of held pods whose conductor has failed or whose client is lost.
+
+    Until such a pod ends, Kubernetes starts no other conductor, and its volume may not be usable on another node.
+    """
+    lost = {(job.client, job.attempt) for job in seen.jobs if job.client is not None and is_lost(job, seen)}
+    held = [pod for pod in seen.pods if pod.is_held]
+    return deletions(pod.child for pod in held if pod.phase == "Failed" or (pod.client, pod.attempt) in lost)
+
+
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
     """Return why a run is rejected whatever the state of the cluster; None if it is not."""
     if run.document is None:

@@ -13,6 +13,7 @@ from plimsoll.api.environment import PlatformEnvironment, StorageClassDescriptio
 from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Model, Size
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
+from plimsoll.api.pods import NodeLabels, PodTemplate, Resources
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
@@ -243,6 +244,13 @@ class NetworkPolicies(Model):
     conductor_metrics_from: tuple[_Peer, ...] = ()  # who may scrape conductors; empty for none
 
 
+class PodDefaults(PodTemplate):
+    """What the pods of all runs, and their teardown Jobs, have unless a run sets it."""
+
+    node_selector: NodeLabels = Field(default_factory=dict)
+    resources: Resources = Field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
@@ -257,6 +265,7 @@ class Settings:
     caches: Helper | None = None  # the helpers that drop the caches of nodes; None if there are none
     burning: Burning | None = None  # None if no run may use kube-burner
     platform_assigns_user: bool = False  # whether pods leave user and group to the platform, as OpenShift requires
+    pod_defaults: PodDefaults = field(default_factory=PodDefaults)
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     limits: Limits = field(default_factory=Limits)
     windows: Windows = ()  # the maintenance windows, outside of which no trial may load; empty for any time

@@ -167,7 +167,8 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         StorageReady=storage_fact,
         ClientsReady=clients,
     )
-    situation = replace(situation, actions=tuple(provisioning.missing_objects(run, plan, seen, settings, storage)))
+    missing = provisioning.missing_objects(run, plan, seen, settings, storage)
+    situation = replace(situation, actions=(*provisioning.held_pods(seen), *missing))
     if not seen.all_registered:
         return _with_refusal(situation, seen)
     message = status.progress_message(seen) or (seen.state.message if seen.state else "")

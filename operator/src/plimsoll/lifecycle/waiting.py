@@ -34,6 +34,8 @@ from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
 _MAX_NAMES = 3
+_HELD_SECONDS = 60
+"""After which results are up to date with a conductor that succeeded in a pod that another container keeps running."""
 
 _FINDINGS = "kubectl get bres shows the findings"
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
@@ -57,8 +59,7 @@ def version_blocker(run: Run, seen: Observed) -> Fact | None:
     if run.document is None:
         message = f"{run.spec_problem}. The run has started, so its pods continue, but no more are created; {remedy}"
         return Fact.true(Reason.SPEC_UNREADABLE, message)
-    job = seen.conductor_job
-    if seen.unreadable_results and job is not None and job.complete:
+    if seen.unreadable_results and seen.conductor_succeeded:
         results = f"{count_text(len(seen.unreadable_results), 'result')} ({first_few(seen.unreadable_results, 3)})"
         return Fact.true(Reason.RESULTS_UNREADABLE, f"this version cannot read the status of {results}; {remedy}")
     return None
@@ -233,7 +234,7 @@ def obstacle(run: Run, seen: Observed) -> RunEnding | None:
 
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
     """Return how a run ended; None while it is active. A suspended run misses no deadline."""
-    ending = _conductor_failure(seen) or _missing_records(run, plan, seen) or _measured(plan, seen)
+    ending = _conductor_failure(seen) or _missing_records(run, plan, seen) or _measured(plan, seen, now)
     if ending is not None or run.is_suspended or version_blocker(run, seen):
         return ending
     return (
@@ -301,7 +302,7 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
 
 
-def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
+def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
     """Return the end of a measured run: the conductor has succeeded and every result is final.
 
     The conductor's state is only for display.
@@ -312,7 +313,9 @@ def _measured(plan: Plan, seen: Observed) -> RunEnding | None:
     final, points = sum(result.final for result in seen.results.values()), len(plan.points)
     if final < points:
         # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
-        if not job.complete or seen.unreadable_results:
+        held = (pod for pod in seen.conductor_pods if pod.is_held and pod.phase == "Succeeded")
+        has_ended = job.complete or any(age_seconds(pod.changed, now) > _HELD_SECONDS for pod in held)
+        if not has_ended or seen.unreadable_results:
             return None
         finished = f"the conductor finished, but only {final} of {count_text(points, 'result')} {are(final)} final"
         message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
@@ -356,7 +359,7 @@ def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
     """
     job = seen.conductor_job
     unreadable = seen.state is None and any(pod.is_running for pod in seen.conductor_pods)
-    if job is None or job.complete or unreadable or seen.conductor_in_charge:
+    if job is None or seen.conductor_succeeded or unreadable or seen.conductor_in_charge:
         return None
     since = [job.deleted or job.created]
     since += [pod.gone_by or pod.changed or pod.created for pod in seen.conductor_pods]

@@ -21,7 +21,7 @@ from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import guarding
 from plimsoll.kube.port import CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
-from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, Settings
+from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, PodDefaults, Settings
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
 from plimsoll.net.address import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
@@ -55,6 +55,7 @@ _KUBE_BURNER_EXAMPLE = (
     '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
     'namespaces whose runs may use it, or "*" for all, and the limits of each run'
 )
+_POD_DEFAULTS_EXAMPLE = '{"nodeSelector": {"pool": "bench"}, "imagePullSecrets": [{"name": "registry"}]}'
 _LIMITS_EXAMPLE = 'JSON such as {"maxClients": 16, "maxVolumeSize": "100Gi", "maxWrittenBytes": "2Ti"}, all optional'
 _WINDOWS_EXAMPLE = (
     'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
@@ -302,6 +303,8 @@ def settings_of(environment: dict[str, str]) -> Settings:
         caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
         burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
+        pod_defaults=_json(environment, "PLIMSOLL_POD_DEFAULTS", TypeAdapter(PodDefaults), _POD_DEFAULTS_EXAMPLE)
+        or PodDefaults(),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         limits=_json(environment, "PLIMSOLL_LIMITS", TypeAdapter(Limits), _LIMITS_EXAMPLE) or Limits(),
         windows=_json(environment, "PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, _WINDOWS_EXAMPLE) or (),

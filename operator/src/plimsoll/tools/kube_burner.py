@@ -160,6 +160,7 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
+        "nodeSelector": {"kubernetes.io/os": "linux"},
         # With the image's user, or the one that the platform assigns.
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],

@@ -291,7 +291,7 @@ ENTRIES = (
         Reason.IMAGE_PULL_FAILED,
         _CLIENTS,
         "the runner image cannot be pulled",
-        "check the image's name, `clients.imagePullSecrets` and the registry",
+        "check the image's name, `podTemplate.imagePullSecrets` and the registry",
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the runner image and imagePullSecrets",
     ),

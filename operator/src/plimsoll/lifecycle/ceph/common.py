@@ -120,7 +120,12 @@ def external_objects_of(
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
     secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in run_objects if obj["kind"] == "Secret"}
     annotations = secrets.get(naming.teardown(run.uid), {}).get("annotations") or {}
-    pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
+    pods = [
+        (children.pod_fact(obj), children.jobs_of(obj))
+        for obj in everything
+        if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)
+    ]
+    jobs = (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
     readable: list[render_teardown.TeardownRecord] = []
     for config_map in records:
         with suppress(SpecError):
@@ -143,8 +148,10 @@ def external_objects_of(
         key_generation=str(annotations.get(naming.ANNOTATION_KEY_GENERATION, "")),
         renewal=child("Secret", naming.key_renewal(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
-        jobs=tuple(children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB),
-        pods=tuple(map(children.pod_fact, pods)),
+        jobs=tuple(
+            children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners]) for job in jobs
+        ),
+        pods=tuple(pod for pod, _ in pods),
         warnings=warnings,
     )
 

@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, network
+from plimsoll.lifecycle.render import ceph, common, network, pods
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
@@ -65,7 +65,8 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
     labels = {**common.run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
     annotations = {**common.NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
-    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod(run, plan, settings, assigned)}
+    pod, resources = _pod(run, plan, settings, assigned), run.document.spec.clients.resources if run.document else {}
+    template = pods.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
     name = naming.client_job(run.name, client, attempt)
     described = metadata(run, name, component=naming.CLIENT, labels=identity)
     return manifest("Job", described, spec={"backoffLimit": 0, "template": template})
@@ -124,8 +125,7 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
         is_root=has_device(plan, client),
         **common.placement(run, plan, wanted, client),
-        tolerations=[*_NODE_GONE_TOLERATIONS, *(dict(toleration) for toleration in wanted.tolerations)],
-        imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
+        tolerations=_NODE_GONE_TOLERATIONS,
         containers=[_container(run, plan, settings, assigned)],
         volumes=volumes,
     )
@@ -137,8 +137,6 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
     account = next((tool.executor.service_account for tool in tools if tool.executor.service_account), "")
     if account and client == ACTOR_CLIENT:
         spec |= {"serviceAccountName": account, "automountServiceAccountToken": True}
-    if wanted.priority_class_name:
-        spec["priorityClassName"] = wanted.priority_class_name
     return spec
 
 
@@ -146,18 +144,14 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
     client = assigned.client
     to_ceph, burner = ceph.client_access(run, plan, client), network.burner_access(run, plan, client)
     values = {**to_ceph.environment, **burner.environment, **network.caches_helper(plan)}
-    resources: Json = dict(run.document.spec.clients.resources) if run.document else {}
-    requests = resources.get("requests", {})
-    if "cpu" not in {*requests, *resources.get("limits", {})}:
-        # Without a CPU request a busy node would starve the pod.
-        resources["requests"] = {"cpu": "100m", **requests}
     container: Json = {
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}", f"--secret={common.SECRET_MOUNT}"],
         "env": common.environment(values, {"PLIMSOLL_NODE": "spec.nodeName"}),
-        "resources": resources,
+        # Without a CPU request a busy node would starve the pod.
+        "resources": {"requests": {"cpu": "100m"}},
         "securityContext": common.container_security(is_root=has_device(plan, client)),
         "volumeMounts": [
             common.SESSION_MOUNT,

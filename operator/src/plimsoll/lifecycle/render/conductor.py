@@ -1,9 +1,9 @@
 """The conductor: its permissions, its address and its Job."""
 
 from plimsoll.api.names import GROUP
-from plimsoll.api.run import Clients
+from plimsoll.api.run import Conductor
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, network
+from plimsoll.lifecycle.render import ceph, common, network, pods
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan
@@ -69,7 +69,10 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
         {"action": "Ignore", "onExitCodes": {**exits, "values": [_INTERRUPTED_EXIT_CODE]}},
     ]
-    metadata = {"labels": labels, "annotations": dict(common.NOT_EVICTED)}
+    wanted = run.document.spec.conductor if run.document else Conductor()
+    pod = {**_pod(run, plan, settings), "nodeSelector": wanted.node_selector}
+    annotations, resources = common.NOT_EVICTED, wanted.resources
+    template = pods.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
     # The run's own time does not count before its clients have registered, and while it waits for a maintenance window;
     # and an hour of slack.
     starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
@@ -78,7 +81,7 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         "podReplacementPolicy": "Failed",
         "activeDeadlineSeconds": starting_seconds + plan.timeouts.total_seconds + (_YEAR if settings.windows else 3600),
         "podFailurePolicy": {"rules": rules},
-        "template": {"metadata": metadata, "spec": _pod(run, plan, settings)},
+        "template": template,
     }
     return manifest("Job", _metadata(run, naming.conductor(run.name)), spec=spec)
 
@@ -92,8 +95,6 @@ def _metadata(run: Run, name: str) -> Json:
 
 
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
-    """Return the conductor's pod. `clients.nodeSelector` does not apply to it: those nodes are for the load."""
-    clients = run.document.spec.clients if run.document else Clients()
     # For the documents of the largest trial: 1 GiB, and more for very long trials.
     rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
     windows = WINDOWS.dump_json(settings.windows).decode()
@@ -134,13 +135,11 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             *caches.mounts,
         ],
     }
-    spec = common.pod_spec(
+    return common.pod_spec(
         settings,
         grace_seconds=30,
         token=True,
         serviceAccountName=naming.conductor_account(run.name),
-        tolerations=[dict(toleration) for toleration in clients.tolerations],
-        imagePullSecrets=[{"name": secret.name} for secret in clients.image_pull_secrets],
         containers=[container],
         volumes=[
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
@@ -150,6 +149,3 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             *caches.volumes,
         ],
     )
-    if clients.priority_class_name:
-        spec["priorityClassName"] = clients.priority_class_name
-    return spec

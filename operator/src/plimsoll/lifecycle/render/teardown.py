@@ -12,7 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render import ceph, common, network
+from plimsoll.lifecycle.render import ceph, common, network, pods
 from plimsoll.lifecycle.render.common import Json, empty_secret, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
@@ -107,7 +107,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
     ]
     metadata = _metadata(run, settings)
     pod = common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
-    template = {"metadata": {"labels": metadata["labels"]}, "spec": pod}
+    template = pods.pod_template(pod, settings, labels=metadata["labels"])
     spec = {"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
     return manifest("Job", metadata, spec=spec)
 
