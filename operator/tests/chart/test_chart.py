@@ -64,6 +64,11 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"caches": {"namespaces": ["ben*"]}}, "'ben*' does not match pattern"),
         ({"caches": COLD | {"ceph": {"monitors": ["192.0.2.1"]}}}, "caches.ceph.keyringSecret is empty"),
         ({"caches": COLD | {"ceph": {"keyringSecret": "key"}}}, "caches.ceph.monitors is empty"),
+        ({"podDefaults": {"hostNetwork": True}}, "additional properties 'hostNetwork' not allowed"),
+        ({"podDefaults": {"affinity": {"podAffinity": {}}}}, "additional properties 'podAffinity' not allowed"),
+        ({"podDefaults": {"env": [{"name": "LD_PRELOAD", "value": ""}]}}, "at '/podDefaults/env/0/name'"),
+        ({"podDefaults": {"labels": {"plimsoll.dev/run-uid": ""}}}, "at '/podDefaults/labels'"),
+        ({"podDefaults": {"annotations": {"plimsoll.dev/a": ""}}}, "at '/podDefaults/annotations'"),
         ({"limits": {"maxClients": -1}}, "at '/limits/maxClients': minimum"),
         ({"limits": {"maxVolumeSize": "big"}}, "at '/limits/maxVolumeSize': 'big' does not match pattern"),
         ({"maintenanceWindows": [NIGHT | {"days": ["Monday"]}]}, "at '/maintenanceWindows/0/days/0'"),
@@ -317,6 +322,25 @@ def test_every_pod_fits_the_restricted_profile(everything: Rendering) -> None:
         assert all(container["securityContext"]["readOnlyRootFilesystem"] for container in spec["containers"])
         assert all(container["resources"]["limits"]["memory"] for container in spec["containers"])
         assert spec["imagePullSecrets"] == [{"name": "registry"}]
+
+
+def test_every_pod_is_for_linux_and_hooks_end_without_a_sidecar(everything: Rendering) -> None:
+    specs = [*pod_specs(everything), everything.one("DaemonSet", "plimsoll-caches")["spec"]["template"]["spec"]]
+    assert [spec["nodeSelector"]["kubernetes.io/os"] for spec in specs] == ["linux"] * 5
+    hook, test = (
+        everything.one("Job", "plimsoll-remove-runs")["spec"]["template"],
+        everything.one("Pod", "plimsoll-test"),
+    )
+    for pod in (hook, test):
+        assert pod["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
+        assert pod["metadata"]["annotations"]["linkerd.io/inject"] == "disabled"
+
+
+def test_the_defaults_of_pods_reach_the_operator() -> None:
+    for rendering, selector in ((render(), {}), (render({"podDefaults": {"nodeSelector": {"a": "b"}}}), {"a": "b"})):
+        (container,) = rendering.one("Deployment")["spec"]["template"]["spec"]["containers"]
+        environment = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+        assert settings_of(environment).pod_defaults.node_selector == selector
 
 
 def test_monitors_find_what_they_are_made_for(everything: Rendering) -> None:

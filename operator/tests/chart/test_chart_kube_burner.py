@@ -109,7 +109,7 @@ def test_it_knows_who_may_use_it_and_how_much(everything: Rendering) -> None:
     assert container["args"][5] == "--max-volume-size=1Gi"
     assert container["args"][6].startswith("--pod-image=plimsoll-runner:")
     assert container["image"].startswith("plimsoll-kube-burner:")
-    assert pod(everything)["nodeSelector"] == {"bench": "true"}
+    assert pod(everything)["nodeSelector"] == {"bench": "true", "kubernetes.io/os": "linux"}
 
 
 def test_there_is_never_a_second_one(everything: Rendering) -> None:

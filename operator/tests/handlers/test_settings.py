@@ -122,6 +122,13 @@ def test_nothing_limits_runs_by_default() -> None:
         assert settings.windows == ()
 
 
+def test_defaults_of_pods_are_read() -> None:
+    assert settings_of(IMAGE).pod_defaults == settings_of(IMAGE | {"PLIMSOLL_POD_DEFAULTS": "{}"}).pod_defaults
+    text = '{"nodeSelector": {"pool": "bench"}, "priorityClassName": "", "affinity": {}, "runtimeClassName": "kata"}'
+    defaults = settings_of(IMAGE | {"PLIMSOLL_POD_DEFAULTS": text}).pod_defaults
+    assert (defaults.node_selector, defaults.runtime_class_name) == ({"pool": "bench"}, "kata")
+
+
 def test_limits_and_windows_are_read() -> None:
     limits = '{"maxClients": 4, "maxVolumeSize": "10Gi", "maxWrittenBytes": "2Ti"}'
     windows = '[{"days": ["Sat"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]'
@@ -151,6 +158,11 @@ def test_a_window_that_cannot_be_meant_is_named(text: str, says: str) -> None:
             "PLIMSOLL_LIMITS",
             r'write JSON such as \{"maxClients"',
             ["[]", '{"maxClients": 0}', '{"maxVolumeSize": "big"}', '{"maxPods": 1}'],
+        ),
+        (
+            "PLIMSOLL_POD_DEFAULTS",
+            r'write JSON such as \{"nodeSelector"',
+            ["[]", '{"hostNetwork": true}', '{"labels": {"plimsoll.dev/run-uid": "x"}}'],
         ),
         ("PLIMSOLL_MAINTENANCE_WINDOWS", r'"timeZone": "Europe/Berlin"', ["{}", '[{"from": "22:00"}]']),
         (

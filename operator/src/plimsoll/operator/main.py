@@ -55,7 +55,7 @@ _KUBE_BURNER_EXAMPLE = (
     '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
     'namespaces whose runs may use it, or "*" for all, and the limits of each run'
 )
-_POD_DEFAULTS_EXAMPLE = '{"nodeSelector": {"pool": "bench"}, "imagePullSecrets": [{"name": "registry"}]}'
+_POD_DEFAULTS_EXAMPLE = 'JSON such as {"nodeSelector": {"pool": "bench"}, "imagePullSecrets": [{"name": "registry"}]}'
 _LIMITS_EXAMPLE = 'JSON such as {"maxClients": 16, "maxVolumeSize": "100Gi", "maxWrittenBytes": "2Ti"}, all optional'
 _WINDOWS_EXAMPLE = (
     'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
