@@ -1,5 +1,6 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
+from crd.corpus_pods import PODS
 from crd.corpus_storage import STORAGE
 from crd.corpus_tools import TOOLS_ACCEPTED, TOOLS_REFUSED
 from crd.corpus_workloads import LINE_ACCEPTED, LINE_REFUSED, WORKLOADS
@@ -8,7 +9,6 @@ from crd.manifests import (
     FIO,
     FULL,
     IMAGE,
-    LONGER,
     PRECONDITION,
     REMOVED,
     ROOK,
@@ -25,11 +25,6 @@ _CLIENTS = [
     *bounds("spec.clients.count", 1, 1000),
     *choice("spec.clients.spread", "Required", "Preferred"),
     *(
-        refused(f"pull secret {name[:9]}", "spec.podTemplate.imagePullSecrets", [{"name": name}], "[0].name", words)
-        for name, words in (("Not_a_label", "should match"), (LONGER, "may not be more than 63"))
-    ),
-    refused("pull secret without a name", "spec.podTemplate.imagePullSecrets", [{}], "[0].name", "Required value"),
-    *(
         refused(f"clients {number} {path}", f"spec.clients.{path}", value, *says, model_accepts=BY_HAND)
         for number, (path, value, says) in enumerate(
             (
@@ -43,55 +38,6 @@ _CLIENTS = [
                 ("resources.limits", {f"r{n}": 1 for n in range(17)}, ("resources.limits", "at most 16 items")),
                 ("resources.limits.memory", "1 GB", ("resources.limits.memory", "should match")),
             )
-        )
-    ),
-    *(
-        refused(f"conductor {path}", f"spec.conductor.{path}", value, *says, model_accepts=BY_HAND)
-        for path, value, says in (
-            ("nodeSelector", {f"k{n}": "v" for n in range(33)}, ("nodeSelector", "at most 32 items")),
-            ("nodeSelector.disk", "v" * 64, ("nodeSelector.disk", "more than 63")),
-            ("resources.requests", {f"r{n}": 1 for n in range(17)}, ("resources.requests", "at most 16 items")),
-            ("resources.limits.memory", "1 GB", ("resources.limits.memory", "should match")),
-        )
-    ),
-    *(
-        refused(f"pods {number} {path}", f"spec.podTemplate.{path}", value, *says, model_accepts=BY_HAND)
-        for number, (path, value, says) in enumerate(
-            (
-                ("imagePullSecrets", [{"name": "s"}] * 17, ("imagePullSecrets", "at most 16 items")),
-                ("labels", {f"k{n}": "v" for n in range(33)}, ("labels", "at most 32 items")),
-                ("labels.team", "v" * 64, ("labels.team", "more than 63")),
-                ("annotations", {f"k{n}": "v" for n in range(33)}, ("annotations", "at most 32 items")),
-                ("annotations.team", "v" * 4097, ("annotations.team", "more than 4096")),
-                ("priorityClassName", "p" * 254, ("priorityClassName", "more than 253")),
-                ("runtimeClassName", "p" * 254, ("runtimeClassName", "more than 253")),
-                ("tolerations", [{"key": "k"}] * 33, ("tolerations", "at most 32 items")),
-                ("tolerations", [{"keys": "k"}], ('unknown field "spec.podTemplate.tolerations[0].keys"',)),
-                ("tolerations", [{"key": "k" * 317}], ("tolerations[0].key", "more than 316")),
-                ("tolerations", [{"operator": "Is"}], ("tolerations[0].operator", '"Exists"', '"Equal"')),
-                ("tolerations", [{"value": "v" * 64}], ("tolerations[0].value", "more than 63")),
-                ("tolerations", [{"effect": "No"}], ("tolerations[0].effect", '"NoExecute"')),
-                ("tolerations", [{"tolerationSeconds": -1}], ("tolerationSeconds", "equal to 0")),
-                ("tolerations", [{"tolerationSeconds": 315360001}], ("tolerationSeconds", "equal to 315360000")),
-            )
-        )
-    ),
-    *(
-        refused(f"pod label {name}", "spec.podTemplate.labels", {name: "x"}, "podTemplate.labels", "must not set contr")
-        for name in ("plimsoll.dev/run-uid", "app.kubernetes.io/name", "batch.kubernetes.io/job-name", "job-name")
-    ),
-    *(
-        refused(f"annotation {name}", "spec.podTemplate.annotations", {name: "x"}, "must not set annotations below")
-        for name in ("plimsoll.dev/assignment", "container.apparmor.security.beta.kubernetes.io/client")
-    ),
-    *(
-        refused(f"pods' {name}", f"spec.podTemplate.{path}", value, *says)
-        for name, path, value, says in (
-            ("variable", "env", [{"name": "LD_PRELOAD", "value": "x"}], ("env[0].name", '"HTTPS_PROXY"')),
-            ("value", "env", [{"name": "NO_PROXY", "value": "v" * 4097}], ("env[0].value", "more than 4096")),
-            ("variable without a value", "env", [{"name": "NO_PROXY"}], ("env[0].value", "Required value")),
-            ("secret variable", "env", [{"name": "NO_PROXY", "value": "", "valueFrom": {}}], ("unknown field",)),
-            ("pod affinity", "affinity", {"podAntiAffinity": {}}, ("unknown field", "podAntiAffinity")),
         )
     ),
     *(
@@ -185,6 +131,7 @@ _REST = [
 REFUSED = [
     *STORAGE,
     *_CLIENTS,
+    *PODS,
     *WORKLOADS,
     *TOOLS_REFUSED,
     *LINE_REFUSED,

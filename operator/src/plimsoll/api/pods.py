@@ -181,8 +181,8 @@ class PodTemplate(Model):
             holds=lambda template: (
                 not any(name.startswith(_RESERVED_LABELS) or name in _JOB_LABELS for name in template.labels)
             ),
-            message=f"must not set controller-uid, job-name, or labels below {', '.join(_RESERVED_LABELS)} by which "
-            "Plimsoll, Services and the Job controller select pods; remove them",
+            message=f"must set neither {', '.join(_JOB_LABELS)} nor labels below {', '.join(_RESERVED_LABELS)}, by "
+            "which Plimsoll and the Job controller find pods; remove them",
             field_path=".labels",
         ),
         Rule(
