@@ -67,8 +67,8 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"podDefaults": {"hostNetwork": True}}, "additional properties 'hostNetwork' not allowed"),
         ({"podDefaults": {"affinity": {"podAffinity": {}}}}, "additional properties 'podAffinity' not allowed"),
         ({"podDefaults": {"env": [{"name": "LD_PRELOAD", "value": ""}]}}, "at '/podDefaults/env/0/name'"),
-        ({"podDefaults": {"labels": {"plimsoll.dev/run-uid": ""}}}, "at '/podDefaults/labels'"),
-        ({"podDefaults": {"annotations": {"plimsoll.dev/a": ""}}}, "at '/podDefaults/annotations'"),
+        ({"podDefaults": {"labels": {"plimsoll.dev/run-uid": ""}}}, "invalid propertyName 'plimsoll.dev/run-uid'"),
+        ({"podDefaults": {"annotations": {"plimsoll.dev/a": ""}}}, "invalid propertyName 'plimsoll.dev/a'"),
         ({"limits": {"maxClients": -1}}, "at '/limits/maxClients': minimum"),
         ({"limits": {"maxVolumeSize": "big"}}, "at '/limits/maxVolumeSize': 'big' does not match pattern"),
         ({"maintenanceWindows": [NIGHT | {"days": ["Monday"]}]}, "at '/maintenanceWindows/0/days/0'"),
@@ -166,7 +166,8 @@ def schema() -> Document:
 def test_every_value_of_the_schema_has_a_default() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     # Optional fields of one object of Kubernetes, and what Helm itself puts there.
-    without = {"global", *(f"affinity.{name}" for name in ("nodeAffinity", "podAffinity", "podAntiAffinity"))}
+    without = {"global", "podDefaults.affinity.nodeAffinity"}
+    without |= {f"affinity.{name}" for name in ("nodeAffinity", "podAffinity", "podAntiAffinity")}
     for path in set(leaves(schema(), schema()["$defs"])) - without:
         default(values, path)
 
