@@ -244,7 +244,7 @@ def test_a_full_directory_fails_the_preparation_with_the_tool_s_output(tmp_path:
             code, _, err = run.finish()
     finally:
         subprocess.run(["umount", str(tmp_path / "data")], check=True)
-    assert code == 11
+    assert code == 1
     assert "PreparationFailed" in err
     assert "client" in err
 

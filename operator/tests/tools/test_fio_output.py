@@ -284,7 +284,7 @@ def test_missing_field_is_an_error_that_names_it(one_golden: Golden, path: str) 
         (
             "jobs.0.read.io_bytes",
             4096,
-            r"^jobs\[0\]\.read\.io_bytes is 4096, but 10000 operations of 4096 bytes completed",
+            r"^jobs\[0\]\.read\.io_bytes is 4096, but by lat_ns\.N 10000 operations of 4096 bytes completed",
         ),
         ("jobs.0.job_runtime", 1, r"^jobs\[0\]\.job_runtime is 1 ms, but the longest runtime of a direction 5001 ms$"),
         ("jobs.0.job_start", 10**15, r"^jobs\[0\]\.job_start is not a whole number"),

@@ -276,7 +276,9 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
             continue
         done, ios, size = direction["io_bytes"].count(), completed(job, operation), parameters.block_size
         if done < ios * size:
-            raise OutputError(f"{direction.path}.io_bytes is {done}, but {ios} operations of {size} bytes completed")
+            raise OutputError(
+                f"{direction.path}.io_bytes is {done}, but by lat_ns.N {ios} operations of {size} bytes completed"
+            )
     merged = merge_latencies([read_latency(direction["lat_ns"]) for direction in directions])
     latency = LatencySample(
         kind=merged.kind,
