@@ -119,7 +119,7 @@ def play(world: PretendWorld) -> None:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
-            "spec": {"volumes": []},
+            "spec": {"containers": [{"name": "client"}], "volumes": []},
             "status": {"phase": "Pending"},
         }
     )
