@@ -49,7 +49,9 @@ WAITING: dict[str, Any] = {"waiting": {"reason": "ImagePullBackOff"}}
         ("Running", ended(0), {"proxy": RUNNING}, "Succeeded", True),
         ("Running", ended(1), {"a": ended(0), "proxy": RUNNING}, "Failed", True),
         ("Pending", ended(0), {"proxy": WAITING}, "Succeeded", True),
-        ("Failed", ended(0), {"proxy": ended(143)}, "Failed", False),
+        ("Failed", ended(0), {"proxy": ended(143)}, "Succeeded", False),
+        ("Succeeded", ended(0), {"proxy": ended(0)}, "Succeeded", False),
+        ("Failed", RUNNING, {"proxy": RUNNING}, "Failed", False),
     ],
 )
 def test_a_pod_has_ended_once_its_own_container_has_ended(
@@ -59,6 +61,29 @@ def test_a_pod_has_ended_once_its_own_container_has_ended(
         fact = pod_fact(pod(of_kubernetes, **states))
         assert (fact.phase, fact.is_held) == (phase, is_held)
         assert fact.exit_code == own.get("terminated", {}).get("exitCode", 0)
+
+
+@pytest.mark.parametrize(
+    ("of_kubernetes", "own", "init", "problem", "exit_message"),
+    [
+        ("Pending", {"waiting": {"reason": "PodInitializing"}}, WAITING, "ImagePullBackOff: ", ""),
+        (
+            "Failed",
+            {"waiting": {"reason": "PodInitializing"}},
+            ended(2),
+            "",
+            "container init: exit code 2: image in use",
+        ),
+        ("Running", RUNNING, {"waiting": {"reason": "CrashLoopBackOff"}}, "", ""),
+    ],
+)
+def test_what_keeps_a_container_from_starting_is_known(
+    of_kubernetes: str, own: Any, init: Any, problem: str, exit_message: str
+) -> None:
+    manifest = pod(of_kubernetes, client=own)
+    manifest["status"]["initContainerStatuses"] = [{"name": "init", "state": init}]
+    fact = pod_fact(manifest)
+    assert (fact.problem, fact.exit_message) == (problem, exit_message)
 
 
 def thing(kind: str, uid: str | None, *owners: tuple[str, str]) -> dict[str, Any]:

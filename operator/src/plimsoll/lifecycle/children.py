@@ -68,14 +68,14 @@ class PodFact:
     client: int | None
     attempt: int
     node: str
-    phase: str  # Succeeded or Failed from the end of its container on, even if others, such as sidecars, still run
+    phase: str  # Succeeded or Failed from the end of its container on, whatever others, such as sidecars, do
     created: datetime
     # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
     # node's clock, which may be wrong.
     changed: datetime | None
     gone_by: datetime | None  # deletion deadline: its deletion plus the grace period; None if it is not being deleted
-    problem: str  # why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are
-    exit_message: str  # exit code and termination message of a container that failed; empty otherwise
+    problem: str  # why its container does not start: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty otherwise
+    exit_message: str  # exit code and termination message of the container that failed; empty otherwise
     exit_code: int = 0  # of a container that failed; 0 otherwise
     is_held: bool = False  # whether its container has ended, and another one, such as a sidecar, keeps it running
 
@@ -225,14 +225,17 @@ def pod_fact(obj: Object) -> PodFact:
     state: Object = next((state for name, state in states.items() if name in naming.CONTAINERS), {})
     ended, phase = state.get("terminated"), status.get("phase", "Pending")
     is_held = bool(ended) and any("terminated" not in other for other in states.values())
-    if ended and phase not in {"Failed", "Succeeded"}:
+    if ended:  # Kubernetes also calls a pod Failed because of another container.
         phase = "Failed" if ended["exitCode"] else "Succeeded"
     managed = [entry for entry in metadata.get("managedFields") or () if entry.get("subresource") == "status"]
     written = [datetime.fromisoformat(entry["time"]) for entry in managed if entry.get("time")]
     exit_code, exit_message = (ended or {}).get("exitCode", 0), str(status.get("reason", ""))
     if ended and exit_code:
-        message = (ended.get("message") or ended.get("reason") or "").strip()
-        exit_message = f"exit code {exit_code}: {message}"
+        exit_message = _last_words(ended)
+    elif not ended and phase == "Failed":
+        ends = [(entry["name"], entry.get("state", {}).get("terminated")) for entry in _containers(status)]
+        failed = next(((name, end) for name, end in ends if end and end["exitCode"]), None)
+        exit_message = exit_message or (f"container {failed[0]}: {_last_words(failed[1])}" if failed else "")
     return PodFact(
         child=child_of(obj),
         client=_number(obj, naming.LABEL_CLIENT),
@@ -242,7 +245,7 @@ def pod_fact(obj: Object) -> PodFact:
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         changed=max(written, default=None) if state.keys() & {"running", "terminated"} else None,
         gone_by=time_of(metadata.get("deletionTimestamp")),
-        problem=_problem(status),
+        problem="" if state.keys() & {"running", "terminated"} else _problem(status),
         exit_message=exit_message,
         exit_code=int(exit_code),
         is_held=is_held,
@@ -250,11 +253,11 @@ def pod_fact(obj: Object) -> PodFact:
 
 
 def job_with_pods(job: JobFact, pods: Iterable[PodFact]) -> JobFact:
-    """Return a Job whose pods may be held: Kubernetes lets it end only once all containers have ended."""
-    held = [pod for pod in pods if pod.is_held]
-    failure = next((pod.exit_message for pod in held if pod.phase == "Failed"), "")
-    is_complete = job.complete or any(pod.phase == "Succeeded" for pod in held)
-    return replace(job, complete=is_complete, failure=job.failure or failure)
+    """Return a Job by what its own containers did: other ones keep Kubernetes from ending it, or make it fail."""
+    pods = list(pods)
+    is_complete = job.complete or any(pod.phase == "Succeeded" for pod in pods)
+    held_failure = next((pod.exit_message for pod in pods if pod.is_held and pod.phase == "Failed"), "")
+    return replace(job, complete=is_complete, failure="" if is_complete else job.failure or held_failure)
 
 
 def claim_fact(obj: Object) -> ClaimFact:
@@ -421,11 +424,21 @@ def _problem(status: Object) -> str:
     for condition in status.get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return f"{condition.get('reason', 'Unschedulable')}: {condition.get('message', '')}"
-    for container in status.get("containerStatuses", []):
+    for container in _containers(status):
         waiting = container.get("state", {}).get("waiting")
         if waiting and waiting.get("reason") not in {"ContainerCreating", "PodInitializing"}:
             return f"{waiting.get('reason', 'Waiting')}: {waiting.get('message', '')}"
     return ""
+
+
+def _last_words(end: Object) -> str:
+    message = (end.get("message") or end.get("reason") or "").strip()
+    return f"exit code {end['exitCode']}: {message}"
+
+
+def _containers(status: Object) -> list[Any]:
+    """Return the states of a pod's containers; injected init containers and sidecars start before Plimsoll's."""
+    return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
 
 
 def _owners(obj: Object) -> list[Any]:

@@ -191,8 +191,14 @@ def observe(
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
     pods = members.own_pods
-    held = [pod for pod in pods if pod.is_held]
-    jobs = tuple(_with_held_pods(job.fact, held) for job in members.jobs if job.own)
+    of_process: dict[tuple[int | None, int], list[PodFact]] = {}
+    for pod in pods:
+        of_process.setdefault((pod.client, pod.attempt), []).append(pod)
+    jobs = [job.fact for job in members.jobs if job.own]
+    # The conductor's Job decides itself whether it creates another pod.
+    of_clients = {
+        job.child.uid: of_process.get((job.client, job.attempt), ()) for job in jobs if job.client is not None
+    }
     claims = tuple(claim.fact for claim in members.claims if claim.own)
     return Observed(
         plan=plan,
@@ -207,7 +213,7 @@ def observe(
             *([f"ConfigMap {plan_name}"] if is_departing else []),
         ),
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
-        jobs=jobs,
+        jobs=tuple(job_with_pods(job, of_clients.get(job.child.uid, ())) for job in jobs),
         pods=pods,
         orphans=members.orphans,
         claims=claims,
@@ -240,13 +246,6 @@ def age_seconds(since: datetime | None, now: datetime) -> float:
 def is_own_plan(run: Run, seen: Observed) -> bool:
     """Whether the operator created the plan, whose digest it records first."""
     return run.status.get("planSha256") == seen.plan_sha256
-
-
-def _with_held_pods(job: JobFact, held: Sequence[PodFact]) -> JobFact:
-    """Return a client's Job by its held pods. The conductor's decides itself whether it creates another pod."""
-    if job.client is None:
-        return job
-    return job_with_pods(job, [pod for pod in held if (pod.client, pod.attempt) == (job.client, job.attempt)])
 
 
 def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:

@@ -35,7 +35,9 @@ from plimsoll.plan.document import Plan
 
 _MAX_NAMES = 3
 _HELD_SECONDS = 60
-"""After which results are up to date with a conductor that succeeded in a pod that another container keeps running."""
+"""After which results are up to date with a conductor that succeeded without completing its Job.
+
+Another container keeps its pod running, or has failed."""
 
 _FINDINGS = "kubectl get bres shows the findings"
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
@@ -313,8 +315,8 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
     final, points = sum(result.final for result in seen.results.values()), len(plan.points)
     if final < points:
         # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
-        held = (pod for pod in seen.conductor_pods if pod.is_held and pod.phase == "Succeeded")
-        has_ended = job.complete or any(age_seconds(pod.changed, now) > _HELD_SECONDS for pod in held)
+        done = (pod for pod in seen.conductor_pods if pod.phase == "Succeeded")
+        has_ended = job.complete or any(age_seconds(pod.changed, now) > _HELD_SECONDS for pod in done)
         if not has_ended or seen.unreadable_results:
             return None
         finished = f"the conductor finished, but only {final} of {count_text(points, 'result')} {are(final)} final"
