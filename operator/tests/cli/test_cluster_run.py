@@ -149,6 +149,13 @@ def test_a_removal_that_is_blocked_says_so(ending: ConnectedKube, monkeypatch: p
     Path("kept.yaml").write_text(yaml.safe_dump(document))
     output = invoke("run", "kept.yaml", "--yes", "--rm", code=Exit.ERROR)
     assert "run default/kept is still being removed after 1 s; its condition CleanedUp says why" in output
+    assert "`kubectl delete benchmarkrun kept --namespace default` removes it" in output
+
+
+def test_the_name_of_a_run_begins_with_a_letter(kube: ConnectedKube) -> None:
+    invoke("run", "--storage-class", "3par.gold", "--yes", "--timeout", "1s", code=Exit.TIMEOUT)
+    (run,) = created(kube)
+    assert run["metadata"]["name"].startswith("run-3par-gold-")
 
 
 def test_without_the_right_to_create_the_role_is_named(kube: ConnectedKube) -> None:
@@ -168,6 +175,7 @@ def test_without_the_right_to_create_the_role_is_named(kube: ConnectedKube) -> N
         ("run.yaml --resume", Exit.USAGE, "--resume is for a run on this machine; add --directory DIR or --device"),
         ("run.yaml --directory . --yes", Exit.USAGE, "--yes is for a cluster; leave it out, or --directory and"),
         ("run.yaml --directory . -n x", Exit.USAGE, "--namespace is for a cluster"),
+        ("--storage-class É", Exit.USAGE, "--storage-class 'É' cannot be the name of a StorageClass"),
         ("--storage-class fast --size 10Gx", Exit.USAGE, "'10Gx' is not a quantity; write a Kubernetes quantity"),
         ("--storage-class fast --block-size 100", Exit.ERROR, "spec.workloads[0].fio.blockSize[0]: "),
         ("--storage-class fast --runtime 9h", Exit.ERROR, "timeouts.totalSeconds"),

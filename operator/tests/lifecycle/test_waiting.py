@@ -165,8 +165,11 @@ def test_a_refusal_is_told_at_once_and_forgotten_when_it_is_over(world: PretendW
     ("words", "reason"),
     [
         ("insufficient quota to match these scopes: [{PriorityClass In [high]}]", "QuotaExceeded"),
-        ('admission webhook "tenants.example" denied the request: Quota of tenant a is used up', "QuotaExceeded"),
+        ("status unknown for quota: few, resources: pods", "QuotaExceeded"),
         ('admission webhook "quota.example" denied the request: no team label', "ApiRefused"),
+        ('admission webhook "x" denied the request: label cost-center is needed for quota accounting', "ApiRefused"),
+        ("no PriorityClass with name quota was found", "ApiRefused"),
+        ("ValidatingAdmissionPolicy 'quota policy' denied request: no label", "ApiRefused"),
         ("pods \"quota-client-0\" is forbidden: ValidatingAdmissionPolicy 'quota' denied request: no", "ApiRefused"),
         ("Internal error occurred: resource quota evaluation timed out", "ApiUnavailable"),
     ],

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll.api.model import Model, Rule
-from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.names import GROUP, OBJECT_NAME_PATTERN, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import ResultSpec, ResultStatus
 from plimsoll.api.run import RunSpec
 from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
@@ -56,9 +56,9 @@ class StoredResultStatus(ResultStatus):
 
 
 _NAME_IS_LABEL = Rule(
-    rule=f"self.metadata.name.matches('{DNS_LABEL_PATTERN}')",
+    rule=f"self.metadata.name.matches('{OBJECT_NAME_PATTERN}')",
     message=(
-        "metadata.name must consist of lower-case letters, digits and '-', and begin and end with a letter or digit"
+        "metadata.name must consist of lower-case letters, digits and '-', begin with a letter, and not end with '-'"
     ),
 )
 

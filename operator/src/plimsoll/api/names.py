@@ -14,6 +14,9 @@ SUITE_KIND = "BenchmarkSuite"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 """Source: Kubernetes, RFC 1123 labels."""
 
+OBJECT_NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+"""Names of runs and suites: RFC 1035 labels, because a run has a Service whose name begins with its own."""
+
 CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"
 """Names of pools and CephX users. Ceph allows more, but its tools interpret `/`, `@` and a leading `-`."""
 

@@ -14,7 +14,7 @@ from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.pods import NodeLabels, PodTemplate, Resources
-from plimsoll.api.storage import DnsLabel, Prepare, Storage
+from plimsoll.api.storage import DnsLabel, ObjectName, Prepare, Storage
 
 MAX_SERVERS = 64
 
@@ -94,7 +94,7 @@ class ObjectMeta(Model):
 
     model_config = Model.model_config | {"extra": "ignore"}
 
-    name: DnsLabel
+    name: ObjectName
     namespace: DnsLabel = "default"
     uid: str = ""
 

@@ -6,10 +6,17 @@ from pydantic import AfterValidator, Field
 
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import BlockSize, Choice, Flag, Integer, Model, Rule, Size
-from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
+from plimsoll.api.names import (
+    CEPH_NAME_PATTERN,
+    DATA_KEY_PATTERN,
+    DNS_LABEL_PATTERN,
+    MONITOR_PATTERN,
+    OBJECT_NAME_PATTERN,
+)
 from plimsoll.api.quantity import parse_quantity
 
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+ObjectName = Annotated[str, Field(pattern=OBJECT_NAME_PATTERN, max_length=63)]
 CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
 
 

@@ -13,7 +13,7 @@ from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypo
 from plimsoll.api.model import Choice, Flag, Integer, Model, Rule, ServerOnly, TimeZone, without_field
 from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
 from plimsoll.api.run import ObjectMeta, RunSpec, WithoutStatus, repeated_names
-from plimsoll.api.storage import DnsLabel
+from plimsoll.api.storage import DnsLabel, ObjectName
 from plimsoll.api.suite_status import MAX_KEEP
 
 _CRON_PATTERN = r"^\S+(\s+\S+){4}$"
@@ -203,7 +203,7 @@ def _nulls(value: JsonValue, place: Location) -> Iterator[Location]:
 class SuiteMeta(ObjectMeta):
     """The metadata of a suite; other fields are ignored."""
 
-    name: Annotated[DnsLabel, Field(max_length=MAX_SUITE_NAME)]
+    name: Annotated[ObjectName, Field(max_length=MAX_SUITE_NAME)]
     annotations: Mapping[str, str] | None = None
 
     @property

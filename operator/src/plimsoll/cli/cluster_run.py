@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _PATTERNS = [pattern.value for pattern in Pattern if "trim" not in pattern]  # trims need a block device
 _DEFAULTS = [Pattern.RANDREAD.value, Pattern.RANDWRITE.value]
+_CLASS_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")  # source: Kubernetes, RFC 1123 subdomains
 _NAME_CHARACTERS = 40
 _REMOVAL_SECONDS = 600
 
@@ -76,6 +77,11 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
         runtime: int,
         **others: object,
     ) -> None:
+        if storage_class is not None and not _CLASS_NAME.fullmatch(storage_class):
+            raise click.UsageError(
+                f"--storage-class {storage_class!r} cannot be the name of a StorageClass, which consists of lower-case "
+                "letters, digits, '-' and '.'; `kubectl get storageclasses` lists them"
+            )
         axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
         times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
         spec = {
@@ -87,7 +93,9 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
             "repetitions": 3,
             "prepare": {"settleSeconds": 2},
         }
-        prefix = re.sub("[^a-z0-9]+", "-", storage_class or "")[:_NAME_CHARACTERS].strip("-")
+        prefix = (storage_class or "").replace(".", "-")[:_NAME_CHARACTERS].strip("-")
+        if not prefix[:1].isalpha():  # as the name of a run has to begin
+            prefix = f"run-{prefix}"
         metadata = {"name": f"{prefix}-{secrets.token_hex(3)}"}
         document = {"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec}
         function(generated=document if storage_class else None, **others)
@@ -126,13 +134,18 @@ def run_in_cluster(
         click.confirm("Create it?", abort=True)
     uid = ask(where, lambda kube: _create(kube, place, written), role="edit")
     click.echo(f"{place.word.capitalize()} {place} created")
-    code = watch(place, timeout, strict=strict)
-    if code in {Exit.INTERRUPTED, Exit.TIMEOUT}:
-        stop = f"kubectl delete {kind.kind.lower()} {place.name} --namespace {namespace}{kubectl_options()}"
-        click.echo(f"`{stop}` stops and removes it", err=True)
-    elif remove:
-        ask(where, lambda kube: _remove(kube, place, uid), role="edit")
-        click.echo(f"{place.word.capitalize()} {place} removed", err=True)
+    has_ended, has_to_go = False, True
+    try:
+        code = watch(place, timeout, strict=strict)
+        has_ended = code not in {Exit.INTERRUPTED, Exit.TIMEOUT}
+        if has_ended and remove:
+            ask(where, lambda kube: _remove(kube, place, uid), role="edit")
+            click.echo(f"{place.word.capitalize()} {place} removed", err=True)
+        has_to_go = not has_ended
+    finally:
+        if has_to_go:
+            command = f"kubectl delete {kind.kind.lower()} {place.name} --namespace {namespace}{kubectl_options()}"
+            click.echo(f"`{command}` {'removes' if has_ended else 'stops and removes'} it", err=True)
     return code
 
 
@@ -156,7 +169,9 @@ async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]
     """Create an object and return its UID; exits if its name is taken."""
     if await kube.create(document):
         created = await kube.get(place.kind, place.name, place.namespace)
-        return created["metadata"]["uid"] if created else ""
+        if created is None:
+            raise click.ClickException(f"somebody deleted {place.word} {place} right after it was created")
+        return cast("str", created["metadata"]["uid"])
     again = f"`kubectl annotate bsuite {place.name} {REQUEST_ROUND}=TEXT` requests another round"
     remedy = again if place.kind == SUITE else "a run measures once; choose another metadata.name, or delete that run"
     raise click.ClickException(

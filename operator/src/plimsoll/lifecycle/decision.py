@@ -21,7 +21,7 @@ _BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
 
 _NAME = re.compile(r"""["'][^"' ]*["']""")
 _LIMITED = re.compile(
-    r"\bquota\b(?! evaluation timed out)"  # exceeded, failed (a pod has no limit), insufficient, of unknown status
+    r"\b(exceeded|failed|insufficient|status unknown for) quota\b"  # failed: a pod has no limit
     r"|\b(minimum|maximum) \S+ usage per "
     r"|\bmax limit to request ratio per "
     # A request above the default limit of a LimitRange.
