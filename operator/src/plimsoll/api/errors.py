@@ -31,7 +31,7 @@ _MAX_PROBLEMS = 1000  # more errors are only counted: each takes a KiB, and a do
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
-    OBJECT_NAME_PATTERN: "must consist of lower-case letters, digits and '-', begin with a letter, and not end with '-'",
+    OBJECT_NAME_PATTERN: "must consist of lower-case letters, digits and '-', begin with a letter and not end with '-'",
     CEPH_NAME_PATTERN: "must consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
     MONITOR_PATTERN: "must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]",
     DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",

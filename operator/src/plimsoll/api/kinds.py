@@ -58,7 +58,7 @@ class StoredResultStatus(ResultStatus):
 _NAME_IS_LABEL = Rule(
     rule=f"self.metadata.name.matches('{OBJECT_NAME_PATTERN}')",
     message=(
-        "metadata.name must consist of lower-case letters, digits and '-', begin with a letter, and not end with '-'"
+        "metadata.name must consist of lower-case letters, digits and '-', begin with a letter and not end with '-'"
     ),
 )
 
