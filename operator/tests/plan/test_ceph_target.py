@@ -39,7 +39,7 @@ FIO: dict[str, Any] = {"fio": {}}
 RADOS: dict[str, Any] = {"radosBench": {}}
 
 UID = st.uuids().map(str)
-NAME = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
+NAME = st.from_regex(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
 
 
 def target_of(run: BenchmarkRun) -> CephTarget:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.names import DNS_LABEL_PATTERN
+from plimsoll.api.names import OBJECT_NAME_PATTERN
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.suite.children import (
     NamedTurn,
@@ -24,7 +24,7 @@ from plimsoll.suite.children import (
 from support.specs import ANY_SPEC, RUN, VARIANTS, suite_document
 
 MINUTE = 29_900_000
-LABEL = r"[a-z0-9]([-a-z0-9]{0,%d}[a-z0-9])?"
+LABEL = r"[a-z]([-a-z0-9]{0,%d}[a-z0-9])?"
 SEEDS = st.integers(0, 2**63 - 1)
 
 
@@ -55,7 +55,7 @@ def test_each_pass_has_every_variant_once(suite: BenchmarkSuite, seed: int) -> N
 def test_names_of_runs_are_unique_labels(suite: BenchmarkSuite, seed: int) -> None:
     names = [*turns_by_name(suite, minute=99_999_999, seed=seed)]
     assert len(set(names)) == len(names)
-    assert all(re.match(DNS_LABEL_PATTERN, name) and len(name) <= 63 for name in names)
+    assert all(re.match(OBJECT_NAME_PATTERN, name) and len(name) <= 63 for name in names)
 
 
 def test_names_of_two_suites_in_a_cluster_differ_whatever_their_variants_are() -> None:
@@ -73,7 +73,7 @@ def test_name_of_a_run_in_a_cluster_is_a_label_and_says_its_turn(suite: Benchmar
     own, turns = suite.metadata.name, turns_of(suite.spec, seed)
     names = [child_name(suite, turn, 99_999_999, str(uid)) for turn in turns]
     assert len(set(names)) == len(names)
-    assert all(re.match(DNS_LABEL_PATTERN, name) and len(name) <= 63 for name in names)
+    assert all(re.match(OBJECT_NAME_PATTERN, name) and len(name) <= 63 for name in names)
     for turn, name in zip(turns, names, strict=True):
         expected = NamedTurn(variant=turn.variant, minute=99_999_999, repeat=turn.repeat)
         assert turn_in_name(own, str(uid), name) == expected
