@@ -319,10 +319,7 @@ ENTRIES = (
         "change the quota or LimitRange, or `clients.count`, `clients.resources` or `volume.size`; where a quota "
         "counts limits, `clients.resources.limits` have to be set",
         ended=_REFUSED_TOO_LONG,
-        remedy=(
-            "change the namespace's ResourceQuota or LimitRange, or clients.count, clients.resources or volume.size, "
-            "until it fits"
-        ),
+        remedy="change the namespace's ResourceQuota or LimitRange, or clients.count, clients.resources or volume.size",
         is_refusal=True,
     ),
     ReasonEntry(
