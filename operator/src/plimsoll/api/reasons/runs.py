@@ -316,10 +316,10 @@ ENTRIES = (
         (*_REQUESTS, ConditionType.CLEANED_UP),
         "a ResourceQuota or LimitRange blocks the creation of an object, or of a Job's pod; the message quotes the "
         "API server or the Job controller",
-        "change the quota or LimitRange, or `clients.count`, `clients.resources` or `volume.size`; where a quota "
-        "counts limits, `clients.resources.limits` have to be set",
+        "change the quota or LimitRange, or `clients.count`, `volume.size` or the `resources` of `clients` and "
+        "`conductor`; where a quota counts limits, these have to be set",
         ended=_REFUSED_TOO_LONG,
-        remedy="change the namespace's ResourceQuota or LimitRange, or clients.count, clients.resources or volume.size",
+        remedy="change the namespace's ResourceQuota or LimitRange, or the run's clients.count, volume.size or resources",
         is_refusal=True,
     ),
     ReasonEntry(
