@@ -319,7 +319,7 @@ ENTRIES = (
         "change the quota or LimitRange, or `clients.count`, `volume.size` or the `resources` of `clients` and "
         "`conductor`; where a quota counts limits, these have to be set",
         ended=_REFUSED_TOO_LONG,
-        remedy="change the namespace's ResourceQuota or LimitRange, or the run's clients.count, volume.size or resources",
+        remedy="change the namespace's ResourceQuota or LimitRange, or clients.count, volume.size or resources",
         is_refusal=True,
     ),
     ReasonEntry(
