@@ -241,7 +241,7 @@ def test_document_with_noise(version: str, case: str) -> None:
     ("version", "case"), [("3.33", "write-fsync"), ("3.39", "randread-4k-qd16"), ("3.41", "randrw-jobs2-ramp")]
 )
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples // 2)  # documents are large
 def test_damaged_field_is_named_or_changes_no_number(version: str, case: str, data: st.DataObject) -> None:
     golden = without_histograms(version, case)[0]
     intact = json.dumps(decoded(golden))

@@ -63,7 +63,7 @@ def test_a_document_that_is_missing_or_repeated_is_no_silent_number(name: str) -
 
 @pytest.mark.parametrize("name", [CLAIMS, PODS, SUMMARY, PODS_FILE])
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples // 2)  # documents are large
 def test_damaged_field_is_named_or_changes_no_number(name: str, data: st.DataObject) -> None:
     output = missed(4, pods_text([pod()], [event(START + 18 * SECOND)])) if name == PODS_FILE else golden()
 
