@@ -193,21 +193,21 @@ bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
 
 .PHONY: bench-comparing
-bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/comparing.md and docs/suites.md; should take less than an hour
+bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/explanation/comparing.md and docs/how-to/suites.md; should take less than an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-trust
-bench-trust: setup ## Measure how often verdicts are right: the table of docs/trust.md; takes minutes
+bench-trust: setup ## Measure how often verdicts are right: the table of docs/explanation/trust.md; takes minutes
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/trust.py $(TRIALS)
 
 .PHONY: bench-line
-bench-line: setup ## Measure how well the line is found: tables of docs/line.md; takes half an hour
+bench-line: setup ## Measure how well the line is found: tables of docs/explanation/line.md; takes half an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/line.py $(SEARCHES)
 
 .PHONY: bench-line-device
-bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: a table of docs/line.md; needs root
+bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: a table of docs/explanation/line.md; needs root
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/line_device.py $(LINES)
 
 .PHONY: bench-cluster

@@ -35,7 +35,7 @@ say "kubectl plimsoll ${layers[*]}"
 
 cat << HELP
 
-The study says:    docs/studies.md#kit; H1 are ...-scale-with-osds, H2 ...-scale-with-clients, H3 rbd-costs; H4 is about a
+The study says:    docs/how-to/studies.md#kit; H1 are ...-scale-with-osds, H2 ...-scale-with-clients, H3 rbd-costs; H4 is about a
                    journal, which BlueStore does not have: osd-below-half-of-its-disk says nothing about one
 Explore it:        eval "\$(e2e/cluster/cluster env)"
                    kubectl plimsoll results bsuite/$namespace/kit

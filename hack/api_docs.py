@@ -1,4 +1,4 @@
-"""Write docs/api.md from the definitions in crds/; with --check, fail if it is out of date."""
+"""Write docs/reference/api from the definitions in crds/; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -11,12 +11,14 @@ import yaml
 from plimsoll.api.kinds import KINDS
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "docs" / "api.md"
-INTRODUCTION = """# API reference
+PAGES = ROOT / "docs" / "reference" / "api"
+INTRODUCTION = """# {kind}
 
 <!-- Generated from crds/ by `make generate`; the descriptions are in the docstrings of the models. -->
 
-`kubectl explain benchmarkrun.spec --recursive` shows the same on a cluster. A field without a default and without
+{description}
+
+`kubectl explain {singular}.spec --recursive` shows the same on a cluster. A field without a default and without
 "required" is optional. The API server refuses unknown fields, and objects that break a rule below the tables.
 """
 
@@ -27,32 +29,28 @@ Schema = Mapping[str, Any]
 
 def main() -> int:
     """Return the exit code."""
-    fresh = document([yaml.safe_load(path.read_text()) for path in definitions()])
-    if "--check" in sys.argv:
-        stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
-        if stale:
-            sys.stderr.write(f"{DOCUMENT.name}: is out of date; run `make generate`\n")
-        return int(stale)
-    DOCUMENT.write_text(fresh)
-    return 0
+    stale = False
+    for kind in KINDS:
+        fresh = page(yaml.safe_load((ROOT / "crds" / kind.file_name).read_text()))
+        document = PAGES / f"{kind.name}.md"
+        if "--check" not in sys.argv:
+            document.write_text(fresh)
+        elif not document.exists() or document.read_text() != fresh:
+            sys.stderr.write(f"{document.name}: is out of date; run `make generate`\n")
+            stale = True
+    return int(stale)
 
 
-def definitions() -> list[Path]:
-    """Return the definitions of all kinds, first those of objects that users write."""
-    return [ROOT / "crds" / kind.file_name for kind in KINDS]
+def page(crd: Schema) -> str:
+    """Return the page of a kind."""
+    return "\n".join(_lines(crd))
 
 
-def document(crds: list[Schema]) -> str:
-    """Return the whole document."""
-    return "\n".join([INTRODUCTION, *(line for crd in crds for line in _kind(crd))])
-
-
-def _kind(crd: Schema) -> Iterator[str]:
+def _lines(crd: Schema) -> Iterator[str]:
     names = crd["spec"]["names"]
     (version,) = crd["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
-    yield f"## {names['kind']}\n"
-    yield f"{schema['description']}\n"
+    yield INTRODUCTION.format(**names, description=schema["description"])
     yield (
         f"`{crd['spec']['group']}/{version['name']}`, {crd['spec']['scope'].lower()}; "
         f"`kubectl get {names['plural']}`, short `{names['shortNames'][0]}`.\n"
@@ -73,7 +71,7 @@ def _columns(columns: list[Schema]) -> Iterator[str]:
 
 def _object(schema: Schema, path: str) -> Iterator[str]:
     """Yield the table of one object's fields, then those of the objects within."""
-    yield f"### {path}\n"
+    yield f"## {path}\n"
     yield f"{schema['description']}\n"
     if schema.get("default"):
         yield f"Default: `{_value(schema['default'])}`\n"

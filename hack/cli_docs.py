@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the help of the commands; with --check, fail if it is out of date."""
+"""Write docs/reference/cli.md from the help of the commands; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from plimsoll.cli import main as plimsoll
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "docs" / "cli.md"
+DOCUMENT = ROOT / "docs" / "reference" / "cli.md"
 INTRODUCTION = Path(__file__).with_suffix(".md")
 COLUMNS = 100
 

@@ -1,4 +1,4 @@
-"""Write docs/metrics.md from the catalogue of metrics; with --check, fail if it is out of date."""
+"""Write docs/reference/metrics.md from the catalogue of metrics; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import json
@@ -15,7 +15,7 @@ from plimsoll.metrics.exposition import families
 from plimsoll.metrics.objects import MAX_RESULTS, MAX_RUNS, MAX_SUITES, result_metrics, result_samples
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "docs" / "metrics.md"
+DOCUMENT = ROOT / "docs" / "reference" / "metrics.md"
 RESULTS = ROOT / "operator" / "tests" / "golden" / "metrics" / "results-demo-ceph.json"
 POINT = "rbd-000"
 

@@ -1,4 +1,4 @@
-"""Write the tables of reasons into docs/operations.md; with --check, fail if they are out of date."""
+"""Write the tables of reasons into docs/how-to/troubleshooting.md; with --check, fail if they are out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -9,7 +9,7 @@ from plimsoll.api.reasons.reason import Explanation, ReasonEntry
 from plimsoll.api.reasons.runs import ATTEMPT_REASONS, ENTRIES
 from plimsoll.api.reasons.suites import SUITE_REASONS
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "how-to" / "troubleshooting.md"
 Row = tuple[str, Explanation]
 
 

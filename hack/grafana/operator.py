@@ -89,7 +89,7 @@ def _runs(operator: Page) -> None:
     rate = "sum by (reason) (increase(plimsoll_operator_runs_ended_total[$__rate_interval]))"
     operator.add(ended.with_target(range_query(rate, "{{reason}}")), 8, 8)
 
-    about = "Alerts of Plimsoll that fire or are about to. docs/monitoring.md says what to do about each."
+    about = "Alerts of Plimsoll that fire or are about to. docs/how-to/monitoring.md says what to do about each."
     alerts = dressed(table.Panel(), "Alerts", about, "none", nothing="none, or the rules are not installed")
     query = table_query(
         'max by (alertname, severity, alertstate, namespace, run, suite) (ALERTS{alertname=~"Plimsoll.+"})'

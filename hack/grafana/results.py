@@ -244,7 +244,7 @@ def _lines(results: Page) -> None:
     about = (
         "The load at which half of the trials meet all objectives: operations per second, or operations in flight if "
         "the search varied the depth, with the ends of the 95 % interval. Absent where it is outside of the loads that "
-        "may be offered. docs/line.md says how it is found, and what each ending means."
+        "may be offered. docs/explanation/line.md says how it is found, and what each ending means."
     )
     table_of_lines = dressed(table.Panel(), "Lines", about, "none", nothing="no searches")
     table_of_lines = _tabled(table_of_lines.filterable(filterable=True), queries, columns)
@@ -348,7 +348,7 @@ def _trust(results: Page) -> None:
     about = (
         "Of the worst trial of each point. Overlap: the time in which all clients measured, of that of each of them. "
         "Start spread: last start minus first start. Stalled: seconds without any completed operation. "
-        "docs/trust.md has all checks with their limits; the findings are in the results."
+        "docs/reference/checks.md has all checks with their limits; the findings are in the results."
     )
     trust = dressed(table.Panel(), "Trials behind the numbers", about, "none", nothing="no results")
     trust = _tabled(trust.filterable(filterable=True), queries, columns)

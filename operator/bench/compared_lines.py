@@ -1,4 +1,5 @@
-"""Measures how often compared lines are judged right: `compared_lines.py [SEARCHES]`; a table of docs/comparing.md.
+"""Measures how often compared lines are judged right: `compared_lines.py [SEARCHES]`; a table of
+docs/explanation/comparing.md.
 
 It simulates that many searches under each condition, from the measurements of trials on, and compares each with each
 other one, after scaling both to the same line: of 60 searches, 3540 pairs. As each search is in many pairs, rates are

@@ -1,4 +1,5 @@
-"""Measures how often comparisons are right: `comparing.py [COMPARISONS [TABLE ...]]`; tables of docs/comparing.md.
+"""Measures how often comparisons are right: `comparing.py [COMPARISONS [TABLE ...]]`; tables of
+docs/explanation/comparing.md.
 
 It simulates that many comparisons under each condition, from the values of trials on. Of 2000, which take half an hour,
 a share has a standard error of at most 1.1 %, and of 0.2 % where it is 1 %.

@@ -1,4 +1,4 @@
-"""Measures how well the line is found: `line.py [SEARCHES [TABLE ...]]`; tables of docs/line.md.
+"""Measures how well the line is found: `line.py [SEARCHES [TABLE ...]]`; tables of docs/explanation/line.md.
 
 It simulates that many searches under each condition, from the measurements of trials on. Of 100, a share of 95 % has a
 standard error of 2.2 %, and of 500 one of 1 %.

@@ -1,4 +1,5 @@
-"""Searches for the line of a real device of which theory knows it: `line_device.py [LINES]`; a table of docs/line.md.
+"""Searches for the line of a real device of which theory knows it: `line_device.py [LINES]`; a table of
+docs/explanation/line.md.
 
 The device is a loop device that Linux limits to a number of reads per second (`support/disks.py`). It searches so
 many times with `plimsoll run`. It needs root, and fio in PLIMSOLL_FIO.

@@ -1,4 +1,5 @@
-"""Measures how often the rounds of suites are judged right: `rounds.py [ROUNDS [TABLE ...]]`; tables of docs/suites.md.
+"""Measures how often the rounds of suites are judged right: `rounds.py [ROUNDS [TABLE ...]]`; tables of
+docs/explanation/suites.md.
 
 It simulates that many rounds under each condition, from the values of runs on. Of 200, a share of 1 % has a standard
 error of 0.7 %, and one of 95 % of 1.5 %; they take about ten minutes.

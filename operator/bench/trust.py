@@ -1,4 +1,4 @@
-"""Measures how often verdicts are right: `trust.py [TRIALS [STORAGE ...]]`; the table of docs/trust.md.
+"""Measures how often verdicts are right: `trust.py [TRIALS [STORAGE ...]]`; the table of docs/explanation/trust.md.
 
 It simulates that many trials on each of the bad and good storages, or points of several trials, from the tools' output
 to the verdict. Of 400, a share of 2 % has a standard error of 0.7 %.

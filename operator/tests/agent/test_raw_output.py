@@ -9,7 +9,7 @@ from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument
 from support.client_documents import document, measure
 
-TRUST = Path(__file__).parents[3] / "docs" / "trust.md"
+TRUST = Path(__file__).parents[3] / "docs" / "how-to" / "trust.md"
 TRIAL = TrialKey(point="random-read-000", pass_number=0, attempt=0)
 
 

@@ -92,7 +92,7 @@ CALLED = {"persistentvolumeclaims": "claims", "customresourcedefinitions": "crds
 
 
 def test_every_kind_that_the_operator_may_touch_is_documented(everything: Rendering) -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     table = page.partition("\n## Who may do what\n")[2].partition("\n## ")[0]
     words = set(re.findall(r"[a-z]+", table.lower()))
     roles = [everything.one("ClusterRole"), *everything.of_kind("Role")]

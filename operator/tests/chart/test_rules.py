@@ -12,9 +12,9 @@ from chart.promql import counters_without_rate, problems_of, promtool
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "charts" / "plimsoll" / "files" / "rules.yaml"
 TESTS = Path(__file__).parent / "rules_test.yaml"
-RUNBOOK = (ROOT / "docs" / "monitoring.md").read_text()
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-RUNBOOK_URL = "https://github.com/plimsoll/plimsoll/blob/main/docs/monitoring.md"
+RUNBOOK = (ROOT / "docs" / "how-to" / "monitoring.md").read_text()
+OPERATIONS = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text()
+RUNBOOK_URL = "https://github.com/plimsoll/plimsoll/blob/main/docs/how-to/monitoring.md"
 
 ALERTS: dict[str, dict[str, Any]] = {
     rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]
@@ -62,7 +62,7 @@ def test_an_alert_says_what_it_means_and_what_to_do(alert: str) -> None:
 def test_an_alert_has_its_section_in_the_runbook(alert: str) -> None:
     section = RUNBOOK.partition(f"\n### {alert}\n")[2].partition("\n### ")[0]
     for part in ("Meaning", "Look at", "Do"):
-        assert f"- *{part}*: " in section, f"docs/monitoring.md does not say, of {alert}: {part}"
+        assert f"- *{part}*: " in section, f"docs/how-to/monitoring.md does not say, of {alert}: {part}"
 
 
 def test_the_runbook_has_no_section_of_an_alert_that_is_gone() -> None:

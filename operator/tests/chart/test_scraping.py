@@ -28,7 +28,7 @@ from plimsoll.metrics.catalogue import Source
 from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
 from support.results import measured
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 KEY = TrialKey(point="w" * 60, pass_number=99, attempt=9)
 EVERYTHING = LiveView(
     namespace="bench",

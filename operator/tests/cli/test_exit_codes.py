@@ -47,7 +47,7 @@ def end(kube: ConnectedKube, reason: str, *findings: Finding) -> None:
 
 
 def test_the_table_in_the_docs_has_every_code() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "cli.md").read_text()
     rows = page.partition("## Exit codes")[2].partition("\n## ")[0]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", rows, re.MULTILINE)] == [*Exit]
 

@@ -15,7 +15,7 @@ from plimsoll.api.environment import CephDescription, Environment, PoolLayout
 from plimsoll.cli import main
 from support.results import ALL_LAYERS, result, steady, trials_of
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "cli.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 
 COMMANDS: dict[str, Sequence[str]] = {
     "results": ["results", "before", "after"],

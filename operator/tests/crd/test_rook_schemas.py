@@ -98,7 +98,9 @@ def knows(request: pytest.FixtureRequest, field: str) -> bool:
 def test_the_documented_change_of_a_key_is_taken_by_a_newer_rook_and_cannot_be_taken_back(
     rook: ApiServer, request: pytest.FixtureRequest
 ) -> None:
-    (text,) = re.findall(r"patch cephclient NAME --type merge -p '([^']*)'", (ROOT / "docs" / "ceph.md").read_text())
+    (text,) = re.findall(
+        r"patch cephclient NAME --type merge -p '([^']*)'", (ROOT / "docs" / "how-to" / "ceph.md").read_text()
+    )
     user = {"apiVersion": "ceph.rook.io/v1", "kind": CEPH_CLIENT, "metadata": {"name": "rotated"}, "spec": {"caps": {}}}
     create(rook, COLLECTIONS[CEPH_CLIENT], user, keep=True).expect(201)
     path, change = f"{COLLECTIONS[CEPH_CLIENT]}/rotated", json.loads(text)

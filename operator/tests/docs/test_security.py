@@ -1,10 +1,10 @@
-"""Each claim of docs/security.md names tests that try the contrary, and these exist; so do its values of the chart."""
+"""Each claim of the page on security names tests that try the contrary; these and its values of the chart exist."""
 
 import re
 
 from .test_guides import CHART, ROOT
 
-PAGE = (ROOT / "docs" / "security.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "security.md").read_text()
 
 
 def known_tests() -> set[str]:

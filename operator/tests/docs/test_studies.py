@@ -280,7 +280,7 @@ def _around(value: float) -> list[float]:
 
 
 ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "studies.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "studies.md").read_text()
 STUDIES = load_studies()
 FULL = [suite for overlay in OVERLAYS if overlay.parts[1] == "full" for suite in suites_in(overlay)]
 MEASURED = [*small_suites().values(), *FULL]
@@ -383,7 +383,7 @@ def test_numbers_of_values_are_those_of_the_data() -> None:
 
 
 def test_checks_are_those_of_the_table() -> None:
-    known = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "trust.md").read_text(), re.MULTILINE))
+    known = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "reference" / "checks.md").read_text(), re.MULTILINE))
     named = {
         check
         for study in STUDIES

@@ -17,7 +17,7 @@ from plimsoll.suite.children import variant_plans
 from plimsoll.suite.merging import merged_spec
 
 ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "suites.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "suites.md").read_text()
 CELL = re.compile(r"`([^`]*)`")
 EXAMPLE, HYPOTHESES, OVER_TIME = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""docs/tools.md describes every tool."""
+"""docs/reference/tools.md describes every tool."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.registry import TOOLS
 
 DOCS = Path(__file__).parents[3] / "docs"
-TEXT = (DOCS / "tools.md").read_text()
+TEXT = (DOCS / "reference" / "tools.md").read_text()
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 LATENCIES = {
     LatencyKind.FULL: "full",
@@ -69,4 +69,4 @@ def test_row_of_a_tool_says_what_its_results_contain(key: str) -> None:
 
 
 def test_concepts_lead_to_the_tools() -> None:
-    assert "](tools.md)" in (DOCS / "concepts.md").read_text()
+    assert "](../reference/tools.md)" in (DOCS / "explanation" / "concepts.md").read_text()

@@ -20,7 +20,7 @@ def table_of(page: str) -> dict[str, list[str]]:
 
 def test_both_pages_have_the_same_table() -> None:
     table = table_of("README.md")
-    assert table == table_of("docs/limits.md")
+    assert table == table_of("docs/reference/limits.md")
     assert list(table) == ["Ceph", "Ceph client of the runner image", "Rook", "Kubernetes"]
     assert all(len(cells) == 4 for cells in table.values())
 

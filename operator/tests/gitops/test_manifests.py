@@ -13,7 +13,7 @@ from plimsoll.suite.children import variant_plans
 ROOT = Path(__file__).parents[3]
 GITOPS = ROOT / "manifests" / "gitops"
 SUITE = GITOPS / "suite" / "suite.yaml"
-GUIDE = (ROOT / "docs" / "gitops.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "gitops.md").read_text()
 
 
 def documents(name: str) -> dict[str, dict[str, Any]]:

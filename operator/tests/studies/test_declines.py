@@ -12,7 +12,7 @@ from support.results import point, run_of_points
 from support.studies import small_suites, suites_in
 
 SCATTER = (0.99, 1.0, 1.01)
-GUIDE = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+GUIDE = (Path(__file__).parents[3] / "docs" / "how-to" / "studies.md").read_text()
 
 
 def full_only() -> dict[str, Hypothesis]:

@@ -1,4 +1,4 @@
-"""What Plimsoll's checks say of published values, as `docs/studies.md` tells it."""
+"""What Plimsoll's checks say of published values, as `docs/how-to/studies.md` tells it."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from plimsoll.measure.matrix import MatrixCell
 from plimsoll.studies.library import load_study
 from plimsoll.studies.shares import Published, Unit
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+GUIDE = (Path(__file__).parents[3] / "docs" / "how-to" / "studies.md").read_text()
 MIB = {Unit.KIBIBYTES_PER_SECOND: 1 / 2**10, Unit.MEBIBYTES_PER_SECOND: 1}
 RANDOM_SECONDS = 60
 DD_SECONDS = 10

@@ -1,7 +1,7 @@
 """Damage to what tools print, and what their readers must make of it.
 
 A reader returns numbers that are right, or a remark about them, or its own error, which names the field. Which fields
-may be wrong although the headline is right, docs/tools.md lists for each tool.
+may be wrong although the headline is right, docs/reference/tools.md lists for each tool.
 """
 
 import json
@@ -84,11 +84,11 @@ def damaged(draw: st.DrawFn, text: str, names: Collection[str] = ()) -> Damaged:
 
 @cache
 def harmless(tool: str) -> frozenset[str]:
-    """Return the fields of a tool's output that may be wrong, as its rows in docs/tools.md list them."""
-    page = (Path(__file__).parents[3] / "docs" / "tools.md").read_text()
+    """Return the fields of a tool's output that may be wrong, as its rows in docs/reference/tools.md list them."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "tools.md").read_text()
     section = page.partition("## Output that is partly wrong")[2].partition("\n## ")[0]
     rows = re.findall(rf"^\| `{tool}` \| (.*?) \|", section, re.MULTILINE)
-    assert rows, f"docs/tools.md does not say what may be wrong in the output of {tool}"
+    assert rows, f"docs/reference/tools.md does not say what may be wrong in the output of {tool}"
     return frozenset(name for row in rows for name in re.findall(r"`([^`]+)`", row))
 
 

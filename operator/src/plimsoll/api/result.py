@@ -40,7 +40,7 @@ class ToolUse(Model):
         ServerOnly(max_length=128),
     ] = ()
     argv_client: Count
-    raw_sha256: Sha256 | None = None  # docs/trust.md describes how to verify it
+    raw_sha256: Sha256 | None = None  # docs/how-to/trust.md describes how to verify it
 
 
 N = TypeVar("N", int, float)

@@ -26,7 +26,7 @@ _CONDUCTOR_STOPPED = 3  # `EXIT_INTERRUPTED` of `plimsoll.conductor.main`, which
 
 
 class Exit(IntEnum):
-    """The exit codes of the commands of users, which docs/cli.md explains."""
+    """The exit codes of the commands of users, which docs/reference/cli.md explains."""
 
     DONE = 0
     ERROR = 1  # click's for an error

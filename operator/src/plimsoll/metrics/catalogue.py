@@ -1,4 +1,4 @@
-"""The catalogue of all metrics; docs/metrics.md is generated from it.
+"""The catalogue of all metrics; docs/reference/metrics.md is generated from it.
 
 Metrics use base units and no percentages. `namespace`, `run` and `suite` are those of the BenchmarkRun or
 BenchmarkSuite: scrape the operator with `honorLabels`, or Prometheus renames them to `exported_namespace` and so on. A

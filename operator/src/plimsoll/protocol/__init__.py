@@ -1,1 +1,1 @@
-"""The messages between conductor and agents. Pure; docs/protocol.md describes the protocol."""
+"""The messages between conductor and agents. Pure; docs/reference/protocol.md describes the protocol."""

@@ -1,4 +1,4 @@
-"""The messages, version 3. All JSON; docs/protocol.md describes who sends what and when.
+"""The messages, version 3. All JSON; docs/reference/protocol.md describes who sends what and when.
 
 Every field that an agent sends is bounded: agents run on machines that the conductor does not trust.
 """

@@ -163,7 +163,12 @@ def test_clusters_of_ceph_20_are_judged_as_recorded(recorded: str, accepted: tup
 
 
 def test_the_checks_that_the_docs_call_harmless_are_the_tested_ones() -> None:
-    section = (DOCS / "trust.md").read_text().partition("**Before** a trial")[2].partition("**During** a trial")[0]
+    section = (
+        (DOCS / "explanation" / "trust.md")
+        .read_text()
+        .partition("**Before** a trial")[2]
+        .partition("**During** a trial")[0]
+    )
     named = {*re.findall(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", section)}
     assert named == {*HARMLESS, "POOL_SCRUB_FLAGS", "AUTH_INSECURE_SERVICE_KEY_TYPE"}
 

@@ -135,7 +135,7 @@ def test_a_line_is_compared_as_the_first_attempts_show_it_too(first: float | Non
     assert found.conclusion is conclusion
 
 
-# -- Storage whose trials collapse by chance. The shares stand in docs/comparing.md. ----------------------------------
+# -- Storage whose trials collapse by chance. The shares stand in docs/explanation/comparing.md. -----------------------
 
 
 def attempts_of(chance: random.Random, number: int, collapse: float) -> Iterator[Trial]:

@@ -241,7 +241,7 @@ ENTRIES = (
         _SUMMARY,
         "the Secret with the key of a CephX user does not exist, or has no key of that user. If the operator may not "
         "read it, the reason is `ApiRefused`",
-        "create it, with a keyring file that has a section `[client.USER]`; see [Ceph](#ceph)",
+        "create it, with a keyring file that has a section `[client.USER]`; see [Ceph](allow.md#ceph)",
         ended=_CEPH_TIMED_OUT,
         remedy="create that Secret, with a keyring file of the CephX user in that field; with Rook, check Rook",
         is_refusal=True,
@@ -327,8 +327,9 @@ ENTRIES = (
         (*_REQUESTS, ConditionType.CLEANED_UP),
         "the API server refuses a request of the operator, or a Job's pod: an admission policy or webhook, Pod "
         "Security, missing permissions; the message quotes it. The operator retries every 5 s",
-        "change the run, or the policy that refuses it; [who may do what](architecture.md#who-may-do-what) lists the "
-        "operator's permissions. A run does not end because the operator cannot observe it",
+        "change the run, or the policy that refuses it; "
+        "[who may do what](../explanation/architecture.md#who-may-do-what) lists the operator's permissions. "
+        "A run does not end because the operator cannot observe it",
         ended=_REFUSED_TOO_LONG,
         remedy=(
             "change the run, or what refuses it: an admission policy or webhook, Pod Security, the operator's "
@@ -438,7 +439,7 @@ ENTRIES = (
     _end(
         Reason.INVALID_RESULTS,
         "measured, but points are Invalid",
-        "read the findings of the Invalid points ([trust.md](trust.md#checks))",
+        "read the findings of the Invalid points ([checks](../reference/checks.md))",
     ),
     _end(
         Reason.INVALID_SPEC,

@@ -1,7 +1,8 @@
 """Whether an activity beside the measurement changed the numbers: scrubs, neighbours, a throttled client.
 
 A shared cluster always has some. An activity is harmless if rate, median and 99th percentile of the time with it are no
-worse than in the time without any activity, but for chance and a stated bound. For the reasoning see docs/trust.md.
+worse than in the time without any activity, but for chance and a stated bound. For the reasoning see
+docs/explanation/trust.md.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""docs/operations.md explains exactly the reasons that a status can have."""
+"""docs/how-to/troubleshooting.md explains exactly the reasons that a status can have."""
 
 import re
 from enum import StrEnum
@@ -14,7 +14,7 @@ from plimsoll.conductor import main
 from plimsoll.lifecycle.decision import Stage
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "operations.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text()
 SOURCE = ROOT / "operator" / "src" / "plimsoll"
 TABLE_OF_REASONS = SOURCE / "api" / "reasons"
 
@@ -95,4 +95,5 @@ def test_every_environment_variable_of_the_operator_is_on_the_page() -> None:
     source = "".join((modules / name).read_text() for name in ("main.py", "leader.py"))
     names = set(re.findall(r"\"([A-Z]+(?:_[A-Z]+)+)\"", source))
     assert "PLIMSOLL_RUNNER_IMAGE" in names
-    assert {name for name in names if f"`{name}`" not in section("Configuration")} == set()
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text()
+    assert {name for name in names if f"`{name}`" not in page} == set()
