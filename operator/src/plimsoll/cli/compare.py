@@ -15,7 +15,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.options import output_option, rule_options, write_csv, write_document
+from plimsoll.cli.options import pipeline_option, rule_options, write_csv, write_document, write_otava
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of
@@ -25,6 +25,10 @@ from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
+from plimsoll.report.figure import runs_of as reported_runs
+from plimsoll.report.markdown import comparison_markdown
+from plimsoll.report.pipelines import junit_text, otava_of_runs, suite_of_comparison
+from plimsoll.suite.evaluation import Compared
 
 _VALUE_CHARACTERS = 60
 EXIT_OF = {
@@ -106,7 +110,7 @@ def _value(value: JsonValue) -> str:
     is_flag=True,
     help="Compare runs with different specifications, and match points by name even if their parameters differ.",
 )
-@output_option
+@pipeline_option
 @cluster_options
 def command(
     *, baseline: str, candidate: str, rule: RegressionRule, same: tuple[str, ...], allow_different: bool, output: str
@@ -143,6 +147,13 @@ def command(
             show_comparison(Terminal(), comparison, likeness)
         case "csv":
             write_csv(COMPARED_COLUMNS, compared_rows(comparison))
+        case "junit":
+            click.echo(junit_text([suite_of_comparison(f"{candidate} against {baseline}", comparison)]))
+        case "markdown":
+            compared = Compared(baseline=baseline, candidate=candidate, comparison=comparison, likeness=likeness)
+            click.echo(comparison_markdown(compared), nl=False)
+        case "otava-csv":
+            write_otava(otava_of_runs(reported_runs([*ours, *theirs])))
         case _:
             differences = [{**asdict(difference), "points": points} for difference, points in likeness.differences]
             document = {"differences": differences, "withoutFingerprint": likeness.unknown}

@@ -22,11 +22,13 @@ from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, make_plan
+from plimsoll.report.pipelines import OtavaTable
 from plimsoll.report.view import Column, csv_rows
 from plimsoll.suite.children import variant_plans
 
 _PERCENT = 100
 TABLE, YAML, CSV = "table", "yaml", "csv"
+JUNIT, MARKDOWN, OTAVA = "junit", "markdown", "otava-csv"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -46,6 +48,14 @@ document_option = click.option(
 )
 output_option = click.option(
     "-o", "--output", type=click.Choice([TABLE, "json", YAML, CSV]), default=TABLE, show_default=True
+)
+pipeline_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice([TABLE, "json", YAML, CSV, JUNIT, MARKDOWN, OTAVA]),
+    default=TABLE,
+    show_default=True,
+    help="The last three are for pipelines: JUnit XML, a comment on a pull request, and input of Apache Otava.",
 )
 strict_option = click.option("--strict", is_flag=True, help="Exit with 5 also if a number is Suspect.")
 fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
@@ -128,6 +138,15 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
     writer = csv.DictWriter(sys.stdout, [column.key for column in columns if column.key], lineterminator="\n")
     writer.writeheader()
     writer.writerows(csv_rows(columns, rows))
+
+
+def write_otava(table: OtavaTable) -> None:
+    """Print a table as CSV, and on standard error what it lacks."""
+    if not table.rows:
+        raise click.ClickException(f"there is nothing to write as {OTAVA}. {' '.join(table.notes)}")
+    csv.writer(sys.stdout, lineterminator="\n").writerows([table.header, *table.rows])
+    for note in table.notes:
+        click.echo(note, err=True)
 
 
 def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:

@@ -11,16 +11,30 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
+from plimsoll.cli.options import (
+    CSV,
+    JUNIT,
+    MARKDOWN,
+    OTAVA,
+    TABLE,
+    pipeline_option,
+    write_csv,
+    write_document,
+    write_otava,
+)
+from plimsoll.cli.report import reported_suite
 from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_results import rounds_document, show_rounds
-from plimsoll.cli.suite_rounds import accept_option, exit_code, load_rounds
+from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
 from plimsoll.measure.checks.check import SEVERITY
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
+from plimsoll.report.figure import runs_of
+from plimsoll.report.markdown import results_markdown, rounds_markdown
 from plimsoll.report.overview import worst_cases
+from plimsoll.report.pipelines import junit_text, otava_of_rounds, otava_of_runs, suite_of_run, suites_of_rounds
 from plimsoll.report.points import (
     RESULT_COLUMNS,
     ending_sentence_of,
@@ -40,15 +54,25 @@ from plimsoll.report.view import csv_rows
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of what they found.")
 @accept_option
-@output_option
+@click.option("--strict", is_flag=True, help="With -o junit: a Suspect point has failed.")
+@pipeline_option
 @cluster_options
 def command(
-    *, sources: tuple[str, ...], points: tuple[str, ...], probes: bool, accepted: tuple[str, ...], output: str
+    *,
+    sources: tuple[str, ...],
+    points: tuple[str, ...],
+    probes: bool,
+    accepted: tuple[str, ...],
+    strict: bool,
+    output: str,
 ) -> None:
     """Show results as a table, as documents, or as CSV in base units; of a suite, what its last round shows.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
     Several are shown one after the other, or as one list of documents or rows.
+
+    For pipelines: -o junit has a test case for each point, and -o markdown is a comment on a pull request. -o otava-csv
+    has a row for each run, or for each round of a suite.
 
     A search for the line has one row, with the line and its interval. It is Valid or Suspect even if it ended
     with NeverBroke or BrokenAtFirst: then the line is a bound. --probes shows each trial of it: the offered and the
@@ -67,32 +91,60 @@ def command(
     inconclusive. Only comparisons with accepted rounds and missing runs decide: a comparison between variants shows
     what a variant costs. Hypotheses do not change the exit code.
     """
+    if strict and output != JUNIT:
+        raise click.UsageError("--strict is for -o junit; all other forms show Suspect points as such")
     if are_suites(sources):
         if points or probes or output == CSV:
             option = "--point" if points else "--probes" if probes else "-o csv"
             raise click.UsageError(f"{option} is for runs; name the results of one run of the suite")
         rounds = load_rounds(sources, accepted)
-        if output == TABLE:
-            show_rounds(Terminal(), rounds)
-        else:
-            write_document(rounds_document(rounds), output)
+        _output_rounds(rounds, output, strict=strict)
         sys.exit(exit_code(rounds.last))
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")
+    if probes and output in {JUNIT, MARKDOWN, OTAVA}:
+        raise click.UsageError(f"--probes has no form {output}; use -o csv")
     of_sources = [(source, selected_points(load_results(source), points)) for source in sources]
-    selected = [result for _, results_of_source in of_sources for result in results_of_source]
     if probes:
-        _output_probes([result for result in selected if result.spec.line is not None], output)
-    elif output == CSV:
-        write_csv(RESULT_COLUMNS, result_rows(named(selected)))
-    elif output != TABLE:
-        write_document([result.model_dump(mode="json") for result in selected], output)
+        searches = [result for _, results in of_sources for result in results if result.spec.line is not None]
+        _output_probes(searches, output)
     else:
-        console = Terminal()
-        for number, (source, results_of_source) in enumerate(of_sources):
-            if len(of_sources) > 1:
-                console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
-            show_results(console, results_of_source)
+        _output_runs(of_sources, output, strict=strict)
+
+
+def _output_rounds(rounds: SuiteRounds, output: str, *, strict: bool) -> None:
+    match output:
+        case "table":
+            show_rounds(Terminal(), rounds)
+        case "junit":
+            click.echo(junit_text([*suites_of_rounds(reported_suite(rounds), strict=strict)]))
+        case "markdown":
+            click.echo(rounds_markdown(reported_suite(rounds)), nl=False)
+        case "otava-csv":
+            write_otava(otava_of_rounds(reported_suite(rounds)))
+        case _:
+            write_document(rounds_document(rounds), output)
+
+
+def _output_runs(of_sources: Sequence[tuple[str, Sequence[BenchmarkResult]]], output: str, *, strict: bool) -> None:
+    selected = [result for _, results in of_sources for result in results]
+    match output:
+        case "table":
+            console = Terminal()
+            for number, (source, results) in enumerate(of_sources):
+                if len(of_sources) > 1:
+                    console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
+                show_results(console, results)
+        case "csv":
+            write_csv(RESULT_COLUMNS, result_rows(named(selected)))
+        case "junit":
+            click.echo(junit_text([suite_of_run(run, strict=strict) for run in runs_of(selected)]))
+        case "markdown":
+            click.echo(results_markdown(runs_of(selected)), nl=False)
+        case "otava-csv":
+            write_otava(otava_of_runs(runs_of(selected)))
+        case _:
+            write_document([result.model_dump(mode="json") for result in selected], output)
 
 
 def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:

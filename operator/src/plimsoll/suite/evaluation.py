@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
@@ -205,23 +205,28 @@ def evaluate(
     )
 
 
+def versions_of(fingerprints: Iterable[Fingerprint | None]) -> dict[str, str]:
+    """Return the versions of Ceph, the kernel, Kubernetes and Plimsoll; several if they differ between the results."""
+    contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
+    environment = {}
+    for name, keys in _ENVIRONMENT.items():
+        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
+        if versions:
+            environment[name] = ", ".join(sorted(versions))
+    return environment
+
+
 def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) -> Judgement:
     """Return the part of an evaluation that the status of a suite records."""
     fingerprints = [
         result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
     ]
-    contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
-    environment = {}  # several versions if they differ between the results
-    for name, keys in _ENVIRONMENT.items():
-        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
-        if versions:
-            environment[name] = ", ".join(sorted(versions))
     return Judgement(
         request=request,
         verdict=evaluation.verdict,
         is_acceptable=evaluation.is_acceptable,
         message=evaluation.message,
-        environment=environment,
+        environment=versions_of(fingerprints),
         counts=evaluation.counts,
         comparisons=worst_comparisons([*evaluation.outcomes, *map(_outcome_of_variants, evaluation.comparisons)]),
         hypotheses=worst_hypotheses(

@@ -1,0 +1,273 @@
+"""Results, comparisons and rounds as GitHub-flavoured Markdown, such as for a comment on a pull request.
+
+No name or message of a run can be markup: `inline` shows whatever is not plainly words and numbers as a code span, in
+which GitHub makes neither links, images and HTML nor mentions and references.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.measure.checks.judge import remedy_of
+from plimsoll.measure.compare.comparison import notes_of
+from plimsoll.measure.text import count_text, first_few, quote
+from plimsoll.plan.fingerprint import Likeness
+from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
+from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, is_search
+from plimsoll.report.figure import verdict_text as point_verdict
+from plimsoll.report.overview import value_text, verdict_reasons
+from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
+from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
+from plimsoll.report.suite import notes_of as hypothesis_notes_of
+from plimsoll.report.view import NONE, Cell, Column
+from plimsoll.suite.evaluation import Compared, VariantComparison
+from plimsoll.suite.judging import RoundJudgement
+from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+
+MAX_CHARACTERS = 65_536
+"""The most that GitHub accepts as the body of a comment."""
+_MOST_ROWS = 20  # of a table that is not collapsed
+_LEAST_PRIORITY = 3  # of a column
+_MOST_NAMES = 3
+_MARKS = {
+    "Valid": "✅",
+    "NoRegression": "✅",
+    "Held": "✅",
+    "Suspect": "⚠️",
+    "Inconclusive": "⚠️",
+    "Undecided": "⚠️",
+    UNFINISHED: "⏳",
+    "Invalid": "❌",
+    "Regression": "❌",
+    "Regressed": "❌",
+    "Refuted": "❌",
+}
+_WORST_FIRST = ("Invalid", UNFINISHED, "Suspect", "Valid")
+
+# A word of letters, a percentile, or a number with its sign; a text of them begins no list.
+_HARMLESS = (
+    r"\(?(?:[A-Za-z]+|µs|MiB/s|p[0-9]+(?:\.[0-9]+)?|[-+]?[0-9][0-9,]*(?:\.[0-9]+)?(?:[+/][0-9]+)?|[-±%])[,;:)]{0,2}"
+)
+_HARMLESS_TEXT = re.compile(rf"(?!(?:[-+]|[0-9]+[.)])(?: |$)){_HARMLESS}(?: {_HARMLESS})*\.?")
+
+R = TypeVar("R")
+
+
+def inline(text: str, *, in_table: bool = False) -> str:
+    """Return a text on one line: as it is if it has only words and numbers, and otherwise as a code span."""
+    line = quote(text, len(text))
+    if not line or _HARMLESS_TEXT.fullmatch(line) or (in_table and line == NONE):
+        return line
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    padding = " " if line.startswith("`") or line.endswith("`") else ""
+    # The cells of a row are split before anything else is read.
+    return f"{fence}{padding}{line.replace('|', chr(92) + '|') if in_table else line}{padding}{fence}"
+
+
+def marked(verdict: str) -> str:
+    """Return a verdict or a conclusion after its symbol."""
+    return f"{_MARKS[verdict]} {verdict}" if verdict in _MARKS else inline(verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together; the last ones may be left out, but not those that close them."""
+
+    lines: Sequence[str]
+    closing: Sequence[str] = ()
+    heading: int = 0  # number of the first lines, without a further one of which the block shows nothing
+
+
+def fitted(blocks: Iterable[Block], command: str) -> str:
+    """Return a document that GitHub accepts; `command` shows what had to be left out."""
+    cut = f"**Cut here:** a comment has at most {MAX_CHARACTERS:,} characters. `{command} -o json` shows everything."
+    room = MAX_CHARACTERS - len(cut) - 1
+    parts: list[str] = []
+    for block in blocks:
+        room -= sum(len(line) + 1 for line in block.closing) + 1
+        lines: list[str] = []
+        for line in block.lines:
+            room -= len(line) + 1
+            if room < 0:
+                break
+            lines.append(line)
+        if room >= 0 or len(lines) > block.heading:
+            parts.append("\n".join((*lines, *block.closing)))
+        if room < 0:
+            parts.append(cut)
+            break
+    return "\n\n".join(parts) + "\n"
+
+
+def table(title: str, columns: Iterable[Column[R]], rows: Sequence[R], *, collapsed: bool = False) -> Block:
+    """Return a table with the columns of a terminal of usual width, the verdict first; a long one is collapsed."""
+    shown = [
+        column
+        for column in columns
+        if column.heading
+        and column.priority is not None
+        and column.priority <= _LEAST_PRIORITY
+        and not (column.stacked and all(column.cell(row).text in {"", NONE} for row in rows))
+    ]
+    # GitHub cuts off the right of a wide table.
+    shown.sort(key=lambda column: not any(column.mark(row) for row in rows))
+    cells = [[inline_cell(column.cell(row), unbroken=column.right) for column in shown] for row in rows]
+    rules = ["--:" if column.right else "---" for column in shown]
+    lines = _table([column.heading for column in shown], rules, cells)
+    if collapsed or len(rows) > _MOST_ROWS:
+        return _details(f"{title} ({count_text(len(rows), 'row')})", lines)
+    return Block([f"**{title}**", "", *lines], heading=4)
+
+
+def inline_cell(cell: Cell, *, unbroken: bool = False) -> str:
+    """Return the text of a cell after the symbol of its verdict; `unbroken` keeps numbers and units on one line."""
+    text = inline(cell.text, in_table=True)
+    return " ".join(
+        filter(None, (_MARKS.get(cell.mark), text.replace(" ", "\N{NO-BREAK SPACE}") if unbroken else text))
+    )
+
+
+def _table(headings: Sequence[str], rules: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(line)} |" for line in (headings, rules, *rows)]
+
+
+def _details(title: str, lines: Sequence[str]) -> Block:
+    """Return collapsed rows of a table; the title has only words of this program."""
+    return Block(["<details>", f"<summary>{title}</summary>", "", *lines], ["", "</details>"], heading=5)
+
+
+def _list(items: Iterable[str]) -> Iterator[Block]:
+    if lines := [f"- {item}" for item in items]:
+        yield Block(lines)
+
+
+def results_markdown(runs: Sequence[ReportedRun]) -> str:
+    """Return the results of runs, one after the other."""
+    blocks = (block for run in runs for block in _run(f"run {inline(run.place)}", run))
+    return fitted(blocks, "plimsoll results")
+
+
+def _run(name: str, run: ReportedRun) -> Iterator[Block]:
+    counts = Counter(map(point_verdict, run.results))
+    worst = next(verdict for verdict in _WORST_FIRST if counts[verdict])
+    yield Block([f"## {marked(worst)}: {name}"])
+    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _WORST_FIRST if counts[verdict])
+    yield Block([f"{count_text(len(run.results), 'point')}: {listed}."])
+    yield from _points(run)
+    yield from _reasons(run)
+
+
+def _points(run: ReportedRun) -> Iterator[Block]:
+    if rows := [*result_rows(named(result for result in run.results if not is_search(result)))]:
+        yield table("Points", RESULT_COLUMNS, rows)
+    if rows := [*line_rows(named(run.results))]:
+        yield table("Searches for the line", LINE_COLUMNS, rows)
+
+
+def _reasons(run: ReportedRun) -> Iterator[Block]:
+    items = []
+    for case in verdict_reasons([run]):
+        remedy = f" What to do: {remedy}." if (remedy := remedy_of(case.reason)) else ""
+        where = inline(first_few(case.points, _MOST_NAMES))
+        items.append(f"{marked(case.verdict)}: {inline(case.reason)} at {where}: {inline(case.message)}.{remedy}")
+    yield from _list(items)
+
+
+def comparison_markdown(compared: Compared) -> str:
+    """Return a comparison of two runs that have points in common."""
+    if compared.comparison is None:
+        raise ValueError("without a comparison there is nothing to show")
+    title = f"## {marked(compared.comparison.conclusion)}: {inline(compared.candidate)}"
+    blocks = [Block([f"{title} against {inline(compared.baseline)}"]), *_comparison(compared)]
+    return fitted(blocks, "plimsoll compare")
+
+
+def _comparison(compared: Compared) -> Iterator[Block]:
+    comparison = compared.comparison
+    if comparison is None:
+        return
+    yield from _list(map(inline, comparison.reasons))
+    rows = [*compared_rows(comparison)]
+    gating = [row for row in rows if row.metric is None or row.metric.gates]
+    if gating:
+        yield table("What decides", COMPARED_COLUMNS, gating)
+    notes = [f"{inline(first_few(places, 1))}: {inline(note)}" for note, places in notes_of(comparison).items()]
+    yield from _list(notes)
+    if others := [row for row in rows if row not in gating]:
+        yield table("Other metrics, which do not decide", COMPARED_COLUMNS, others, collapsed=True)
+    yield from _likeness(compared.likeness)
+    only = [
+        f"Only the {side} has {inline(first_few(points, _MOST_NAMES))}."
+        for side, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only))
+        if points
+    ]
+    yield Block([" ".join([*only, f"{tolerated_text(comparison)} Gates: {', '.join(comparison.gates)}."])])
+
+
+def _likeness(likeness: Likeness) -> Iterator[Block]:
+    if likeness.unknown:
+        points = inline(first_few(likeness.unknown, _MOST_NAMES))
+        yield Block([f"No fingerprint was recorded at {points}: other differences are unknown."])
+    if likeness.differences:
+        rows = [
+            (difference.part, difference.key, value_text(difference.baseline), value_text(difference.candidate))
+            for difference, _ in likeness.differences
+        ]
+        cells = ([inline(text, in_table=True) for text in row] for row in rows)
+        lines = _table(["Part", "What", "Baseline", "Candidate"], ["---"] * 4, cells)
+        yield _details(f"Differences of the runs ({len(rows)})", lines)
+
+
+def rounds_markdown(suite: ReportedSuite) -> str:
+    """Return the last round of a suite: its verdict, comparisons and hypotheses, and the points of each variant."""
+    return fitted(_rounds(suite), "plimsoll results")
+
+
+def _rounds(suite: ReportedSuite) -> Iterator[Block]:
+    evaluation, (last, _) = suite.evaluation, suite.rounds[-1]
+    is_intended = last.accepted and last.verdict is RoundVerdict.REGRESSED
+    accepted = ", accepted" if is_intended else ""
+    yield Block([f"## {marked(last.verdict)}{accepted}: round {inline(last.name)} of suite {inline(suite.label)}"])
+    yield Block([f"{inline(evaluation.message)}."])
+    for name, judgement in evaluation.judgements.items():
+        yield from _judgement(name, judgement)
+    if last.verdict is RoundVerdict.REGRESSED and not is_intended:
+        remedy = f"`--accept {last.name}`, or in a cluster the annotation `{ACCEPT_ROUND}: {last.name}` of the suite"
+        yield Block([f"If this is intended, accept the round: {remedy}."])
+    for compared in evaluation.comparisons:
+        yield from _variants(compared)
+    if evaluation.decisions:
+        yield table("Hypotheses", HYPOTHESIS_COLUMNS, evaluation.decisions)
+        sentences = (f"{inline(decision.name)}: {inline(decision.sentence)}" for decision in evaluation.decisions)
+        yield from _list([*sentences, *map(inline, hypothesis_notes_of(evaluation.decisions))])
+    for variant in suite.variants:
+        yield Block([f"### Variant {inline(variant.label)}"])
+        yield from _points(variant)
+        yield from _reasons(variant)
+    yield table("Rounds", ROUND_COLUMNS, [(ended, ()) for ended, _ in reversed(suite.rounds)], collapsed=True)
+
+
+def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
+    baseline = count_text(judgement.accepted, "accepted round")
+    yield Block([f"### {marked(judgement.conclusion)}: {inline(name)}, compared with {baseline}"])
+    changes = notable_changes(judgement)
+    if changes:
+        yield table("Mean changes, and points that are or may be worse", CHANGE_COLUMNS, changes)
+    verdicts = [
+        f"{inline(variant.variant)}: {marked(variant.conclusion)}"
+        + (", slow drift from the pinned rounds" if variant.is_drift else "")
+        + "".join(f"; {inline(reason)}" for reason in variant.reasons)
+        for variant in judgement.variants
+    ]
+    yield from _list([*verdicts, *map(inline, judgement.change_texts)])
+
+
+def _variants(compared: VariantComparison) -> Iterator[Block]:
+    """Yield a comparison of variants, which does not decide about the round."""
+    names = f"{inline(compared.candidate)} against {inline(compared.baseline)}"
+    yield Block([f"### {marked(compared.conclusion)}: {inline(compared.name)}, {names}"])
+    yield from _list(map(inline, compared.reasons))
+    yield from _comparison(compared)
