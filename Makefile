@@ -13,6 +13,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
+WORKFLOWS = $(wildcard .github/workflows/*.yaml) manifests/gitops/github/benchmark.yaml
 REAL := fio or network or system or crd or chart or browser
 SELECT :=
 MARK :=
@@ -55,6 +56,9 @@ lint: setup ## Check style and architecture
 	cd operator && $(BIN)/ruff check . ../hack ../e2e && $(BIN)/ruff format --check . ../hack ../e2e
 	cd operator && $(BIN)/lint-imports --no-logo
 	$(BIN)/shellcheck --external-sources $(SHELL_SCRIPTS)
+	$(BIN)/zizmor --offline --quiet --no-progress --strict-collection $(WORKFLOWS)
+	@if command -v go > /dev/null; then actionlint=$$(hack/tool.sh actionlint) && "$$actionlint" -shellcheck $(BIN)/shellcheck $(WORKFLOWS); \
+	else echo "make lint: without Go, actionlint does not check the workflows of GitHub" >&2; fi
 
 .PHONY: type
 type: setup ## Check types

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
 #
-#   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
+#   hack/tool.sh NAME         actionlint, helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
 #                             kube-burner, csi-driver: that of e2e/csi; kube-apiserver-oldest, kube-apiserver-newest: of the
 #                             versions of Kubernetes that e2e/cluster/versions.sh names; or
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
@@ -11,7 +11,7 @@
 # Only the path goes to standard output; progress and errors go to standard error.
 set -euo pipefail
 
-readonly HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
+readonly ACTIONLINT_VERSION=v1.7.12 HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
 readonly KUBE_BURNER_VERSION=v2.7.3 KUBE_BURNER_KUBERNETES_VERSION=v0.34.3
 readonly KUBE_BURNER_OPENAPI_VERSION=v0.0.0-20250710124328-f3f2b991d03b
 readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
@@ -41,6 +41,8 @@ build() {
     go get "$1"
     "$here/go-build.sh" "$work/out/$name" "$2" "$3"
 }
+
+make_actionlint() { go_environment; build "github.com/rhysd/actionlint@$ACTIONLINT_VERSION" "" github.com/rhysd/actionlint/cmd/actionlint; }
 
 make_helm() { go_environment; build "helm.sh/helm/v3@$HELM_VERSION" "" helm.sh/helm/v3/cmd/helm; }
 
@@ -131,6 +133,7 @@ make_promtool() {
 # What a program is made from; another one means making it anew.
 version() {
     case $name in
+        actionlint) echo "$ACTIONLINT_VERSION" ;;
         helm) echo "$HELM_VERSION" ;;
         kstatus) echo "$KSTATUS_VERSION-$(sha256sum < "$here/go/kstatus/main.go" | head -c 8)" ;;
         prometheus-operator | prometheus-config-reloader | prometheus-operator-crds) echo "$PROMETHEUS_OPERATOR_VERSION" ;;

@@ -7,6 +7,8 @@ from typing import Any
 import yaml
 
 from plimsoll.api.suite import load_suite
+from plimsoll.cli import main
+from plimsoll.cli.options import JUNIT, MARKDOWN
 from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import variant_plans
 
@@ -72,3 +74,16 @@ def test_values_of_the_release_are_values_of_the_chart() -> None:
 def test_the_guide_names_every_file() -> None:
     files = {path.relative_to(GITOPS).parts[0] for path in GITOPS.rglob("*") if path.is_file()}
     assert {name for name in files if f"manifests/gitops/{name}" not in GUIDE} == set()
+
+
+def test_the_workflow_calls_the_command_line_as_it_is() -> None:
+    jobs = yaml.safe_load((GITOPS / "github" / "benchmark.yaml").read_text())["jobs"]
+    script = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    calls = re.findall(r"kubectl plimsoll (\w+)([^>|\n]*)", script)
+    assert [name for name, _ in calls] == ["watch", "results"]
+    for name, arguments in calls:
+        command = main.get_command(None, name)  # type: ignore[arg-type] # it needs no context
+        assert command
+        assert set(re.findall(r" (--?[a-z]+)", arguments)) <= {opt for option in command.params for opt in option.opts}
+    (forms,) = re.findall(r"for form in (.*);", script)
+    assert set(forms.split()) <= {JUNIT, MARKDOWN}
