@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
 from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder
 from plimsoll.tools.base import Command
 from plimsoll.tools.fio.tool import Fio
+from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind, VolumeTarget
 from support.agents import RecordedProgress
+from support.specs import KEY, Pairs, Parameters
 
 MEBIBYTE = 2**20
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
@@ -357,3 +360,51 @@ async def test_a_tool_that_measures_another_file_is_found_out(
     document = await measured(worker)
     assert document.exit_code == 0, document.stderr_tail
     assert document.foreign_target == f"the tool had {other} open, and never {tmp_path / 'plimsoll.data'}"
+
+
+class Announcing(Pairs):
+    """A tool whose server prints when clients may connect."""
+
+    def is_serving(self, parameters: Parameters, printed: str) -> bool:
+        return "ready\n" in printed
+
+
+async def serve(directory: Path, monkeypatch: pytest.MonkeyPatch, program: str, is_ready: asyncio.Event) -> None:
+    """Serve client 0 with a shell script until it is cancelled."""
+    monkeypatch.setitem(TOOLS, KEY, Announcing())
+    binaries = {KEY: script(directory, program)}
+    worker = Worker(client=1, node="n", volume=None, directory=directory, binaries=binaries, host=Host())
+    order = ServeOrder(
+        trial=TRIAL, tool=KEY, parameters={}, ramp_seconds=0, runtime_seconds=1, seed=1, peers={0: "10.0.0.7"}
+    )
+
+    async def ready() -> None:
+        is_ready.set()
+
+    await worker.serve(order, ready)
+
+
+async def test_a_server_serves_from_when_it_says_so_until_it_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_ready, before = asyncio.Event(), time.monotonic()
+    server = asyncio.create_task(serve(tmp_path, monkeypatch, "sleep 0.3; echo ready; exec sleep 600", is_ready))
+    async with asyncio.timeout(10):
+        await is_ready.wait()
+        assert time.monotonic() - before >= 0.3
+        server.cancel()
+        await asyncio.wait({server})
+    assert server.cancelled()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("echo no port >&2; exit 3", "ended with exit code 3: no port"), ("exit 0", "before any client could connect")],
+)
+async def test_a_server_that_does_not_start_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: str
+) -> None:
+    is_ready = asyncio.Event()
+    with pytest.raises(PreparationError, match=words):
+        await serve(tmp_path, monkeypatch, program, is_ready)
+    assert not is_ready.is_set()

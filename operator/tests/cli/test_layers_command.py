@@ -16,6 +16,7 @@ from plimsoll.cli import main
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.report.figure import runs_of
 from plimsoll.report.layers_links import layers_section
+from plimsoll.report.view import layer_sentences
 from plimsoll.tools.registry import LAYERS
 from support.goldens import CEPH, golden, tables_of, texts
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, searched
@@ -99,6 +100,16 @@ def test_valid_rates_have_no_mark(tmp_path: Path) -> None:
 
 def test_without_a_layout_osds_set_no_limit(tmp_path: Path) -> None:
     assert "The pool's layout is unknown" in show(placed(ALL_LAYERS, None), tmp_path)
+
+
+def test_the_network_limits_layers_by_its_pairs_of_which_one_sends_at_a_time() -> None:
+    pairs = layer_result("n-0", "iperf3", {WRITE: (60, 0)})
+    spec = pairs.spec.model_copy(update={"parameters": {}, "clients": 3})
+    rows = layers_of([*ALL_LAYERS, pairs.model_copy(update={"spec": spec})])
+    assert [*layer_sentences(rows)][:2] == [
+        "RADOS reads reach 833 % of the limit set by the clients' network.",
+        "RADOS writes reach 400 % of the limit set by the clients' network.",
+    ]
 
 
 def test_results_without_ceph_have_no_layers(tmp_path: Path) -> None:

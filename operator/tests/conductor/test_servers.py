@@ -107,14 +107,7 @@ def test_every_client_loads_every_server_and_servers_never_load() -> None:
     simulation.settle()
     assert simulation.phase is RunPhase.COMPLETE
     assert {client for _, _, client in simulation.touched} == {0, 1}
-    assert [(number, *peers) for number, peers in simulation.served] == [
-        (2, 0),
-        (3, 0),
-        (4, 0),
-        (2, 1),
-        (3, 1),
-        (4, 1),
-    ]
+    assert simulation.served == [(server, {client: f"10.0.0.{client}"}) for client in (0, 1) for server in (2, 3, 4)]
     (trial,) = simulation.stored["w0-000"]
     assert trial.clients == (0, 1, 2, 3, 4)
 
@@ -184,6 +177,7 @@ def test_a_lost_server_aborts_the_trial_which_is_repeated() -> None:
     first, second = simulation.stored["w0-000"]
     assert first.abort is not None
     assert first.abort.reason is AbortReason.CLIENT_LOST
+    assert "the server ended" in first.abort.message
     assert (second.outcome, matrix_of(simulation).trials) == (Outcome.MEASURED, 1)
 
 

@@ -1,11 +1,15 @@
 """Who takes part in a trial."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from plimsoll.tools.cast import ACTOR_CLIENT, Cast, Round, all_at_once
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+from plimsoll.tools.registry import loading_clients
 
 
 @dataclass
@@ -48,6 +52,19 @@ def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:
 def test_one_actor_is_always_the_same_client() -> None:
     parameters = OsdBenchParameters.model_validate({"keyringSecret": {"name": "k"}})
     assert OSD_BENCH.cast(parameters, CLIENTS[::-1], 1).members == (ACTOR_CLIENT,)
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters", "clients"),
+    [
+        ("ping", {"pairing": "EachPair"}, 1),
+        ("iperf3", {"pairing": "AllAtOnce"}, 2),
+        ("fio", {"pattern": "read"}, 4),
+        ("osdBench", {"keyringSecret": {"name": "k"}}, 1),
+    ],
+)
+def test_so_many_of_four_clients_load_at_the_same_time(tool: str, parameters: dict[str, Any], clients: int) -> None:
+    assert loading_clients(tool, parameters, 4) == clients
 
 
 def test_servers_never_load() -> None:

@@ -16,7 +16,6 @@ from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
-from plimsoll.tools.cast import ACTOR
 from plimsoll.tools.kube_burner import KUBE_BURNER, KubeBurnerParameters
 from plimsoll.tools.target import ApiTarget
 
@@ -307,7 +306,7 @@ def test_target_of_another_tool_is_refused() -> None:
 
 def test_declarations() -> None:
     assert KUBE_BURNER.steps(parameters()) == (StepKind.MEASURE,)
-    assert (KUBE_BURNER.executor, KUBE_BURNER.windowed) == (ACTOR, False)
+    assert (KUBE_BURNER.runs_alone, KUBE_BURNER.windowed) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.cast import ACTOR
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
@@ -92,7 +91,7 @@ def test_parameters_that_make_no_sense_are_refused(fields: dict[str, object]) ->
 
 def test_declarations() -> None:
     assert OSD_BENCH.steps(LARGE) == (StepKind.MEASURE,)
-    assert (OSD_BENCH.executor, OSD_BENCH.windowed) == (ACTOR, False)
+    assert (OSD_BENCH.runs_alone, OSD_BENCH.windowed) == (True, False)
     assert LARGE.label() == "osd write 4Mi, 64Mi each"
     assert not LARGE.reads_data
 

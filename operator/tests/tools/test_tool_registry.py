@@ -5,7 +5,6 @@ from plimsoll.api.names import Layer
 from plimsoll.api.run import Workload
 from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepKind, ToolParameters
-from plimsoll.tools.cast import AGENTS
 from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.rados_bench import RadosBenchParameters
@@ -28,7 +27,7 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
 
 
 def test_declarations_of_fio() -> None:
-    assert (FIO.target, FIO.executor, FIO.windowed) == (TargetKind.VOLUME, AGENTS, True)
+    assert (FIO.target, FIO.runs_alone, FIO.windowed) == (TargetKind.VOLUME, False, True)
     assert FIO.quantities == Quantities(operations=True, cells=False)
     assert FIO.steps(FioParameters()) == (StepKind.MEASURE,)
 

@@ -189,13 +189,6 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
                 "creates PVCs; set storageClass, or rook with a volume that has access PVC"
             )
             yield Problem(field="spec.storage", remedy=remedy)
-    # A pod has only one ServiceAccount.
-    sweeps_with_account = [sweep for sweep, _ in expanded if sweep.tool.executor.service_account]
-    for sweep in sweeps_with_account:
-        first = sweeps_with_account[0]
-        if sweep.tool.executor != first.tool.executor:
-            remedy = f"needs other rights than {first.tool.key} of workload {first.workload.name}; split the run"
-            yield Problem(field=field_path(sweep.place), remedy=remedy)
     yield from _impossible_rounds(spec, expanded)
     if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
         remedy = "has no effect, because no workload uses a volume; remove it"
@@ -323,7 +316,7 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 
 def rules_of_workload(tool: AnyTool) -> Iterator[Rule]:
     """Yield the rules for a workload with this tool, which ask about a `WorkloadPoint`."""
-    if tool.executor.alone:
+    if tool.runs_alone:
         yield Rule(
             rule=f"!has(self.{tool.key}) || !has(self.clients) || self.clients == [1]",
             holds=lambda point: point.workload.clients in {None, (1,)},

@@ -49,7 +49,7 @@ def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
         workload=workload,
         tool=tool,
         place=place,
-        clients=(1,) if tool.executor.alone else workload.clients or (spec.clients.count,),
+        clients=(1,) if tool.runs_alone else workload.clients or (spec.clients.count,),
         fixed={name: value for name, value in workload.parameters.items() if name not in axes},
         axes=axes,
     )

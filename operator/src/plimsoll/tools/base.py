@@ -1,8 +1,8 @@
 """The interface of a tool.
 
-A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
-(`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
-turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
+A tool declares its `target` and the `layer` that it loads, who loads and who serves in which rounds (`cast`), its
+`steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It turns typed
+parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
 """
 
 from abc import ABC, abstractmethod
@@ -24,9 +24,7 @@ from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
-    AGENTS,
     Cast,
-    Executor,
     RosterMember,
     all_at_once,
     choose_clients,
@@ -315,7 +313,7 @@ class Tool(ABC, Generic[P]):
     layer: ClassVar[Layer]  # what it loads; its results are compared with the results of the layer below
     quantities: ClassVar[Quantities] = ALL_QUANTITIES  # whether it counts operations, and measures pairs of clients
     target: ClassVar[TargetKind]  # where it does its I/O
-    executor: ClassVar[Executor] = AGENTS  # who runs it
+    runs_alone: ClassVar[bool] = False  # whether one client runs it for all
     # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then nothing is
     # prefilled, and no workload of the run may use the data set.
     own_files: ClassVar[bool] = False
@@ -337,7 +335,7 @@ class Tool(ABC, Generic[P]):
 
     def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ARG002 - for other casts
         """Return who takes part in a trial with that number of clients, chosen from the roster."""
-        return all_at_once((ACTOR_CLIENT,) if self.executor.alone else choose_clients(roster, clients))
+        return all_at_once((ACTOR_CLIENT,) if self.runs_alone else choose_clients(roster, clients))
 
     def rounds(self, parameters: P, clients: int, servers: int) -> int:  # noqa: ARG002 - for other casts
         """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused.

@@ -28,18 +28,6 @@ class RosterMember(Protocol):
     def serves(self) -> bool: ...  # whether it is one of the run's servers, which never load
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executor:
-    """Who runs a tool: the clients' agents, or one actor with its own rights."""
-
-    alone: bool = False  # whether one client runs it for all
-    service_account: str = ""  # of that client's pod; empty if the tool does not use the Kubernetes API
-
-
-AGENTS = Executor()
-ACTOR = Executor(alone=True)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Round:
     """The clients that are active at the same time."""

@@ -21,7 +21,6 @@ from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, excerpt, failure, nanoseconds_of
 from plimsoll.tools.target import ApiTarget, TargetKind
 
@@ -333,7 +332,7 @@ class KubeBurner(Tool[KubeBurnerParameters]):
     parameters = KubeBurnerParameters
     layer: ClassVar[Layer] = Layer.CONTROL_PLANE
     target: ClassVar[TargetKind] = TargetKind.API
-    executor: ClassVar[Executor] = ACTOR
+    runs_alone: ClassVar[bool] = True
     windowed: ClassVar[bool] = False
     creates_claims: ClassVar[bool] = True
 

@@ -12,7 +12,6 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
@@ -114,7 +113,7 @@ class OsdBench(Tool[OsdBenchParameters]):
     parameters = OsdBenchParameters
     layer: ClassVar[Layer] = Layer.OSD
     target: ClassVar[TargetKind] = TargetKind.OSDS
-    executor: ClassVar[Executor] = ACTOR
+    runs_alone: ClassVar[bool] = True
     windowed: ClassVar[bool] = False
     least_runtime_seconds: ClassVar[int] = 1
 

@@ -20,7 +20,6 @@ from plimsoll.protocol.assignment import (
     SharedDirectory,
     token_name,
 )
-from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
 
 DATA_MOUNT = "/data"
@@ -129,14 +128,9 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         containers=[_container(run, plan, settings, assigned)],
         volumes=volumes,
     )
-    tools = [TOOLS[point.tool] for point in plan.points]
     # All are safe ones, which the restricted profile permits.
-    if sysctls := {name: value for tool in tools for name, value in tool.sysctls.items()}:
+    if sysctls := {name: value for point in plan.points for name, value in TOOLS[point.tool].sysctls.items()}:
         spec["securityContext"]["sysctls"] = [{"name": name, "value": value} for name, value in sorted(sysctls.items())]
-    # A plan has at most one tool that one actor runs.
-    account = next((tool.executor.service_account for tool in tools if tool.executor.service_account), "")
-    if account and client == ACTOR_CLIENT:
-        spec |= {"serviceAccountName": account, "automountServiceAccountToken": True}
     return spec
 
 
