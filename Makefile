@@ -131,6 +131,7 @@ verify: setup ## Fail if a generated file does not match its source
 	$(BIN)/python hack/reasons_tables.py --check
 	$(BIN)/python hack/api_docs.py --check
 	$(BIN)/python hack/cli_docs.py --check
+	$(BIN)/python hack/samples.py --check
 	$(BIN)/python hack/metrics_docs.py --check
 	$(BIN)/python hack/dashboards.py --check
 	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py --check
@@ -149,6 +150,7 @@ generate: setup ## Regenerate the generated files
 	$(BIN)/python hack/reasons_tables.py
 	$(BIN)/python hack/api_docs.py
 	$(BIN)/python hack/cli_docs.py
+	$(BIN)/python hack/samples.py
 	$(BIN)/python hack/metrics_docs.py
 	$(BIN)/python hack/dashboards.py
 	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs in a real Kubernetes, from nothing: creates the cluster, installs Plimsoll, and runs
 #
-#   e2e/demo.sh         manifests/samples/quickstart.yaml on local volumes, then page-cache.yaml, a deliberate mistake
-#   e2e/demo.sh ceph    manifests/samples/demo-ceph.yaml and demo-cephfs.yaml, on a real Ceph in that cluster, with
+#   e2e/demo.sh         manifests/demos/quickstart.yaml on local volumes, then page-cache.yaml, a deliberate mistake
+#   e2e/demo.sh ceph    manifests/demos/demo-ceph.yaml and demo-cephfs.yaml, on a real Ceph in that cluster, with
 #                       stand-ins for Rook and Ceph's CSI drivers
-#   e2e/demo.sh layers  manifests/samples/bottom-up.yaml on that Ceph, from the network to a file system, after
+#   e2e/demo.sh layers  manifests/demos/bottom-up.yaml on that Ceph, from the network to a file system, after
 #                       demo-device.yaml on a loop device on this machine
-#   e2e/demo.sh line    manifests/samples/demo-line.yaml on that Ceph twice, under two names, and compares the lines
+#   e2e/demo.sh line    manifests/demos/demo-line.yaml on that Ceph twice, under two names, and compares the lines
 #
 # Fails if a run does not succeed; one whose numbers are Suspect does, which is what to expect where all nodes are one
 # busy machine.
@@ -36,16 +36,16 @@ measure_device() (
     device=$(losetup --find --show --direct-io=on "$image")
     trap 'losetup --detach "$device"; rm -f "$image"' EXIT
     rm -rf "$root/build/demo-device"
-    say "plimsoll run manifests/samples/demo-device.yaml --device $device --destroy-data"
-    "$plimsoll" run "$root/manifests/samples/demo-device.yaml" --device "$device" --destroy-data \
+    say "plimsoll run manifests/demos/demo-device.yaml --device $device --destroy-data"
+    "$plimsoll" run "$root/manifests/demos/demo-device.yaml" --device "$device" --destroy-data \
         --fio "$("$root/hack/fio.sh")" --output "$root/build/demo-device"
 )
 
 outcome=0
 measure() {
     local sample=${1%-again}
-    say "kubectl -n $namespace apply -f manifests/samples/$sample.yaml"
-    sed "s/^  name: $sample\$/  name: $1/" "$root/manifests/samples/$sample.yaml" |
+    say "kubectl -n $namespace apply -f manifests/demos/$sample.yaml"
+    sed "s/^  name: $sample\$/  name: $1/" "$root/manifests/demos/$sample.yaml" |
         kubectl --namespace "$namespace" apply --filename -
     say "kubectl plimsoll watch $namespace/$1"
     "$plimsoll" watch "$namespace/$1" --timeout 20m || outcome=$?

@@ -18,7 +18,8 @@ SWEEPS = (str(GOLDEN / "fio-3.39-sweep.json"), str(GOLDEN / "fio-3.39-sweep-late
 INCONCLUSIVE = 4
 COMMANDS = (
     (["--help"], 0),
-    (["plan", str(ROOT / "manifests" / "samples" / "quickstart.yaml")], 0),
+    (["plan", str(ROOT / "manifests" / "demos" / "quickstart.yaml")], 0),
+    (["init", "claim-latency"], 0),
     (["results", SWEEPS[0]], 0),
     (["layers", str(GOLDEN / "ceph-18.2-layers.json")], 0),
     (["compare", *SWEEPS], INCONCLUSIVE),

@@ -18,7 +18,7 @@ say() { printf '\n%s\n' "$*"; }
 
 # Its table is left out: `plimsoll results` prints the same one with the reasons.
 run() {
-    local sample=manifests/samples/$1.yaml code=0
+    local sample=manifests/demos/$1.yaml code=0
     say "plimsoll run $sample --directory $directory/data --output $directory/$1"
     "$plimsoll" run "$root/$sample" --fio "$fio" --directory "$directory/data" --output "$directory/$1" > /dev/null ||
         code=$?

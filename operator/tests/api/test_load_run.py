@@ -1,7 +1,6 @@
 """Errors in a run name the field, the value and the remedy."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +8,6 @@ import yaml
 
 from plimsoll.api.run import MAX_REPETITIONS, MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
 from support.specs import document, problems, workload
-
-SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
 EXAMPLE = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -65,11 +62,6 @@ def test_example_of_the_design_loads() -> None:
 
 def test_json_is_read_like_yaml() -> None:
     assert load_run(json.dumps(yaml.safe_load(EXAMPLE), indent=2)) == load_run(EXAMPLE)
-
-
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.name)
-def test_samples_load(path: Path) -> None:
-    assert load_run(path.read_text()).spec.workloads
 
 
 def test_omitted_fields_have_the_documented_defaults() -> None:

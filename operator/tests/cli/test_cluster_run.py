@@ -175,7 +175,7 @@ def test_without_the_right_to_create_the_role_is_named(kube: ConnectedKube) -> N
         ("run.yaml --resume", Exit.USAGE, "--resume is for a run on this machine; add --directory DIR or --device"),
         ("run.yaml --directory . --yes", Exit.USAGE, "--yes is for a cluster; leave it out, or --directory and"),
         ("run.yaml --directory . -n x", Exit.USAGE, "--namespace is for a cluster"),
-        ("--storage-class É", Exit.USAGE, "--storage-class 'É' cannot be the name of a StorageClass"),
+        ("--storage-class É", Exit.USAGE, "'É' cannot be the name of a StorageClass"),
         ("--storage-class fast --size 10Gx", Exit.USAGE, "'10Gx' is not a quantity; write a Kubernetes quantity"),
         ("--storage-class fast --block-size 100", Exit.ERROR, "spec.workloads[0].fio.blockSize[0]: "),
         ("--storage-class fast --runtime 9h", Exit.ERROR, "timeouts.totalSeconds"),

@@ -15,9 +15,8 @@ from plimsoll.plan.document import load_plan
 from support.command_line import ConnectedKube
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
-
-
-SAMPLES = sorted((Path(__file__).parents[3] / "manifests" / "samples").glob("*.yaml"))
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+SAMPLES = sorted(path for name in ("samples", "demos", "local") for path in (MANIFESTS / name).glob("*.yaml"))
 
 
 def run(*arguments: str, code: int = 0, columns: str = "") -> str:

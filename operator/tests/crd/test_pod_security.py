@@ -24,8 +24,8 @@ from support.specs import manifest
 
 pytestmark = pytest.mark.crd
 
-DIRECTORY = Path(__file__).parents[3] / "manifests" / "samples"
-SAMPLES = sorted(DIRECTORY.rglob("*.yaml"))
+DEMOS = Path(__file__).parents[3] / "manifests" / "demos"
+SAMPLES = sorted([*DEMOS.glob("*.yaml"), *(DEMOS.parent / "samples").glob("*.yaml")])
 STRICTER = {"baseline": "restricted"}
 """Profile -> the next stricter one."""
 
@@ -105,7 +105,7 @@ def test_the_pods_of_a_sample_need_the_profile_that_it_names(
 
 def test_a_run_that_only_says_what_to_measure_needs_no_more_than_the_restricted_profile(profiles: ApiServer) -> None:
     """Whatever its storage is, unless it asks for raw devices."""
-    path = DIRECTORY / "quickstart.yaml"
+    path = DEMOS / "quickstart.yaml"
     assert "mode:" not in path.read_text()
     (spec,) = specs_in(path)
     for pod in pods_of(spec, SETTINGS):

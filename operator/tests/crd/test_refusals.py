@@ -1,17 +1,14 @@
 """The API server rejects violations of every constraint with a message that names the field."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import yaml
 
 from crd.corpus import ACCEPTED, REFUSED
 from crd.manifests import FULL, Manifest
 from support.apiserver import RUNS, Answer, ApiServer, create
 
 pytestmark = pytest.mark.crd
-SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
 
 @pytest.mark.parametrize("manifest", REFUSED, ids=lambda manifest: manifest.name)
@@ -37,10 +34,3 @@ def test_nothing_of_a_full_run_is_lost(api: ApiServer) -> None:
             FULL["spec"]["workloads"][1] | {"runtimeSeconds": 60, "rampSeconds": 10},
         ],
     }
-
-
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.name)
-def test_samples_are_accepted(api: ApiServer, path: Path) -> None:
-    document = yaml.safe_load(path.read_text())
-    namespace = document["metadata"].setdefault("namespace", "default")
-    create(api, RUNS.replace("/default/", f"/{namespace}/"), document).expect(201)

@@ -14,11 +14,13 @@ from plimsoll.cli import main
 ROOT = Path(__file__).parents[3]
 GUIDES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "charts/plimsoll/README.md")),
+    ROOT / "manifests" / "samples" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "e2e").glob("*/README.md")),
 ]
 SAMPLES = [
-    *sorted((ROOT / "manifests" / "samples").rglob("*.yaml")),
+    *sorted((ROOT / "manifests" / "samples").glob("*.yaml")),
+    *sorted((ROOT / "manifests" / "demos").glob("*.yaml")),
     ROOT / "manifests" / "gitops" / "suite" / "suite.yaml",
 ]
 CHART = yaml.safe_load((ROOT / "charts" / "plimsoll" / "values.yaml").read_text())

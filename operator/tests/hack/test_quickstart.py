@@ -37,7 +37,7 @@ def test_it_succeeds_whatever_the_verdicts_are(tmp_path: Path, code: int) -> Non
     answer, calls = quickstart(tmp_path, code=code)
     out = tmp_path / "out"
     assert answer.returncode == 0, answer.stderr
-    samples = [(name, ROOT / "manifests" / "samples" / f"{name}.yaml") for name in ("quickstart", "page-cache")]
+    samples = [(name, ROOT / "manifests" / "demos" / f"{name}.yaml") for name in ("quickstart", "page-cache")]
     first, second = (
         f"run {sample} --fio /opt/fio --directory {out}/data --output {out}/{name}" for name, sample in samples
     )

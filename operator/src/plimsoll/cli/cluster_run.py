@@ -1,7 +1,6 @@
 """`plimsoll run` in a cluster: says what a run or a suite will write, asks, creates it, watches it, and removes it."""
 
 import asyncio
-import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
-from plimsoll.cli.options import YAML, Duration, decode_file, freeze, freeze_variants, write_document
+from plimsoll.cli.options import YAML, Duration, StorageClassName, decode_file, freeze, freeze_variants, write_document
 from plimsoll.cli.plan import written_text
 from plimsoll.cli.source import RUN, SUITE, InCluster
 from plimsoll.cli.tables import Terminal, facts_table
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 _PATTERNS = [pattern.value for pattern in Pattern if "trim" not in pattern]  # trims need a block device
 _DEFAULTS = [Pattern.RANDREAD.value, Pattern.RANDWRITE.value]
-_CLASS_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")  # source: Kubernetes, RFC 1123 subdomains
 _NAME_CHARACTERS = 40
 _REMOVAL_SECONDS = 600
 
@@ -58,7 +56,7 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
     several = partial(click.option, multiple=True, show_default=True)
     single = partial(click.option, show_default=True)
 
-    @click.option("--storage-class", metavar="NAME", help="Measure PVCs of this StorageClass, without a FILE.")
+    @click.option("--storage-class", type=StorageClassName(), help="Measure PVCs of this StorageClass, without a FILE.")
     @several("--pattern", "patterns", type=click.Choice(_PATTERNS), default=_DEFAULTS, help="I/O; may be repeated.")
     @several("--block-size", "sizes", type=_Quantity(), default=["4Ki"], help="Of an operation; may be repeated.")
     @several("--depth", "depths", type=click.IntRange(1), default=[16], help="Operations in flight; may be repeated.")
@@ -77,11 +75,6 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
         runtime: int,
         **others: object,
     ) -> None:
-        if storage_class is not None and not _CLASS_NAME.fullmatch(storage_class):
-            raise click.UsageError(
-                f"--storage-class {storage_class!r} cannot be the name of a StorageClass, which consists of lower-case "
-                "letters, digits, '-' and '.'; `kubectl get storageclasses` lists them"
-            )
         axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
         times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
         spec = {

@@ -113,6 +113,25 @@ class Duration(click.ParamType[int]):
         return seconds
 
 
+_CLASS_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")  # source: Kubernetes, RFC 1123 subdomains
+
+
+class StorageClassName(click.ParamType[str]):
+    """The name of a StorageClass."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not _CLASS_NAME.fullmatch(str(value)):
+            self.fail(
+                f"{value!r} cannot be the name of a StorageClass, which consists of lower-case letters, digits, '-' "
+                "and '.'; `kubectl get storageclasses` lists them",
+                param,
+                ctx,
+            )
+        return str(value)
+
+
 def timeout_option(text: str, default: str | None = None) -> Callable[[F], F]:
     """Add the option `--timeout`, a duration in seconds."""
     help_text = f"{text}, such as 90s, 15m or 1h30m."

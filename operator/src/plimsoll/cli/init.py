@@ -1,0 +1,78 @@
+"""`plimsoll init JOB`: a short commented manifest for a common job."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import click
+
+from plimsoll.api.manifest import read_manifest
+from plimsoll.cli.cluster import program
+from plimsoll.cli.options import StorageClassName, decode_file
+from plimsoll.cli.tables import Terminal, facts_table
+
+JOBS = (
+    "claim-latency",
+    "replica-or-erasure-coding",
+    "cephfs",
+    "most-iops",
+    "upgrade-regression",
+    "network",
+    "new-disk",
+    "whole-stack",
+)
+"""What people want to know, the most frequent first: the names of the manifests."""
+
+_STORAGE_CLASSES = {"claim-latency": "rook-ceph-block", "new-disk": "raw-devices"}
+_ROOK = "rook-ceph/rook-ceph"
+_CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
+
+
+@click.command()
+@click.argument("job", type=click.Choice(JOBS), metavar="[JOB]", required=False)
+@click.option("--name", help="Name of the run or the suite [JOB].")
+@click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [rook-ceph-block].")
+@click.option("--rook", metavar="NAMESPACE/NAME", help=f"CephCluster to measure [{_ROOK}].")
+def command(*, job: str | None, name: str | None, storage_class: str | None, rook: str | None) -> None:
+    """Print a short commented manifest for a common JOB, or without JOB, which jobs there are.
+
+    The comments say what is measured, what is written where, how long it takes, and what an administrator has to allow:
+
+        plimsoll init claim-latency --storage-class fast > run.yaml
+    """
+    if job is None:
+        if name or storage_class or rook:
+            raise click.UsageError(f"which job? It is one of {', '.join(JOBS)}")
+        Terminal().print(facts_table([(each, question(each)) for each in JOBS]))
+        click.echo(f"\n`{program()} init JOB` prints the manifest; `{program()} plan FILE` shows what it costs.")
+        return
+    click.echo(manifest(job, name=name, storage_class=storage_class, rook=rook), nl=False)
+
+
+def question(job: str) -> str:
+    """Return what the job answers: the first sentence of its manifest."""
+    return _template(job).template.partition("?")[0].removeprefix("# ") + "?"
+
+
+def manifest(job: str, *, name: str | None = None, storage_class: str | None = None, rook: str | None = None) -> str:
+    """Return the manifest of a job; exits if a value is invalid, or if the job has no use for it."""
+    template = _template(job)
+    used = template.get_identifiers()
+    for option, value, identifier in (
+        ("--storage-class", storage_class, "storage_class"),
+        ("--rook", rook, "rook_name"),
+    ):
+        if value is not None and identifier not in used:
+            raise click.UsageError(f"{option} has no effect on {job}; leave it out")
+    cluster = _CLUSTER.fullmatch(rook or _ROOK)
+    if cluster is None:
+        raise click.UsageError(f"--rook {rook!r} is not NAMESPACE/NAME of a CephCluster, such as {_ROOK}")
+    chosen = {"name": name or job, "storage_class": storage_class or _STORAGE_CLASSES.get(job)}
+    text = template.substitute(chosen, **cluster.groupdict())
+    decode_file(Path(job), read_manifest(text))
+    return text
+
+
+def _template(job: str) -> Template:
+    return Template((files("plimsoll.cli") / "jobs" / f"{job}.yaml").read_text("utf-8"))
