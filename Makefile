@@ -155,6 +155,10 @@ generate: setup ## Regenerate the generated files
 	$(BIN)/python hack/dashboards.py
 	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py
 
+.PHONY: docs
+docs: setup ## Build the site of the documentation into build/site, strictly: every page, link and anchor
+	hack/docs.sh
+
 .PHONY: chart
 chart: ## Package the Helm chart into build/
 	helm=$$(hack/tool.sh helm) && "$$helm" package charts/plimsoll --destination build

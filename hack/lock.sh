@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 cp "$directory"/*.in "$directory"/*.txt "$work/" 2> /dev/null || true
 
 cd "$work"
-for name in runtime build dev; do
+for name in runtime build dev docs; do
     "$uv" --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-strip-extras \
         --no-emit-index-url --no-emit-find-links --no-header "${options[@]}" \
         --output-file "$name.txt" "$name.in" > /dev/null
@@ -40,7 +40,7 @@ for name in runtime build dev; do
     fi
 done
 
-for name in runtime build dev; do
+for name in runtime build dev docs; do
     if [[ $mode != --check ]]; then
         cp "$name.txt" "$directory/$name.txt"
     elif ! diff -u "$directory/$name.txt" "$name.txt" >&2; then

@@ -94,17 +94,17 @@ the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl loca
 - **Invalid numbers are absent.** A result with the verdict Invalid has only `plimsoll_result_info` and
   `plimsoll_result_verdict`. Suspect numbers are present; this query omits them:
 
-  ```
-  plimsoll_result_latency_seconds{{quantile="0.99"}}
-    * on (namespace, run, workload, point) group_left () (plimsoll_result_verdict{{verdict="Valid"}} == 1)
-  ```
+    ```
+    plimsoll_result_latency_seconds{{quantile="0.99"}}
+      * on (namespace, run, workload, point) group_left () (plimsoll_result_verdict{{verdict="Valid"}} == 1)
+    ```
 
 - **The description of a point** is in `plimsoll_result_info`, once per point; no other series contains it:
 
-  ```
-  plimsoll_result_operations_per_second
-    * on (namespace, run, workload, point) group_left (parameters, clients) plimsoll_result_info
-  ```
+    ```
+    plimsoll_result_operations_per_second
+      * on (namespace, run, workload, point) group_left (parameters, clients) plimsoll_result_info
+    ```
 
 - **Quantiles come from merged histograms** of all clients and trials. Never average them over points or runs. They are
   a `summary` without count and sum, because `promtool check metrics` refuses a gauge with a label `quantile`; like
@@ -113,9 +113,9 @@ the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl loca
   their values until the next one; `plimsoll_suite_round_completion_timestamp_seconds` is its time. This query counts
   the comparisons of each suite by verdict:
 
-  ```
-  sum by (namespace, suite, verdict) (plimsoll_suite_comparison_verdict)
-  ```
+    ```
+    sum by (namespace, suite, verdict) (plimsoll_suite_comparison_verdict)
+    ```
 
 - **Number of series.** A result with one operation has 18, each further operation adds 9; a run has about 16; a suite
   about 25, and 6 for each outcome of a comparison or hypothesis. At most {MAX_RESULTS} results are exposed, those with

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from support.apiserver import ApiServer, apiserver_with_kinds
 from support.disks import mounted_disk
@@ -19,6 +20,15 @@ settings.load_profile("plimsoll")
 # Where tests run side by side the terminal looks narrow: tables take their default width.
 os.environ.pop("COLUMNS", None)
 
+
+_CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 REAL_THINGS = ("system", "browser", "crd", "chart", "fio", "network")
 """Markers of slow tests, the slowest first."""
@@ -97,3 +107,15 @@ def own_disk(tmp_path: Path) -> Iterator[Path]:
         return
     with mounted_disk(tmp_path, place) as mounted:
         yield mounted
+
+
+# Not for the session: its event loop would still be there for tests that have one of their own.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.fail("there is no chromium on PATH; install the distribution's, as hack/setup.sh does")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=[*_CHROMIUM_ARGUMENTS])
+        yield browser
+        browser.close()

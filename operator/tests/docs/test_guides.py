@@ -12,10 +12,11 @@ from plimsoll.api.suite import load_suite
 from plimsoll.cli import main
 
 ROOT = Path(__file__).parents[3]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 GUIDES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "charts/plimsoll/README.md")),
     ROOT / "manifests" / "samples" / "README.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *PAGES,
     *sorted((ROOT / "e2e").glob("*/README.md")),
 ]
 SAMPLES = [
@@ -62,6 +63,14 @@ def test_links_lead_somewhere(guide: Path) -> None:
         target = (guide.parent / name).resolve() if name else guide
         assert target.exists(), name
         assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
+
+
+@pytest.mark.parametrize("guide", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_lists_are_lists_on_the_site_too(guide: Path) -> None:
+    """MkDocs needs an empty line before a list, and four spaces before lists and code in it; GitHub does not."""
+    prose = re.sub(r"^```.*?^```$", "```", guide.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ {1,3}(?:[-*] |\d+\. |```).*", prose, re.MULTILINE) == []
+    assert re.findall(r"^(?![-*] |\d+\. | |$).*\n(?:[-*]|\d+\.) .*", prose, re.MULTILINE) == []
 
 
 @guides

@@ -68,5 +68,5 @@ def test_row_of_a_tool_says_what_its_results_contain(key: str) -> None:
     assert {latency} == {LATENCIES[kind] for kind in kinds}
 
 
-def test_concepts_lead_to_the_tools() -> None:
-    assert "](../reference/tools.md)" in (DOCS / "explanation" / "concepts.md").read_text()
+def test_glossary_leads_to_the_tools() -> None:
+    assert "](tools.md)" in (DOCS / "reference" / "glossary.md").read_text()
