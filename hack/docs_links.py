@@ -3,14 +3,17 @@
 # ruff: noqa: INP001 - a hook, named by mkdocs.yml
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/plimsoll/plimsoll"
 _LINK = re.compile(r"\]\((\.\./[^)#\s]*)")
 
 
-def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
+def on_page_markdown(markdown: str, *, page: "Page", **_: object) -> str:
     """Return the page with these links replaced; a link to a file that does not exist stays, and fails the build."""
     directory = (ROOT / "docs" / page.file.src_path).parent
 
