@@ -86,13 +86,14 @@ Open = Callable[..., Page]
 def opened(site: str, chromium: Browser) -> Iterator[Open]:
     """Open a page of the site; in the end, nothing was requested from another host and nothing failed."""
     contexts = []
+    requests: list[str] = []
     complaints: list[str] = []
 
     def open_page(path: str, width: int = 1280, scheme: Scheme = "light") -> Page:
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.on("request", lambda request: request.url.startswith((site, "data:")) or complaints.append(request.url))
+        page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(site + path, wait_until="networkidle")
@@ -102,6 +103,7 @@ def opened(site: str, chromium: Browser) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert complaints == []
+    assert [address for address in requests if not address.startswith((site, "data:"))] == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
