@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll.api.run import load_run
-from plimsoll.api.suite import load_suite
+from plimsoll.api.names import API_VERSION
+from plimsoll.api.run import RunSpec, load_run
+from plimsoll.api.suite import SuiteSpec, load_suite
 from plimsoll.cli import main
+from plimsoll.plan.expand import expand
+from plimsoll.suite.children import variant_plans
+from plimsoll.suite.merging import merged_spec
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -94,15 +98,51 @@ def unknown_values(given: Any, chart: Any, path: str = "") -> list[str]:
     return [f"{path}{name}" for name in given if name not in chart] + [name for names in inner for name in names]
 
 
+# What a part of a run or a suite is completed with before it is checked.
+RUN = yaml.safe_load("""
+storage: {storageClass: {name: fast}, volume: {size: 10Gi}}
+clients: {count: 4}
+workloads: [{name: part, fio: {pattern: randread, blockSize: [4Ki], ioDepth: [1]}}]
+""")
+ROOK_RUN = RUN | yaml.safe_load("""
+storage:
+  rook: {cluster: {namespace: rook-ceph, name: rook-ceph}, pool: {replicated: {size: 3}}}
+  volume: {size: 10Gi, access: LibRBD}
+""")
+# Configuration of Flux, Prometheus and Otava.
+FOREIGN = {"healthChecks", "scrape_configs", "tests"}
+
+
+def check_run(spec: Any) -> None:
+    document = {"apiVersion": API_VERSION, "kind": "BenchmarkRun", "metadata": {"name": "part"}, "spec": spec}
+    expand(load_run(yaml.safe_dump(document)))
+
+
+def check_part(document: Any) -> None:
+    """Check a part of a specification, or values of the chart."""
+    part = {"workloads": document} if isinstance(document, list) else document.get("spec", document)
+    if part.keys() <= RunSpec.model_json_schema()["properties"].keys():
+        run = ROOK_RUN if "rook" in part.get("storage", {}) else RUN
+        check_run(merged_spec(run, part) | {"workloads": part.get("workloads", run["workloads"])})
+    elif part.keys() <= SuiteSpec.model_json_schema()["properties"].keys():
+        variants = [{"name": name} for name in {"part", *re.findall(r"variant: ([\w-]+)", yaml.safe_dump(part))}]
+        document = {"apiVersion": API_VERSION, "kind": "BenchmarkSuite", "metadata": {"name": "part"}}
+        load_suite(yaml.safe_dump(document | {"spec": {"run": RUN, "variants": variants} | part}))
+    elif not part.keys() <= FOREIGN:
+        assert unknown_values(part, CHART) == []
+
+
 @guides
-def test_manifests_are_valid_and_values_those_of_the_chart(guide: Path) -> None:
+def test_yaml_is_valid_whatever_it_is_a_part_of(guide: Path) -> None:
     for text in blocks(guide, "yaml"):
         for document in yaml.safe_load_all(text):
-            kind = document.get("kind", "") if isinstance(document, dict) else "list"
-            if kind.startswith("Benchmark"):
-                {"BenchmarkRun": load_run, "BenchmarkSuite": load_suite}[kind](yaml.safe_dump(document))
-            elif kind == "" and CHART.keys() & document.keys():
-                assert unknown_values(document, CHART) == []
+            kind = document.get("kind") if isinstance(document, dict) else None
+            if kind == "BenchmarkRun":
+                check_run(document["spec"])
+            elif kind == "BenchmarkSuite":
+                variant_plans(load_suite(text), seed=1)
+            elif kind is None:
+                check_part(document)
 
 
 def test_every_group_of_values_is_in_the_guides_for_administrators() -> None:
