@@ -18,8 +18,8 @@ from plimsoll.suite.merging import merged_spec
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 GUIDES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "charts/plimsoll/README.md")),
-    ROOT / "manifests" / "samples" / "README.md",
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")),
+    *(ROOT / name / "README.md" for name in ("charts/plimsoll", "manifests/samples")),
     *PAGES,
     *sorted((ROOT / "e2e").glob("*/README.md")),
 ]

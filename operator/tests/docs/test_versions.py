@@ -1,9 +1,14 @@
-"""The support table, which the README and the limits share, names the versions that the code refuses."""
+"""What the chart and the pages tell of versions and definitions is what the code has.
+
+The support table, which the README and the limits share, names the versions that the code refuses.
+"""
 
 from pathlib import Path
 
 import yaml
 
+from plimsoll.api.run import decode_run
+from plimsoll.api.suite import decode_suite
 from plimsoll.ceph.versions import EC_OPTIMIZATIONS_SINCE, OLDEST, age_problem, optimizations_problem
 
 ROOT = Path(__file__).parents[3]
@@ -36,3 +41,28 @@ def test_what_does_not_work_is_what_is_refused() -> None:
     chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
     assert chart["kubeVersion"] == ">=1.31.0-0"
     assert table["Kubernetes"][-1].startswith("before 1.31 (")
+
+
+def test_artifact_hub_is_told_what_the_chart_has() -> None:
+    chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
+    prefix = "artifacthub.io/"
+    told = {key.removeprefix(prefix): yaml.safe_load(text) for key, text in chart["annotations"].items()}
+    definitions = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.plimsoll.dev.yaml")]
+    versions = {(each["metadata"]["name"], each["spec"]["names"]["kind"]) for each in definitions}
+    assert {(each["name"], each["kind"]) for each in told["crds"]} == versions
+    assert {each["image"].rpartition(":")[2] for each in told["images"]} == {chart["appVersion"]}
+    run, suite = told["crdsExamples"]
+    assert decode_run(run).spec.workloads
+    assert decode_suite(suite).spec.comparisons
+    # What Artifact Hub accepts; there is no signature yet.
+    assert {each["kind"] for each in told["changes"]} <= {
+        "added",
+        "changed",
+        "deprecated",
+        "removed",
+        "fixed",
+        "security",
+    }
+    assert "signKey" not in told
+    pages = [link["url"].partition("/blob/main/")[2] for link in told["links"]]
+    assert [page for page in pages if page and not (ROOT / page).exists()] == []
