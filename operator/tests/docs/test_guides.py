@@ -70,9 +70,10 @@ def test_links_lead_somewhere(guide: Path) -> None:
 
 
 @pytest.mark.parametrize("guide", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_lists_are_lists_on_the_site_too(guide: Path) -> None:
+def test_a_page_begins_with_its_title_and_its_lists_are_lists_on_the_site_too(guide: Path) -> None:
     """MkDocs needs an empty line before a list, and four spaces before lists and code in it; GitHub does not."""
     prose = re.sub(r"^```.*?^```$", "```", guide.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [prose.splitlines()[0]] == re.findall(r"^# .*", prose, re.MULTILINE)
     assert re.findall(r"^ {1,3}(?:[-*] |\d+\. |```).*", prose, re.MULTILINE) == []
     assert re.findall(r"^(?![-*] |\d+\. | |$).*\n(?:[-*]|\d+\.) .*", prose, re.MULTILINE) == []
 
