@@ -22,7 +22,7 @@ from plimsoll.cli import main
 from plimsoll.measure.text import quote
 from plimsoll.report.markdown import MAX_CHARACTERS, inline
 from support.command_line import COMPARISONS, written_round
-from support.results import result, steady, trials_of
+from support.results import above, full_mesh, matrix, matrix_point, result, searched, steady, trials_of
 
 SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
 HOSTILE = (
@@ -88,7 +88,7 @@ def test_points_are_cases_by_their_verdict(directory: Path, options: Sequence[st
     ]
     assert type(next(iter(mixed.result), None)) is suspect
     told = mixed.system_out or mixed.result[0].text
-    assert "PassesMissing (Suspect): measured 1, limit 2 What to do: fix the causes, then run again" in told
+    assert "PassesMissing (Suspect): measured 1, limit 2. What to do: fix the causes, then run again" in told
 
 
 def test_numbers_are_properties_in_base_units(tmp_path: Path) -> None:
@@ -244,8 +244,35 @@ def test_markdown_of_runs_has_verdicts_numbers_and_remedies(directory: Path) -> 
     assert text.startswith(
         "## ❌ Invalid: run `default/quickstart`\n\n4 points: 1 Invalid, 1 Unfinished, 1 Suspect, 1 Valid.\n"
     )
-    assert "| ✅ Valid | `random-read` | `randread 4Ki qd16` | 2 | read | 21,700 ± 9,503 | 12.5 ms |" in spaced(text)
+    assert "| ✅ Valid | `random-read` | `randread 4Ki qd16` | 2 | read | 21,700 ± 9,503 | 84.8 | 12.5 ms |" in spaced(
+        text
+    )
     assert "- ❌ Invalid: NoTrialCounts at `random-write-000`: measured 1, limit 2. What to do: fix the causes" in text
+    assert set(Page(text).tags) <= ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("measured", "lines"),
+    [
+        (
+            searched(above()),
+            [
+                "| ✅ Valid | line | `randread 4Ki up to qd64` | `p99 <= 5 ms` | 2 | more than 200,000 IOPS |",
+                "- `line-000`: `carries more than 200,000 IOPS at p99 <= 5 ms`. The line is above 200,000 IOPS",
+            ],
+        ),
+        (
+            matrix_point(matrix(full_mesh(range(6), range(6)) | {(2, 3): 100})),
+            [
+                "The slowest of 30 links at `w-000`, in Mbit/s; a star is far below comparable links (LinkOutlier):",
+                "| `client 2 (n2)` | `client 3 (n3)` | `100*` | 100 | - |",
+            ],
+        ),
+    ],
+)
+def test_markdown_has_lines_and_links(tmp_path: Path, measured: BenchmarkResult, lines: Sequence[str]) -> None:
+    text = run("results", save(tmp_path / "run", [measured]), "-o", "markdown").stdout
+    assert [line for line in lines if line not in spaced(text)] == []
     assert set(Page(text).tags) <= ALLOWED
 
 

@@ -13,13 +13,15 @@ from typing import TypeVar
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.measure.checks.judge import remedy_of
 from plimsoll.measure.compare.comparison import notes_of
+from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.plan.fingerprint import Likeness
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
 from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, is_search
 from plimsoll.report.figure import verdict_text as point_verdict
+from plimsoll.report.layers_links import link_columns, links_of
 from plimsoll.report.overview import value_text, verdict_reasons
-from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
+from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, ending_sentence_of, line_rows, named, result_rows
 from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
 from plimsoll.report.suite import notes_of as hypothesis_notes_of
 from plimsoll.report.view import NONE, Cell, Column
@@ -30,7 +32,7 @@ from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 MAX_CHARACTERS = 65_536
 """The most that GitHub accepts as the body of a comment."""
 _MOST_ROWS = 20  # of a table that is not collapsed
-_LEAST_PRIORITY = 3  # of a column
+_LEAST_PRIORITY = 4  # of a column
 _MOST_NAMES = 3
 _MARKS = {
     "Valid": "✅",
@@ -63,8 +65,9 @@ def inline(text: str, *, in_table: bool = False) -> str:
         return line
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     padding = " " if line.startswith("`") or line.endswith("`") else ""
-    # The cells of a row are split before anything else is read.
-    return f"{fence}{padding}{line.replace('|', chr(92) + '|') if in_table else line}{padding}{fence}"
+    # A bar ends a cell even in a code span.
+    shown = line.replace("|", r"\|") if in_table else line
+    return f"{fence}{padding}{shown}{padding}{fence}"
 
 
 def marked(verdict: str) -> str:
@@ -163,8 +166,20 @@ def _run(name: str, run: ReportedRun) -> Iterator[Block]:
 def _points(run: ReportedRun) -> Iterator[Block]:
     if rows := [*result_rows(named(result for result in run.results if not is_search(result)))]:
         yield table("Points", RESULT_COLUMNS, rows)
-    if rows := [*line_rows(named(run.results))]:
-        yield table("Searches for the line", LINE_COLUMNS, rows)
+    if searches := [*line_rows(named(run.results))]:
+        yield table("Searches for the line", LINE_COLUMNS, searches)
+        yield from _list(
+            f"{inline(row.result.spec.point)}: {inline(headline_text(row.line, row.search))}. "
+            f"{inline(ending_sentence_of(row))}"
+            for row in searches
+        )
+    for result in run.results:
+        if links := links_of(result):
+            slowest = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
+            starred = "; a star is far below comparable links (LinkOutlier)" if links.outliers else ""
+            pairs = f"The slowest of {len(links.pairs)} links at {inline(result.spec.point)}"
+            yield Block([f"{pairs}, in {links.unit}{starred}:"])
+            yield table("Links", link_columns(links), slowest)
 
 
 def _reasons(run: ReportedRun) -> Iterator[Block]:

@@ -124,7 +124,8 @@ def suite_of_run(run: ReportedRun, *, strict: bool = False) -> Suite:
 
 def _case_of_point(result: BenchmarkResult, *, strict: bool) -> Case:
     status, reason = result.status, next(iter(reasons_of(result.status)), "")
-    message = next((finding.message for finding in status.findings if finding.reason == reason), "")
+    findings = sorted(status.findings, key=lambda finding: finding.reason != reason)
+    message = f"{findings[0].reason}: {findings[0].message}" if findings else no_numbers(result)
     outcome = {
         Verdict.VALID: Outcome.PASSED,
         Verdict.SUSPECT: Outcome.FAILED if strict else Outcome.PASSED,
@@ -136,7 +137,7 @@ def _case_of_point(result: BenchmarkResult, *, strict: bool) -> Case:
         name=f"{result.spec.label}, {count_text(result.spec.clients, 'client')}",
         outcome=outcome,
         kind=point_verdict(result),
-        message="" if status.verdict is Verdict.VALID else f"{reason}: {message}" if message else no_numbers(result),
+        message="" if status.verdict is Verdict.VALID else message,
         details=[*map(_finding_text, status.findings)],
         seconds=sum(trial.window.seconds for trial in counting(result) if trial.window),
     )
@@ -144,7 +145,8 @@ def _case_of_point(result: BenchmarkResult, *, strict: bool) -> Case:
 
 def _finding_text(finding: Finding) -> str:
     remedy = f" What to do: {remedy}." if (remedy := remedy_of(finding.reason)) else ""
-    return f"{finding.reason} ({finding.verdict}): {quote(finding.message, len(finding.message))}{remedy}"
+    message = quote(finding.message, len(finding.message)).removesuffix(".")
+    return f"{finding.reason} ({finding.verdict}): {message}.{remedy}"
 
 
 def suite_of_comparison(name: str, comparison: Comparison) -> Suite:
