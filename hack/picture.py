@@ -1,6 +1,6 @@
 """Take a picture of sections of a report, in a real Chromium: `hack/picture.py REPORT PICTURE FIRST LAST`.
 
-FIRST and LAST are keys of sections. The README's picture is that of `make quickstart`:
+FIRST and LAST are keys of sections. That of `make quickstart`:
 
     hack/picture.py build/quickstart/report.html docs/images/report.png verdicts results
 """
