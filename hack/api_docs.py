@@ -22,6 +22,9 @@ INTRODUCTION = """# {kind}
 "required" is optional. The API server refuses unknown fields, and objects that break a rule below the tables.
 """
 
+# What suites have of the specification of a run. It has no rules, defaults and required fields of its own.
+PARTS_OF_RUNS = ("spec.run", "spec.variants[].set")
+
 _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
 
 Schema = Mapping[str, Any]
@@ -73,6 +76,10 @@ def _object(schema: Schema, path: str) -> Iterator[str]:
     """Yield the table of one object's fields, then those of the objects within."""
     yield f"## {path}\n"
     yield f"{schema['description']}\n"
+    if path in PARTS_OF_RUNS:
+        names = ", ".join(f"`{name}`" for name in schema["properties"])
+        yield f"Fields of the [spec of a BenchmarkRun](BenchmarkRun.md#spec), all optional: {names}.\n"
+        return
     if schema.get("default"):
         yield f"Default: `{_value(schema['default'])}`\n"
     yield "| field | type | default | bounds | description |\n|---|---|---|---|---|"
