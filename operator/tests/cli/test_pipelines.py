@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
+from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
@@ -332,6 +333,11 @@ def test_otava_gets_a_row_of_numbers_for_each_round_by_time(tmp_path: Path) -> N
     assert [float(row["new.w-000.read.iops"]) / float(rows[0]["old.w-000.read.iops"]) for row in rows] == [
         pytest.approx(1 + number / 10, rel=1e-3) for number in range(3)
     ]
+
+
+def test_otava_has_hostile_texts_in_one_cell(tmp_path: Path) -> None:
+    (row,) = rows_of(run("results", save(tmp_path / "run", [hostile()]), "-o", "otava-csv"))
+    assert row["run"] == printable_text(f"{HOSTILE}/{HOSTILE}")
 
 
 def test_otava_gets_only_columns_without_gaps(tmp_path: Path, results: list[BenchmarkResult]) -> None:
