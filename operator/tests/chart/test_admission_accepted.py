@@ -10,13 +10,14 @@ import pytest
 
 from chart.admission import BENCH, TEARDOWN, Installation, create, delete
 from plimsoll.api.storage import NamespacedName
+from plimsoll.cli.init import JOBS, manifest
 from plimsoll.lifecycle.ceph.rook_render import users
 from plimsoll.lifecycle.render import client, conductor
 from plimsoll.plan.document import ControlPlane
 from plimsoll.plan.windows import WINDOWS
 from plimsoll.tools.registry import TOOLS
 from support import pretend_world
-from support.apiserver import ApiServer, read_yamls
+from support.apiserver import ApiServer, read_yaml, read_yamls
 from support.fake_kube import FakeKube, copy_of
 from support.played_suites import Mortal, PlayedSuite
 from support.pretend_rook import ROOK
@@ -165,3 +166,10 @@ def test_runs_that_began_with_another_image_of_an_allowed_repository_continue(
         changed = copy_of(dict(job))
         changed["spec"]["template"]["spec"]["containers"][0]["image"] = image
         create(cluster.operator, changed, dry_run=True).expect(201)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_user_may_create_what_init_prints(cluster: Installation, job: str) -> None:
+    document = read_yaml(manifest(job))
+    document["metadata"]["namespace"] = BENCH
+    create(cluster.tenant, document, dry_run=True).expect(201)
