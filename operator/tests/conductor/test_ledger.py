@@ -11,7 +11,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.api.status import TrialKey
-from plimsoll.conductor.ledger import Ledger, is_settled
+from plimsoll.conductor.ledger import MAX_UNCHARGED_ATTEMPTS, Ledger, is_settled
 from plimsoll.conductor.size import MAX_STATUS_BYTES
 from plimsoll.plan.fingerprint import fingerprint
 from support.client_documents import make_plan
@@ -66,10 +66,11 @@ def test_an_attempt_cannot_be_recorded_twice() -> None:
 
 def test_three_aborted_attempts_settle_a_trial_but_interruptions_do_not_count() -> None:
     lost = [aborted(number) for number in range(3)]
-    interrupted = [aborted(number, AbortReason.INTERRUPTED) for number in range(9)]
+    interrupted = [aborted(number, AbortReason.INTERRUPTED) for number in range(MAX_UNCHARGED_ATTEMPTS + 1)]
     assert is_settled(lost)
     assert not is_settled(lost[:2])
-    assert not is_settled([*interrupted, *lost[:2]])
+    assert not is_settled([*interrupted[1:], *lost[:2]])
+    assert is_settled([*interrupted, *lost[:2]]), "so many that the last one counts"
 
 
 def test_attempts_that_a_restart_of_the_conductor_ended_are_used_up_because_they_may_have_caused_it() -> None:

@@ -42,10 +42,14 @@ async def torn_down(
 
 
 @pytest.mark.parametrize("purging", [None, 0, 3], ids=["never had a subvolume", "nothing", "three"])
-async def test_the_end_of_the_purge_is_waited_for(ceph: PretendedCeph, purging: int | None) -> None:
+async def test_the_end_of_the_purge_is_waited_for(
+    ceph: PretendedCeph, purging: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
     put_file_system(ceph, purging=purging)
     assert await torn_down() == Remains()
     assert len(ceph.commands(ASKED)) == 1 + (purging or 0)
+    left = [f"{number} deleted volume{'s' if number > 1 else ''}" for number in range(purging or 0, 0, -1)]
+    assert caplog.messages == [f"Ceph has yet to purge {volumes} of file system files; waiting" for volumes in left]
 
 
 async def test_a_purge_is_waited_for_longer_than_problems_are(ceph: PretendedCeph) -> None:

@@ -107,6 +107,19 @@ async def test_a_request_without_the_token_is_refused(setting: Setting, header: 
         await context.close()
 
 
+async def test_the_first_three_problems_of_a_message_are_named(setting: Setting) -> None:
+    headers = {"Authorization": f"Bearer {setting.token()}"}
+    async with running(setting), aiohttp.ClientSession(headers=headers) as session:
+        url = f"{setting.url}/v1/clients"
+        async with session.post(url, data="{}", ssl=False, server_hostname=SERVER_NAME) as response:
+            answer = await response.json()
+    assert (response.status, answer["code"]) == (400, "BadRequest")
+    named = [
+        field for field in ("protocol", "client", "instance", "attempt", "node") if f"{field}: " in answer["message"]
+    ]
+    assert named == ["protocol", "client", "instance"]
+
+
 async def test_an_agent_rejects_a_conductor_with_another_certificate(setting: Setting, tmp_path: Path) -> None:
     other = make_secret(3)
     wrong = another_secret(setting, tmp_path / "wrong", certificate=other[CERTIFICATE_FILE])

@@ -1,9 +1,11 @@
 """The tokens of clients."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.conductor.secret import make_secret
+from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.protocol.assignment import TOKEN_FILE, TOKEN_KEY_FILE, client_of, client_token, token_name
 
 KEY = b"key"
@@ -34,3 +36,11 @@ def test_a_secret_has_a_token_for_each_client_and_none_for_all() -> None:
     assert TOKEN_FILE not in secret
     assert len(set(secret.values())) == len(secret)
     assert sum(map(len, make_secret(1000).values())) < 2**19
+
+
+def test_files_of_a_secret_are_their_owners_alone_and_may_be_written_again(tmp_path: Path) -> None:
+    directory = tmp_path / "session" / "client-0"
+    for content in (b"first", b"second"):
+        write_secret(directory, {"token": content})
+        assert (directory / "token").read_bytes() == content
+    assert [path.stat().st_mode & 0o777 for path in (directory, directory / "token")] == [0o700, 0o600]

@@ -83,6 +83,20 @@ def test_prefill_comes_before_the_first_trial_and_settles() -> None:
     simulation.until(Running)
 
 
+def test_a_client_that_is_lost_while_others_prepare_has_ready_seconds_to_return() -> None:
+    simulation = Simulation(make_plan(clients=3))
+    simulation.until(Preparing)
+    simulation.agents[1].stopped = True
+    for seconds, phase in ((30, RunPhase.PREPARING), (1001, RunPhase.FAILED)):
+        simulation.pass_time(seconds)
+        for agent in simulation.agents:
+            simulation.poll(agent)
+        simulation.session.advance(simulation.moment)
+        assert simulation.phase is phase
+    assert simulation.state.failure is not None
+    assert simulation.state.failure.reason is FailureReason.CLIENTS_NOT_READY
+
+
 def test_the_state_shows_what_the_clients_prepare() -> None:
     plan = make_plan(clients=3)
     precondition = Precondition(block_size=4096, seconds=600)

@@ -141,9 +141,9 @@ async def test_a_cluster_that_does_not_answer_is_reported_after_one_command(ceph
 
 async def test_a_malformed_note_is_kept_and_reported(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
-        state["objects"]["golden/"][NOTE] = "no note"
+        state["objects"]["golden/"][NOTE] = "no note" * 10
     (problem,) = await torn_down(limit_seconds=0)
-    assert "is no note of flags" in problem
+    assert f"printed '{'no note' * 5}no no', which is no note of flags" in problem
 
 
 def test_the_program_ends_with_0_when_all_is_clean(ceph: PretendedCeph, tmp_path: Path) -> None:
