@@ -1,6 +1,6 @@
 """Kubernetes quantities: `4Ki`, `20Gi`, `1M`, `512`.
 
-Quantities are whole, non-negative numbers of bytes: fractions must be whole bytes (`0.5Ki`), and `m` (milli) is an
+Sizes are whole, non-negative numbers of bytes: fractions must be whole bytes (`0.5Ki`), and `m` (milli) is an
 error. Source of the format: Kubernetes API reference, resource.Quantity.
 """
 
@@ -10,6 +10,8 @@ from decimal import Decimal
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _QUANTITY = re.compile(r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)(?P<suffix>[KMGTPE]i|[kMGTPE]|)")
+_SMALL = {"m": Decimal("1e-3"), "u": Decimal("1e-6"), "n": Decimal("1e-9")}
+_AMOUNT = re.compile(r"(?P<number>-?[0-9]{1,18}(?:\.[0-9]{1,9})?(?:[eE][0-9]{1,2})?)(?P<suffix>[KMGTPE]i|[numkMGTPE]|)")
 QUANTITY_PATTERN = r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[kMGTPE])?$"
 """A quantity in any form that the API server accepts; `size_rules` bound it."""
 
@@ -26,6 +28,14 @@ def parse_quantity(value: object) -> int:
     if size != int(size):
         raise ValueError(f"is not a whole number of bytes; {_REMEDY}")
     return int(size)
+
+
+def parse_amount(value: object) -> Decimal:
+    """Return a quantity of any resource as the API server writes it, such as `100m` CPUs or `1e3`; else ValueError."""
+    match = _AMOUNT.fullmatch(str(value))
+    if match is None:
+        raise ValueError(f"{str(value)[:40]!r} is not a quantity")
+    return Decimal(match["number"]) * (_BINARY | _DECIMAL | _SMALL).get(match["suffix"], 1)
 
 
 def format_quantity(size: int) -> str:

@@ -16,7 +16,7 @@ import click
 
 from plimsoll.api.json_reader import printable_text
 
-_COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "init")
+_COMMANDS = ("plan", "run", "watch", "results", "report", "layers", "compare", "init", "doctor")
 _PROGRAMS = ("operator", "conductor", "agent", "teardown", "burn")
 _HELPERS = {"caches": "caches_command", "burner": "burner_command"}
 _HOOKS = {"remove-runs": "remove_command", "check-installation": "check_command"}

@@ -75,25 +75,47 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
         runtime: int,
         **others: object,
     ) -> None:
-        axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
-        times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
-        spec = {
-            "storage": {"storageClass": {"name": storage_class}, "volume": {"size": size}},
-            "clients": {"count": clients},
-            "workloads": [
-                {"name": pattern, "fio": {"pattern": pattern, **axes}, **times} for pattern in dict.fromkeys(patterns)
-            ],
-            "repetitions": 3,
-            "prepare": {"settleSeconds": 2},
-        }
-        prefix = (storage_class or "").replace(".", "-")[:_NAME_CHARACTERS].strip("-")
-        if not prefix[:1].isalpha():  # as the name of a run has to begin
-            prefix = f"run-{prefix}"
-        metadata = {"name": f"{prefix}-{secrets.token_hex(3)}"}
-        document = {"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec}
+        document = generated_run(
+            storage_class or "",
+            patterns=patterns,
+            sizes=sizes,
+            depths=depths,
+            clients=clients,
+            size=size,
+            runtime=runtime,
+        )
         function(generated=document if storage_class else None, **others)
 
     return command
+
+
+def generated_run(
+    storage_class: str,
+    *,
+    patterns: Sequence[str] = _DEFAULTS,
+    sizes: Sequence[str] = ("4Ki",),
+    depths: Sequence[int] = (16,),
+    clients: int = 1,
+    size: str = "1Gi",
+    runtime: int = 10,
+) -> dict[str, Any]:
+    """Return the run of a StorageClass, with a name of its own."""
+    axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
+    times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
+    spec = {
+        "storage": {"storageClass": {"name": storage_class}, "volume": {"size": size}},
+        "clients": {"count": clients},
+        "workloads": [
+            {"name": pattern, "fio": {"pattern": pattern, **axes}, **times} for pattern in dict.fromkeys(patterns)
+        ],
+        "repetitions": 3,
+        "prepare": {"settleSeconds": 2},
+    }
+    prefix = storage_class.replace(".", "-")[:_NAME_CHARACTERS].strip("-")
+    if not prefix[:1].isalpha():  # as the name of a run has to begin
+        prefix = f"run-{prefix}"
+    metadata = {"name": f"{prefix}-{secrets.token_hex(3)}"}
+    return {"apiVersion": API_VERSION, "kind": RUN_KIND, "metadata": metadata, "spec": spec}
 
 
 def run_in_cluster(

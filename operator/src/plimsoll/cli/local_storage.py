@@ -23,6 +23,7 @@ from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import BlockDevice, DataFile, SharedDirectory
+from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
@@ -251,15 +252,19 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRu
     return fitted
 
 
+def needs_of(tool: AnyTool) -> str:
+    """Return what a tool needs that one machine does not have; empty if it runs anywhere."""
+    if tool.target is TargetKind.PEER:
+        return "a network between nodes"
+    if tool.creates_claims:
+        return "a cluster to create PVCs in"
+    return "a Ceph cluster" if tool.target.is_of_ceph else ""
+
+
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
-        if tool is not None and tool.target is TargetKind.PEER:
-            needs = "a network between nodes"
-        elif tool is not None and tool.creates_claims:
-            needs = "a cluster to create PVCs in"
-        else:
-            needs = "a Ceph cluster" if tool is not None and tool.target.is_of_ceph else ""
+        needs = "" if tool is None else needs_of(tool)
         if needs:
             raise click.ClickException(
                 f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "

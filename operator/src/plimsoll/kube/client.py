@@ -375,6 +375,12 @@ class AioKube:
             return False
         return True
 
+    async def review(self, review: Object) -> Object:
+        """Return the answer to an object that is not stored, such as a SelfSubjectAccessReview."""
+        kind = Kind.of(review)
+        resource = await self._discovery.resource(kind)
+        return await self._ask("post", resource.collection(None), kind, f"create {kind.kind}", body=review)
+
     async def version(self) -> str:
         """Return the API server's version."""
         return str((await self._fetch("/version")).get("gitVersion", ""))

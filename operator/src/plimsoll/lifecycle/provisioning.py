@@ -21,7 +21,7 @@ from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.run import Platform, Run, Settings
+from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.storage.seam import Storage
@@ -140,19 +140,25 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         check_fits_deadline(plan)
     except SpecError as error:
         return RunEnding.failure(Reason.INVALID_SPEC, str(error))
-    if render_client.has_device(plan, 0) and platform.pod_security == _RESTRICTED:
-        message = (
-            f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
-            f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); leave volume.mode out for "
-            "Filesystem, with Ceph set volume.access to LibRBD, or use a namespace that enforces baseline"
-        )
-        return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, message)
+    if render_client.has_device(plan, 0) and (problem := why_no_devices(run.namespace, platform.pod_security)):
+        return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, f"spec.storage.volume.mode: {problem}")
     control_plane = _control_plane(run, plan, platform, settings)
     if isinstance(control_plane, RunEnding | Fact):
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
     return provider.complete_plan(plan, platform)
+
+
+def why_no_devices(namespace: str, pod_security: str) -> str:
+    """Return why clients in a namespace that enforces a profile cannot open raw devices; empty if they can."""
+    if pod_security != _RESTRICTED:
+        return ""
+    return (
+        f"clients of a Block volume run as root, which Pod Security in namespace {namespace} forbids "
+        f"({ENFORCED_PROFILE}: {_RESTRICTED}); leave volume.mode out for Filesystem, with Ceph set volume.access to "
+        "LibRBD, or use a namespace that enforces baseline"
+    )
 
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:

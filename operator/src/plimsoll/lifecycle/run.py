@@ -25,6 +25,7 @@ from plimsoll.plan.windows import Windows
 from plimsoll.protocol.assignment import CERTIFICATE_FILE
 
 ANY_NAMESPACE = "*"
+ENFORCED_PROFILE = "pod-security.kubernetes.io/enforce"  # label of a namespace
 _MAX_PARAMETERS = 32
 MAX_DESCRIPTION_CHARACTERS = 256  # maximum length of a text in a plan's environment
 
@@ -178,7 +179,7 @@ def platform_of(
         kubernetes=kubernetes,
         storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)},
         storage=storage,
-        pod_security=label(namespace, "pod-security.kubernetes.io/enforce") if namespace else "",
+        pod_security=label(namespace, ENFORCED_PROFILE) if namespace else "",
         burner_certificate=((burner or {}).get("data") or {}).get(CERTIFICATE_FILE, ""),
     )
 
@@ -283,6 +284,15 @@ class Settings:
         """Whether runs in a namespace may use a Rook cluster."""
         allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
         return namespace in allowed or ANY_NAMESPACE in allowed
+
+    def rook_problem(self, cluster: NamespacedName, namespace: str) -> str:
+        """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may."""
+        if self.allows(cluster, namespace):
+            return ""
+        return (
+            f"runs in namespace {namespace} may not use CephCluster {cluster.namespace}/{cluster.name}; ask the "
+            "administrator to add the namespace to the chart's rook.clusters"
+        )
 
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:
         """Whether runs that may use a Rook cluster may set an option of its OSDs."""

@@ -96,12 +96,8 @@ class RookProvider(common.ClusterProvider):
         if rook is None:
             return None
         cluster = cluster_name(rook.cluster)
-        if not settings.allows(rook.cluster, run.namespace):
-            message = (
-                f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster}; ask the "
-                "administrator to add the namespace to the chart's rook.clusters"
-            )
-            return RunEnding.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, message)
+        if problem := settings.rook_problem(rook.cluster, run.namespace):
+            return RunEnding.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, f"spec.storage.rook.cluster: {problem}")
         for number, option in enumerate(rook.config):
             if not settings.allows_option(rook.cluster, option.name):
                 message = (

@@ -10,6 +10,9 @@ from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
 
+FIO_REPORTS_START = (3, 36)
+"""The first version of fio that reports when it began to measure."""
+
 _MILLISECONDS = 1000
 _MISSING_SECONDS = 0.25  # starting processes takes this long on a loaded node, however short the runtime is
 _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
@@ -259,7 +262,7 @@ def tool_too_old(evidence: Evidence) -> CheckedValues:
             tool = quote(f"{item.measurement.tool} {item.measurement.tool_version}", 80)
             detail = f"{tool} does not report exactly when it began to measure; its start was estimated"
             if item.measurement.tool == "fio":
-                detail += " (fio 3.36 and later report it)"
+                detail += f" (fio {'.'.join(map(str, FIO_REPORTS_START))} and later report it)"
             yield client_value(item.client, 1, detail)
 
 

@@ -1,0 +1,373 @@
+"""What `plimsoll doctor` concludes: for each rule a cluster or machine with which all is well, and what is not."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.cli.diagnosis import (
+    OLDEST_KUBERNETES,
+    RIGHTS,
+    TESTED_KUBERNETES,
+    Facts,
+    Finding,
+    Hidden,
+    State,
+    diagnose,
+)
+from plimsoll.cli.doctor_local import judge_engine, judge_fio, judge_host
+from plimsoll.lifecycle.run import PodDefaults, Settings
+from plimsoll.tools.fio.parameters import Engine
+
+ROOT = Path(__file__).parents[3]
+Document = dict[str, Any]
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+VERSION = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())["appVersion"]
+INSTALLED = [*yaml.load_all((ROOT / "manifests" / "install.yaml").read_text(), yaml.CSafeLoader)]
+OPERATOR = next(obj for obj in INSTALLED if obj["kind"] == "Deployment") | {"status": {"readyReplicas": 2}}
+ROOK = "rook-ceph/rook-ceph"
+SETTINGS = Settings(runner_image="runner", rook_clusters={ROOK: ("bench",)})
+
+
+def named(name: str, namespace: str | None = None, labels: Document | None = None, **content: Any) -> Document:
+    place = {"namespace": namespace} if namespace else {}
+    return {"metadata": {"name": name, "labels": labels or {}, **place}, **content}
+
+
+def watching(*namespaces: str) -> Document:
+    container = OPERATOR["spec"]["template"]["spec"]["containers"][0]
+    options = [f"--namespace={each}" for each in namespaces]
+    spec = {"template": {"spec": {"containers": [container | {"args": [*container["args"], *options]}]}}}
+    return OPERATOR | {"spec": OPERATOR["spec"] | spec}
+
+
+def ceph(health: str = "HEALTH_OK", version: str = "20.2.4") -> Document:
+    status = {
+        "phase": "Ready",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "ceph": {"health": health, "versions": {"osd": {f"ceph version {version} (x) y (stable)": 3}}},
+        "version": {"version": f"{version}-0"},
+    }
+    return named("rook-ceph", "rook-ceph", spec={}, status=status)
+
+
+def storage_class(name: str = "fast", provisioner: str = "rook-ceph.rbd.csi.ceph.com", **fields: Any) -> Document:
+    return named(name, provisioner=provisioner, volumeBindingMode="Immediate", allowVolumeExpansion=True, **fields)
+
+
+def node(name: str = "worker", **spec: Any) -> Document:
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "7910m"}}
+    return named(name, labels=labels, spec=spec, status=status)
+
+
+def node_lease(renewed: str, written: str) -> Document:
+    lease = named("worker", "kube-node-lease", spec={"renewTime": f"2026-03-01T{renewed}.300000Z"})
+    lease["metadata"]["managedFields"] = [{"manager": "kubelet", "time": f"2026-03-01T{written}Z"}]
+    return lease
+
+
+def lease(renewed: str = "11:59:50", holder: str = "plimsoll-0_a") -> Document:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": f"2026-03-01T{renewed}.000000Z"}
+    return named("plimsoll", "plimsoll-system", spec=spec)
+
+
+def run(created: str, status: Document | None = None) -> Document:
+    obj = named("nightly", "bench", **({"status": status} if status else {}))
+    obj["metadata"]["creationTimestamp"] = f"2026-03-01T{created}Z"
+    return obj
+
+
+def quota(hard: Document, used: Document | None = None, **spec: Any) -> Document:
+    return named("tight", "bench", spec={"hard": hard, **spec}, status={"hard": hard, "used": used or {}})
+
+
+def limit_range(**entry: Any) -> Document:
+    return named("bounds", "bench", spec={"limits": [{"type": "Container"} | entry]})
+
+
+DRIVER = named("rook-ceph.rbd.csi.ceph.com")
+HEALTHY = Facts(
+    version=VERSION,
+    kubernetes="v1.35.4",
+    namespace="bench",
+    user="jane",
+    storage_class=None,
+    now=NOW,
+    ahead_seconds=0.3,
+    unserved=(),
+    refusal="",
+    rights={right: True for rights in RIGHTS.values() for right in rights},
+    namespaces=[named("bench", labels={"pod-security.kubernetes.io/enforce": "restricted"})],
+    definitions=[named("benchmarkruns.plimsoll.dev", labels={"app.kubernetes.io/version": VERSION})],
+    operators=[OPERATOR],
+    settings=SETTINGS,
+    lease=[lease()],
+    runs=[run("11:00:00", {"observedGeneration": 1})],
+    ceph_clusters=[ceph()],
+    osds=[named("rook-ceph-osd-0", "rook-ceph", {"rook-version": "v1.18.11"})],
+    classes=[storage_class()],
+    drivers=[DRIVER],
+    csi_nodes=[named("worker", spec={"drivers": [{"name": "rook-ceph.rbd.csi.ceph.com"}]})],
+    volumes=[],
+    quotas=[quota({"pods": "40", "requests.storage": "10Gi"}, {"pods": "2", "requests.storage": "5Gi"})],
+    limit_ranges=[limit_range(max={"memory": "4Gi"}, default={"memory": "4Gi"}, defaultRequest={"memory": "1Gi"})],
+    nodes=[node()],
+    node_leases=[node_lease("11:59:59", "11:59:59")],
+    monitors=[named("plimsoll", "plimsoll-system")],
+)
+
+
+def test_all_is_well() -> None:
+    findings = {finding.check: finding for finding in diagnose(HEALTHY)}
+    assert {finding.state for finding in findings.values()} == {State.OK}, findings
+    assert not any(finding.fix for finding in findings.values())
+    assert {check: findings[check].text for check in (f"Rook {ROOK}", "Quota tight", "StorageClass fast", "Nodes")} == {
+        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK",
+        "Quota tight": "leaves room for 5 clients (requests.storage: 5Gi of 10Gi used)",
+        "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
+        "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",
+    }
+
+
+HELM = "helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system"
+SET = f"{HELM} --reset-then-reuse-values"
+OLD = {"app.kubernetes.io/version": "0.0.9"}
+PROBLEMS: list[tuple[str, Document, str, str]] = [
+    ("Kubernetes", {"kubernetes": "v1.30.9+k3s1"}, "v1.30.9+k3s1 is older than 1.31", "upgrade Kubernetes to 1.31"),
+    ("CRDs", {"unserved": ["BenchmarkRun"]}, "does not serve BenchmarkRun", HELM),
+    ("CRDs", {"definitions": [named("b", labels=OLD)]}, f"version 0.0.9, this program {VERSION}", HELM),
+    ("Operator", {"operators": []}, "no Deployment of Plimsoll's operator", HELM),
+    (
+        "Operator",
+        {"operators": [OPERATOR | {"status": {}}]},
+        "none of 2 replicas",
+        "kubectl --namespace plimsoll-system",
+    ),
+    ("Operator", {"operators": [OPERATOR, OPERATOR]}, "all serve this namespace", "give each its watchNamespaces"),
+    ("Operator", {"settings": "PLIMSOLL_LIMITS: bad"}, "invalid settings: PLIMSOLL_LIMITS: bad", HELM),
+    ("Leader", {"lease": [lease("11:59:00")]}, "has not renewed the Lease for 60 s", "deployment/plimsoll"),
+    ("Leader", {"lease": [lease(holder="")]}, "no operator holds the Lease", "kubectl logs"),
+    ("Leader", {"lease": []}, "no operator holds the Lease", "kubectl logs"),
+    ("Namespace", {"namespaces": []}, "namespace bench does not exist", "kubectl create namespace bench"),
+    (
+        "Watched",
+        {"operators": [watching("plimsoll-system", "other")]},
+        "runs in bench never start",
+        f"{SET} --set 'watchNamespaces={{other,bench}}'",
+    ),
+    ("Runs", {"runs": [run("11:59:00")]}, "no operator has looked at nightly", "watchNamespaces has bench"),
+    (
+        "Rights to edit",
+        {"rights": dict(HEALTHY.rights) | {("create", "benchmarkruns"): False}},  # type: ignore[arg-type]
+        "jane may not create benchmarkruns in namespace bench",
+        "create rolebinding plimsoll-edit-jane --clusterrole=plimsoll-edit --user=jane",
+    ),
+    ("New run", {"refusal": 'unknown field "spec.new"'}, 'refused: unknown field "spec.new"', HELM),
+    (
+        "Quota tight",
+        {"quotas": [quota({"pods": "3"}, {"pods": "2"})]},
+        "no room for a run with one client",
+        "edit resource",
+    ),
+    (
+        "Quota tight",
+        {"quotas": [quota({"fast.storageclass.storage.k8s.io/requests.storage": "1G"})], "storage_class": "fast"},
+        "fast.storageclass.storage.k8s.io/requests.storage: 0 of 1G used",
+        "kubectl --namespace bench edit resourcequota tight",
+    ),
+    (
+        "Quota tight",
+        {"quotas": [quota({"limits.cpu": "8"})]},
+        "refused: conductor sets no limits.cpu, client sets no limits.cpu",
+        f"{SET} --set podDefaults.resources.limits.cpu=VALUE",
+    ),
+    (
+        "LimitRange",
+        {"limit_ranges": [limit_range(min={"cpu": "1"})]},
+        "client: requests.cpu 100m, min 1",
+        "edit limitrange",
+    ),
+    (
+        "LimitRange",
+        {"limit_ranges": [limit_range(type="PersistentVolumeClaim", max={"storage": "500M"})]},
+        "PVC: limits.storage 1Gi, max 500M",
+        "volume.size",
+    ),
+    (f"Rook {ROOK}", {"ceph_clusters": []}, "does not exist", "install Rook"),
+    (f"Rook {ROOK}", {"ceph_clusters": [ceph("HEALTH_ERR")]}, "is HEALTH_ERR", "describe cephcluster rook-ceph"),
+    (f"Rook {ROOK}", {"ceph_clusters": [ceph(version="17.2.7")]}, "Plimsoll measures Ceph 18.2 and later", "kubectl"),
+    ("StorageClass", {"classes": []}, "there is none", "install a CSI driver"),
+    (
+        "StorageClass fast",
+        {"drivers": [], "csi_nodes": []},
+        "CSIDriver rook-ceph.rbd.csi.ceph.com does not",
+        "csinodes",
+    ),
+    ("StorageClass fast", {"csi_nodes": [named("worker", spec={})]}, "is on no node", "kubectl get csidrivers"),
+    ("StorageClass slow", {"storage_class": "slow"}, "StorageClass slow does not exist", "kubectl get storageclasses"),
+    (
+        "StorageClass fast",
+        {"classes": [storage_class(provisioner="kubernetes.io/no-provisioner")]},
+        "no PersistentVolume of this static StorageClass is Available",
+        "kubectl get persistentvolumes",
+    ),
+    ("Nodes", {"nodes": [node(unschedulable=True)]}, "none of 1 node is ready, untainted", "kubectl get nodes"),
+    ("Nodes", {"nodes": [node(taints=[{"key": "k", "effect": "NoSchedule"}])]}, "none of 1 node", "kubectl get nodes"),
+    (
+        "Nodes",
+        {"settings": replace(SETTINGS, pod_defaults=PodDefaults(node_selector={"pool": "bench"}))},
+        "has kubernetes.io/os=linux,pool=bench",
+        "kubectl get nodes",
+    ),
+    ("Clocks here", {"ahead_seconds": -61.0}, "61 s behind the API server's", "timedatectl"),
+    ("Clocks of nodes", {"node_leases": [node_lease("11:59:09", "11:59:04")]}, "worker by 5 s", "timedatectl"),
+]
+
+
+@pytest.mark.parametrize(("check", "changes", "text", "fix"), PROBLEMS)
+def test_a_problem_is_named_with_its_fix(check: str, changes: Document, text: str, fix: str) -> None:
+    findings = {finding.check: finding for finding in diagnose(replace(HEALTHY, **changes))}
+    assert findings[check].state is State.PROBLEM, findings
+    assert text in findings[check].text
+    assert fix in findings[check].fix
+
+
+UNUSED: list[tuple[str, Document, str, str]] = [
+    ("Runs", {"runs": []}, "there is none in namespace bench", ""),
+    (
+        f"Rook {ROOK}",
+        {"settings": replace(SETTINGS, rook_clusters={ROOK: ("other",)})},
+        f"runs in namespace bench may not use CephCluster {ROOK}",
+        f"""{SET} --set-json 'rook.clusters={{"{ROOK}": ["other", "bench"]}}'""",
+    ),
+    ("Rook", {"settings": Settings(runner_image="r"), "ceph_clusters": []}, "none is allowed", ""),
+    ("Metrics", {"monitors": None}, "the Prometheus Operator is not installed", ""),
+    ("Metrics", {"monitors": []}, "no ServiceMonitor", f"{SET} --set metrics.serviceMonitor.enabled=true"),
+]
+
+
+@pytest.mark.parametrize(("check", "changes", "text", "fix"), UNUSED)
+def test_what_is_not_used_is_no_problem(check: str, changes: Document, text: str, fix: str) -> None:
+    findings = {finding.check: finding for finding in diagnose(replace(HEALTHY, **changes))}
+    assert findings[check].state is State.UNUSED, findings
+    assert text in findings[check].text
+    assert findings[check].fix == fix
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"namespaces": [named("bench")]}, "no profile is enforced by a label"),
+        (
+            {},
+            "enforces restricted: clients of a Block volume run as root, which Pod Security in namespace bench forbids",
+        ),
+        (
+            {"namespaces": [named("bench", labels={"pod-security.kubernetes.io/enforce": "baseline"})]},
+            "enforces baseline: clients of Block volumes need baseline",
+        ),
+    ],
+)
+def test_pod_security_names_the_profile(changes: Document, text: str) -> None:
+    (finding,) = (each for each in diagnose(replace(HEALTHY, **changes)) if each.check == "Pod Security")
+    assert finding.state is State.OK
+    assert finding.text.startswith(text)
+
+
+def test_a_static_class_names_the_modes_of_its_volumes() -> None:
+    volume = named("pv", spec={"storageClassName": "fast", "volumeMode": "Block"})
+    static = storage_class(provisioner="kubernetes.io/no-provisioner")
+    facts = replace(HEALTHY, classes=[static], volumes=[volume], storage_class="fast")
+    (finding,) = (each for each in diagnose(facts) if each.check.startswith("StorageClass"))
+    assert finding.state is State.OK
+    assert finding.text.endswith("1 PersistentVolume Available (Block)")
+
+
+def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
+    rights = ("namespaces", "operators", "settings", "ceph_clusters", "classes", "quotas", "limit_ranges", "nodes")
+    hidden = {field: Hidden(f"needs list {field}") for field in (*rights, "definitions", "runs", "node_leases")}
+    facts = replace(HEALTHY, lease=None, **hidden)  # type: ignore[arg-type]
+    states = {finding.check: (finding.state, finding.text) for finding in diagnose(facts)}
+    unknown = {check: text for check, (state, text) in states.items() if state is State.UNKNOWN}
+    assert unknown["Operator"] == unknown["Watched"] == "needs list operators"
+    assert unknown["Rook"] == "needs list settings"
+    assert set(states) - set(unknown) == {
+        "Kubernetes",
+        "Rights to view",
+        "Rights to edit",
+        "New run",
+        "Clocks here",
+        "Metrics",
+    }
+    assert State.PROBLEM not in {state for state, _ in states.values()}
+
+
+def test_versions_are_those_of_the_chart_and_the_support_table() -> None:
+    chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
+    assert chart["kubeVersion"] == f">={'.'.join(map(str, OLDEST_KUBERNETES))}.0-0"
+    row = next(
+        line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| Kubernetes |")
+    )
+    tested = row.split("|")[2]
+    assert all(version in tested for version in TESTED_KUBERNETES)
+    assert tested.count("1.") == len(TESTED_KUBERNETES)
+
+
+# This machine
+
+
+def outcome(finding: Finding) -> tuple[State, str]:
+    return finding.state, finding.text
+
+
+@pytest.mark.parametrize(
+    ("printed", "state", "text"),
+    [
+        ("fio-3.39", State.OK, "fio-3.39"),
+        ("fio-3.36-dirty", State.OK, "fio-3.36"),
+        ("fio-3.35", State.PROBLEM, "ToolTooOld"),
+        ("cannot execute", State.PROBLEM, "fio cannot be run: cannot execute"),
+        (None, State.PROBLEM, "fio cannot be run"),
+    ],
+)
+def test_fio(printed: str | None, state: State, text: str) -> None:
+    finding = judge_fio("fio", printed)
+    assert finding.state is state
+    assert text in finding.text
+    assert bool(finding.fix) is (state is State.PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("facts", "busy", "expected"),
+    [
+        ({"cpuGovernor": "performance", "clockSource": "tsc"}, 0.2, {}),
+        ({"clockSource": "hpet"}, 0.2, {"Clock source": "hpet is slow to read"}),
+        ({"clockSource": "tsc"}, 0.95, {"Load": "results would be Suspect (NodeCpuSaturated)"}),
+    ],
+)
+def test_host(facts: Document, busy: float, expected: dict[str, str]) -> None:
+    findings = [*judge_host({"processors": 4, "architecture": "x86_64", **facts}, busy=busy, load=1.0)]
+    problems = {finding.check: finding.text for finding in findings if finding.state is State.PROBLEM}
+    assert problems.keys() == expected.keys()
+    assert all(expected[check] in text for check, text in problems.items())
+
+
+def test_a_governor_that_saves_power_is_a_hint() -> None:
+    cpus, *_ = judge_host({"cpuGovernor": "powersave"}, busy=0.1, load=0.1)
+    assert (cpus.state, "cpupower" in cpus.fix) == (State.OK, True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "problem", "state"),
+    [
+        (Engine.LIBAIO, "", State.OK),
+        (Engine.LIBAIO, "Invalid argument", State.PROBLEM),
+        (Engine.IO_URING, "Operation not permitted", State.UNUSED),
+    ],
+)
+def test_engine(engine: Engine, problem: str, state: State) -> None:
+    assert judge_engine(engine, problem).state is state

@@ -1,0 +1,123 @@
+"""`plimsoll doctor` against a real kube-apiserver: as an administrator, and with the rights of a user."""
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.cli import Exit
+from support.apiserver import ApiServer
+from support.command_line import Bench
+
+pytestmark = pytest.mark.crd
+
+INSTALLED = Path(__file__).parents[3] / "manifests" / "install.yaml"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/plimsoll-system/deployments"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def bench(apiserver: ApiServer, tmp_path: Path) -> Bench:
+    namespace = f"doctor-{uuid.uuid4().hex[:8]}"
+    apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}).expect(201)
+    return Bench(apiserver=apiserver, namespace=namespace, directory=tmp_path, uid="")
+
+
+@pytest.fixture
+def installed(bench: Bench) -> Bench:
+    """Return a namespace of a cluster with the operator's objects, which nothing runs, a node and a StorageClass."""
+    documents = yaml.load_all(INSTALLED.read_text(), yaml.CSafeLoader)
+    (deployment,) = (each for each in documents if each["kind"] == "Deployment")
+    lease = {"holderIdentity": "plimsoll-0", "leaseDurationSeconds": 3600, "renewTime": "2999-01-01T00:00:00.000000Z"}
+    node = {"metadata": {"name": "worker", "labels": {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}}}
+    node_lease = {"metadata": {"name": "worker"}, "spec": {"renewTime": "2999-01-01T00:00:00.000000Z"}}
+    fast = {"metadata": {"name": "fast"}, "provisioner": "fast.csi.example.com"}
+    for path, document in (
+        ("/api/v1/namespaces", {"metadata": {"name": "plimsoll-system"}}),
+        (DEPLOYMENTS, deployment),
+        (f"{LEASES}/plimsoll-system/leases", {"metadata": {"name": "plimsoll"}, "spec": lease}),
+        (f"{LEASES}/kube-node-lease/leases", node_lease),
+        ("/api/v1/nodes", node),
+        ("/apis/storage.k8s.io/v1/storageclasses", fast),
+    ):
+        assert bench.apiserver.request("POST", path, document).code in {201, 409}, path
+    ready = {"replicas": 2, "readyReplicas": 2}
+    bench.apiserver.request("PATCH", f"{DEPLOYMENTS}/plimsoll/status", {"status": ready}, content=MERGE).expect(200)
+    # New nodes have a taint until the node controller, which does not run, removes it.
+    bench.apiserver.request("PATCH", "/api/v1/nodes/worker", {"spec": {"taints": None}}, content=MERGE).expect(200)
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "4"}}
+    bench.apiserver.request("PATCH", "/api/v1/nodes/worker/status", {"status": status}, content=MERGE).expect(200)
+    return bench
+
+
+def examine(bench: Bench, *options: str, config: str, code: int) -> dict[str, dict[str, Any]]:
+    done = bench.kubectl("doctor", "-n", bench.namespace, "-o", "json", *options, config=config)
+    assert done.returncode == code, done.stdout + done.stderr
+    return {finding["check"]: finding for finding in json.loads(done.stdout)}
+
+
+def test_an_administrator_sees_what_is_installed_and_what_is_wrong(installed: Bench) -> None:
+    spec = {"hard": {"pods": "1"}}
+    quotas = installed.path("resourcequotas", root="/api/v1")
+    installed.apiserver.request("POST", quotas, {"metadata": {"name": "tight"}, "spec": spec}).expect(201)
+    findings = examine(installed, config=installed.config(), code=Exit.ERROR)
+    states = {check: finding["state"] for check, finding in findings.items()}
+    good = ("Kubernetes", "CRDs", "Operator", "Leader", "Namespace", "Watched", "New run", "Pod Security", "Nodes")
+    assert {check for check, state in states.items() if state == "ok"} == {
+        *good,
+        "Rights to view",
+        "Rights to edit",
+        "LimitRange",
+        "Clocks here",
+    }
+    problems = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "problem"}
+    assert problems["Quota tight"].startswith("leaves no room for a run with one client (pods: ")
+    assert problems["StorageClass fast"] == "CSIDriver fast.csi.example.com does not exist"
+    # The API server notes when the kubelet has written its own time.
+    assert "worker by 30" in problems["Clocks of nodes"]
+    assert problems.keys() == {"Quota tight", "StorageClass fast", "Clocks of nodes"}
+    assert (states["Rook"], states["Runs"], states["Metrics"]) == ("-", "-", "-")
+
+
+def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installed: Bench) -> None:
+    verbs = ["get", "list", "watch", "create", "delete"]
+    resources = ["benchmarkruns", "benchmarksuites", "benchmarkresults"]
+    config = installed.may({"apiGroups": ["plimsoll.dev"], "resources": resources, "verbs": verbs})
+    findings = examine(installed, config=config, code=Exit.DONE)
+    assert {check for check, finding in findings.items() if finding["state"] == "ok"} == {
+        "Kubernetes",
+        "Rights to view",
+        "Rights to edit",
+        "New run",
+        "Clocks here",
+    }
+    unknown = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "unknown"}
+    assert unknown["Rook"] == unknown["Operator"] == "needs list deployments"
+    assert unknown["Quota"] == f"needs list resourcequotas in namespace {installed.namespace}"
+    assert not any("plimsoll-system" in json.dumps(finding) for finding in findings.values())
+
+
+def test_missing_rights_on_runs_are_a_problem_with_the_binding_to_create(bench: Bench) -> None:
+    done = bench.kubectl("doctor", "-n", bench.namespace, config=bench.may())
+    assert done.returncode == Exit.ERROR
+    account = f"{bench.namespace}:viewer"
+    binding = f"create rolebinding plimsoll-edit-{bench.namespace}-viewer --clusterrole=plimsoll-edit"
+    assert f"  kubectl --namespace {bench.namespace} {binding} --serviceaccount={account}\n" in done.stdout
+
+
+def test_a_storage_class_that_does_not_exist_is_named(installed: Bench) -> None:
+    findings = examine(installed, "--storage-class", "fats", config=installed.config(), code=Exit.ERROR)
+    assert "StorageClass fats does not exist" in findings["StorageClass fats"]["text"]
+    assert "fast" in findings["StorageClass fats"]["text"]
+
+
+def test_an_api_server_that_is_away_is_one_line(bench: Bench) -> None:
+    path = Path(bench.config())
+    path.write_text(path.read_text().replace(f":{bench.apiserver.port}", ":9"))
+    findings = examine(bench, config=str(path), code=Exit.ERROR)
+    (finding,) = findings.values()
+    assert "is the API server of context test up, and reachable from here?" in finding["text"]
