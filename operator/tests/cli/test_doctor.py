@@ -18,7 +18,8 @@ from plimsoll.cli.diagnosis import (
     State,
     diagnose,
 )
-from plimsoll.cli.doctor_local import judge_engine, judge_fio, judge_host
+from plimsoll.cli.doctor_local import check_machine, judge_engine, judge_fio, judge_host
+from plimsoll.cli.local_storage import LOCK_FILE, Target
 from plimsoll.lifecycle.run import PodDefaults, Settings
 from plimsoll.tools.fio.parameters import Engine
 
@@ -41,7 +42,7 @@ def watching(*namespaces: str) -> Document:
     container = OPERATOR["spec"]["template"]["spec"]["containers"][0]
     options = [f"--namespace={each}" for each in namespaces]
     spec = {"template": {"spec": {"containers": [container | {"args": [*container["args"], *options]}]}}}
-    return OPERATOR | {"spec": OPERATOR["spec"] | spec}
+    return {**OPERATOR, "spec": OPERATOR["spec"] | spec}
 
 
 def ceph(health: str = "HEALTH_OK", version: str = "20.2.4") -> Document:
@@ -310,7 +311,9 @@ def test_versions_are_those_of_the_chart_and_the_support_table() -> None:
     chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={'.'.join(map(str, OLDEST_KUBERNETES))}.0-0"
     row = next(
-        line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| Kubernetes |")
+        line
+        for line in (ROOT / "docs" / "reference" / "limits.md").read_text().splitlines()
+        if line.startswith("| Kubernetes |")
     )
     tested = row.split("|")[2]
     assert all(version in tested for version in TESTED_KUBERNETES)
@@ -371,3 +374,27 @@ def test_a_governor_that_saves_power_is_a_hint() -> None:
 )
 def test_engine(engine: Engine, problem: str, state: State) -> None:
     assert judge_engine(engine, problem).state is state
+
+
+def test_a_directory_is_checked_without_fio_and_nothing_is_left(tmp_path: Path) -> None:
+    findings = {finding.check: finding for finding in check_machine(Target(directory=tmp_path), "no-such-fio")}
+    assert findings["fio"].text == "no-such-fio cannot be run"
+    assert findings["Directory"].text.startswith(f"{tmp_path}: ")
+    assert findings["Direct I/O"].state is State.OK
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_directory_that_is_measured_is_refused(tmp_path: Path) -> None:
+    with Target(directory=tmp_path).claimed("nightly", destroy=False):
+        findings = {finding.check: finding for finding in check_machine(Target(directory=tmp_path), "no-such-fio")}
+    assert "is being measured by another run (run nightly" in findings["Target"].text
+    assert findings["Target"].fix.startswith("wait until it has ended")
+    assert not (tmp_path / LOCK_FILE).exists()
+
+
+@pytest.mark.fio
+def test_fio_reads_with_each_engine(tmp_path: Path, fio: str) -> None:
+    findings = {finding.check: finding for finding in check_machine(Target(directory=tmp_path), fio)}
+    assert outcome(findings["Engine libaio"]) == (State.OK, "direct reads work")
+    assert findings["fio"].state is State.OK
+    assert "Engine io_uring" in findings

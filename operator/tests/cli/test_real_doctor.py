@@ -80,7 +80,7 @@ def test_an_administrator_sees_what_is_installed_and_what_is_wrong(installed: Be
     # The API server notes when the kubelet has written its own time.
     assert "worker by 30" in problems["Clocks of nodes"]
     assert problems.keys() == {"Quota tight", "StorageClass fast", "Clocks of nodes"}
-    assert (states["Rook"], states["Runs"], states["Metrics"]) == ("-", "-", "-")
+    assert (states["Rook"], states["Runs"], states["Metrics"]) == ("unused", "unused", "unused")
 
 
 def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installed: Bench) -> None:

@@ -48,12 +48,12 @@ T = TypeVar("T")
 
 
 class State(StrEnum):
-    """What a line says: nothing to do, something does not work, not visible with these rights, or not in use."""
+    """All is well, something does not work, these rights do not show it, or it is not in use."""
 
     OK = "ok"
     PROBLEM = "problem"
     UNKNOWN = "unknown"
-    UNUSED = "-"
+    UNUSED = "unused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

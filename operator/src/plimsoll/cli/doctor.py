@@ -28,13 +28,13 @@ from plimsoll.cli.diagnosis import (
 )
 from plimsoll.cli.doctor_local import check_machine
 from plimsoll.cli.local_storage import Target
-from plimsoll.cli.options import TABLE, document_option, fio_option, write_document
+from plimsoll.cli.options import TABLE, StorageClassName, document_option, fio_option, write_document
 from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnknownKindError
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION as ROOK_VERSION
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLUSTER
 from plimsoll.lifecycle.render.common import OSD_LABELS
-from plimsoll.report.view import Column
+from plimsoll.report.view import NONE, Column
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
@@ -47,7 +47,12 @@ _OURS = {"app.kubernetes.io/part-of": "plimsoll"}
 _MARKS = {State.OK: Verdict.VALID, State.PROBLEM: Verdict.INVALID, State.UNKNOWN: Verdict.SUSPECT}
 _COLUMNS: Sequence[Column[Finding]] = (
     Column("Check", lambda finding: finding.check),
-    Column("State", lambda finding: finding.state, mark=lambda finding: _MARKS.get(finding.state, "")),
+    Column(
+        "State",
+        lambda finding: finding.state,
+        show=lambda state: NONE if state is State.UNUSED else state,
+        mark=lambda finding: _MARKS.get(finding.state, ""),
+    ),
     Column("Finding", lambda finding: finding.text, folded=True),
 )
 
@@ -56,7 +61,7 @@ M = TypeVar("M")
 
 
 @click.command()
-@click.option("--storage-class", metavar="NAME", help="Check only this StorageClass, and whether a run can use it.")
+@click.option("--storage-class", type=StorageClassName(), help="Check only this class, and whether a run can use it.")
 @click.option(
     "--directory",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
