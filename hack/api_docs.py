@@ -22,7 +22,7 @@ INTRODUCTION = """# {kind}
 "required" is optional. The API server refuses unknown fields, and objects that break a rule below the tables.
 """
 
-# What suites have of the specification of a run. It has no rules, defaults and required fields of its own.
+# Where suites have fields of the specification of a run.
 PARTS_OF_RUNS = ("spec.run", "spec.variants[].set")
 
 _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
