@@ -95,5 +95,5 @@ def test_every_environment_variable_of_the_operator_is_on_the_page() -> None:
     source = "".join((modules / name).read_text() for name in ("main.py", "leader.py"))
     names = set(re.findall(r"\"([A-Z]+(?:_[A-Z]+)+)\"", source))
     assert "PLIMSOLL_RUNNER_IMAGE" in names
-    page = (ROOT / "docs" / "how-to" / "install.md").read_text()
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text()
     assert {name for name in names if f"`{name}`" not in page} == set()
