@@ -252,7 +252,7 @@ def _document(
 
 def _watch(scene: Scene, course: Course, start: int, measured: Sequence[Measurement]) -> ClusterWatch:
     """Return the polls; the pool counts what the clients measured, and in the ramp as much per second."""
-    size = FioParameters.model_validate(scene.parameters).block_size if scene.tool == "fio" else 0
+    size = min(FioParameters.model_validate(scene.parameters).block_sizes) if scene.tool == "fio" else 0
     series = grouped((sample for item in measured for sample in item.operations), lambda sample: sample.operation)
     done = {
         operation: [0.0, *accumulate(map(sum, zip(*(it.cells.ios for it in samples if it.cells), strict=True)))]
@@ -361,13 +361,13 @@ class _Fio:
         """Yield a line for each second in which anything completed."""
         for second, ios in enumerate(cells, start=1):
             if ios:
-                kibibytes = ios * self.parameters.block_size // 2**10
+                kibibytes = ios * min(self.parameters.block_sizes) // 2**10
                 yield LOG_MILLISECONDS * second, f"{kibibytes}, {DIRECTIONS[operation]}, 0, 0"
 
     def _slice_log(self, operation: Operation, parts: Sequence[Counter[int]]) -> Iterator[tuple[int, str]]:
         """Yield a line for each slice but the last; that of an empty one comes with the next operation."""
         width, due = LOG_MILLISECONDS * self.scene.timing.slice_seconds, 0
-        prefix = f"{DIRECTIONS[operation]}, {self.parameters.block_size}"
+        prefix = f"{DIRECTIONS[operation]}, {min(self.parameters.block_sizes)}"
         for number, part in enumerate(parts):
             left = Counter(part)
             while due < number and left:
@@ -410,7 +410,7 @@ class _Fio:
         job["iodepth_level"] = dict.fromkeys(job["iodepth_level"], 0.0) | {"1": 100 * (1 - self.scene.full)}
         job["iodepth_level"][bucket] += 100 * self.scene.full
         for operation, counts in latencies.items():
-            ios, size = counts.total(), counts.total() * self.parameters.block_size
+            ios, size = counts.total(), counts.total() * min(self.parameters.block_sizes)
             job[operation] = job[operation] | {
                 "io_bytes": size,
                 "io_kbytes": size // 2**10,

@@ -121,4 +121,4 @@ def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: 
 
 
 def _block(parameters: FioParameters) -> int:
-    return int(parameters.block_size)
+    return min(parameters.block_sizes)

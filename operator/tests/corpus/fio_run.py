@@ -81,7 +81,7 @@ class FioRun:
     def files(self) -> dict[str, str]:
         """Return the document and the logs, by file name."""
         cells = self.cells()
-        kibibytes = {second: ios * self.parameters.block_size // 2**10 for second, ios in cells.items()}
+        kibibytes = {second: ios * min(self.parameters.block_sizes) // 2**10 for second, ios in cells.items()}
         return {
             "fio.json": json.dumps(self._document(sum(cells.values())), indent=2) + "\n",
             "fio_bw.1.log": self._log(kibibytes),
@@ -177,7 +177,7 @@ class FioRun:
     def _histogram_line(self, second: int, counts: Mapping[int, int]) -> str:
         histogram = histogram_of(counts).counts
         bins = ", ".join(str(histogram.get(index, 0)) for index in range(BIN_COUNT))
-        return f"{MILLISECONDS * second}, {_DIRECTIONS[self.operation]}, {self.parameters.block_size}, {bins}\n"
+        return f"{MILLISECONDS * second}, {_DIRECTIONS[self.operation]}, {min(self.parameters.block_sizes)}, {bins}\n"
 
     def _document(self, ios: int) -> dict[str, Any]:
         document = recorded(self.version)
@@ -190,7 +190,7 @@ class FioRun:
         job["job_runtime"] = self.milliseconds
         document["timestamp_ms"] = self.started_at + self.milliseconds
         document["timestamp"] = document["timestamp_ms"] // MILLISECONDS
-        size = ios * self.parameters.block_size
+        size = ios * min(self.parameters.block_sizes)
         seconds = self.milliseconds / MILLISECONDS
         job[self.operation] |= {
             "io_bytes": size,

@@ -98,6 +98,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         warm_caches=setting.warm_caches,
         dropped_node_caches=setting.dropped_caches,
         at_random=_parameters(setting).at_random,
+        skew=_parameters(setting).skew,
         dropped_osd_caches=setting.ceph is not None and setting.ceph.dropped_caches,
         offer=_offer(setting),
     )

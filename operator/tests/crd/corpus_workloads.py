@@ -10,6 +10,11 @@ def _fio(name: str, says: tuple[str, ...], **parameters: Any) -> Manifest:
     return Manifest(name=name, changes={FIO: parameters}, says=says)
 
 
+def mix(*parts: tuple[int | str, int]) -> list[dict[str, int | str]]:
+    return [{"size": size, "percent": percent} for size, percent in parts]
+
+
+HALVES = mix(("4Ki", 50), ("64Ki", 50))
 _W = "spec.workloads[0]"
 _WORKLOADS = [
     refused("no workloads", "spec.workloads", [], "spec.workloads", "at least 1 items"),
@@ -200,7 +205,88 @@ _BLOCK_SIZES = [
     ),
 ]
 
-WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES]
+_MIX = f"{_F}.blockSizeMix"
+_PLACES = f"{_F}.randomDistribution"
+_ACCESS = [
+    *(
+        _fio(f"mix {name}", (f"{_MIX}{place}", words), blockSizeMix=parts)
+        for name, parts, place, words in (
+            ("of one size", mix((4096, 100)), "", "at least 2 items"),
+            ("of many sizes", mix(*((f"{n}Ki", 1) for n in range(1, 34))), "", "at most 32 items"),
+            ("of less", mix(("4Ki", 60), ("64Ki", 39)), "", "must have shares that add up to 100 percent"),
+            ("of more", mix(("4Ki", 60), ("64Ki", 41)), "", "must have shares that add up to 100 percent"),
+            ("without a share", [{"size": "4Ki"}, {"size": "8Ki", "percent": 99}], "[0].percent", "Required value"),
+            ("without a size", [{"percent": 1}, {"size": "8Ki", "percent": 99}], "[0].size", "Required value"),
+            ("with all of one", mix(("4Ki", 0), ("64Ki", 100)), "[1].percent", "less than or equal to 99"),
+            ("with odd bytes", mix((1000, 50), ("64Ki", 50)), "[0].size", "multiple of 512"),
+        )
+    ),
+    _fio(
+        "mix and size", (f"{_F}.blockSize", "absent with blockSizeMix"), blockSizeMix=HALVES, blockSize=["4Ki", "8Ki"]
+    ),
+    Manifest(
+        name="mix until done",
+        changes={FIO: {"blockSizeMix": HALVES, "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
+        says=(_MIX, "cannot be set with until DataSetDone"),
+    ),
+    *(
+        _fio(f"distribution {value!r}", (_PLACES, words), randomDistribution=value)
+        for value, words in (
+            *((value, "should match") for value in ("zipf", "normal:20", "zipf:-1", "zipf:1.1234", "pareto:1.5", "")),
+            *((value, "with a theta above 0 other than 1") for value in ("zipf:0", "zipf:0.00", "zipf:1", "zipf:1.0")),
+            *((value, "above 0 and below 0.5") for value in ("pareto:0.0", "pareto:0.5", "pareto:0.51")),
+        )
+    ),
+    _fio("distribution in order", (_PLACES, "only to random patterns"), pattern="read", randomDistribution="zipf:1.1"),
+    Manifest(
+        name="distribution until done",
+        changes={FIO: {"randomDistribution": "zipf:1.1", "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
+        says=(_PLACES, "must be random with until DataSetDone"),
+    ),
+    *bounds(f"{FIO}.compressPercent", 1, 99),
+    *bounds(f"{FIO}.dedupePercent", 1, 99),
+    *(
+        Manifest(
+            name=f"{field} in one workload",
+            changes={"spec.workloads": [{"name": "a", "fio": {}}, {"name": "b", "fio": {field: 50}}]},
+            says=("spec.workloads", "must agree on compressPercent and dedupePercent where they use fio"),
+        )
+        for field in ("compressPercent", "dedupePercent")
+    ),
+]
+ACCESS_ACCEPTED = [
+    *(
+        Manifest(name=f"distribution {value!r}", changes={FIO: {"randomDistribution": value}})
+        for value in ("random", "zipf:0.5", "zipf:1.1", "zipf:2", "zipf:0.999", "pareto:0.2", "pareto:0.499")
+    ),
+    Manifest(name="any distribution in order", changes={FIO: {"pattern": "read", "randomDistribution": "random"}}),
+    Manifest(
+        name="mix", changes={FIO: {"pattern": "randrw", "blockSizeMix": HALVES, "randomDistribution": "zipf:1.1"}}
+    ),
+    Manifest(
+        name="content alike, beside another tool",
+        changes={
+            "spec.workloads": [
+                {"name": "a", "fio": {"compressPercent": 50, "dedupePercent": 20}},
+                {"name": "b", "fio": {"compressPercent": 50, "dedupePercent": 20, "pattern": "write"}},
+                {"name": "c", "ioping": {}},
+            ]
+        },
+    ),
+    *(
+        Manifest(
+            name=f"mix {name}",
+            changes={FIO: {"blockSizeMix": parts}},
+            server_accepts="comparing quantities in a list is beyond what a rule may cost; the operator refuses it",
+        )
+        for name, parts in (
+            ("with a size twice", mix(("4Ki", 50), (4096, 50))),
+            ("without a common measure", mix(("4Ki", 50), ("6Ki", 50))),
+        )
+    ),
+]
+
+WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES, *_ACCESS]
 
 
 LINE = "spec.workloads.0.line"

@@ -9,6 +9,7 @@ from crd.manifests import FULL, Manifest
 from support.apiserver import RUNS, Answer, ApiServer, create
 
 pytestmark = pytest.mark.crd
+_FIO_DEFAULTS = {"fsyncEvery": 0, "directIo": True, "randomDistribution": "random"}
 
 
 @pytest.mark.parametrize("manifest", REFUSED, ids=lambda manifest: manifest.name)
@@ -29,8 +30,9 @@ def test_nothing_of_a_full_run_is_lost(api: ApiServer) -> None:
     assert create(api, RUNS, dict(FULL)).expect(201)["spec"] == {
         **FULL["spec"],
         "workloads": [
-            FULL["spec"]["workloads"][0]
-            | {"fio": FULL["spec"]["workloads"][0]["fio"] | {"fsyncEvery": 0, "directIo": True}},
-            FULL["spec"]["workloads"][1] | {"runtimeSeconds": 60, "rampSeconds": 10},
+            FULL["spec"]["workloads"][0] | {"fio": FULL["spec"]["workloads"][0]["fio"] | _FIO_DEFAULTS},
+            FULL["spec"]["workloads"][1]
+            | {"fio": FULL["spec"]["workloads"][1]["fio"] | {"randomDistribution": "random"}}
+            | {"runtimeSeconds": 60, "rampSeconds": 10},
         ],
     }

@@ -68,8 +68,8 @@ def _seconds(point: Point) -> int:
 
 def _buffer_bytes(point: Point) -> int:
     match TOOLS[point.tool].parameters.model_validate(point.parameters):
-        case FioParameters(block_size=size, io_depth=depth, jobs=jobs):
-            return size * depth * jobs
+        case FioParameters(block_sizes=sizes, io_depth=depth, jobs=jobs):
+            return max(sizes) * depth * jobs
         case RadosBenchParameters(object_size=size, concurrency=concurrency):
             return size * concurrency
         case DdParameters(block_size=size):

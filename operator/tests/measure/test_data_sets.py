@@ -9,7 +9,9 @@ from plimsoll.api.names import Operation
 from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.intake import part_read_again, receive
+from plimsoll.measure.skew import Skew
 from plimsoll.tools.base import Output
+from plimsoll.tools.fio.distribution import Pareto, Zipf
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters, RadosOperation
 from support.client_documents import BLOCK, RAMP, RUNTIME, document, facts, measurement, operation
 
@@ -39,10 +41,10 @@ def test_rados_bench_says_what_it_wrote_to_be_read() -> None:
     assert RADOS_BENCH.prepared_bytes(parameters, Output(exit_code=0, stdout="", stderr="", files={})) is None
 
 
-def part_again(blocks: int, read: int, *, at_random: bool, windowed: bool = True) -> float:
+def part_again(blocks: int, read: int, *, at_random: bool, windowed: bool = True, skew: Skew | None = None) -> float:
     """Return the part that is read again, of so many blocks read, after the ramp, from a data set of so many."""
     reading = measurement(operation(read, operation=Operation.READ, bytes=read * BLOCK, cells=None))
-    known = facts(1, at_random=at_random, windowed=windowed)
+    known = facts(1, at_random=at_random, windowed=windowed, skew=skew)
     (answer,) = receive(known, {0: document(0, reading, data_set_bytes=blocks * BLOCK)}).measured
     return part_read_again(known, [answer])
 
@@ -57,6 +59,20 @@ def test_reads_at_random_places_are_repeated_as_often_as_in_a_simulation(passes:
         again += block in seen and number >= ramp
         seen.add(block)
     assert part_again(blocks, read, at_random=True) == pytest.approx(again / read, abs=0.03)
+
+
+@pytest.mark.parametrize("skew", [Zipf(0.9, BLOCK), Zipf(1.2, BLOCK), Pareto(0.2, BLOCK)])
+@pytest.mark.parametrize("passes", [0.2, 2.0])
+def test_skewed_reads_are_repeated_at_most_as_often_as_assumed(skew: Zipf | Pareto, passes: float) -> None:
+    # fio's hash gives three ranks to each third block.
+    blocks, generator, seen, again = 3 * 2**12, random.Random(1), set[int](), 0  # noqa: S311 - no secret
+    read = round(passes * blocks)
+    ramp = round(read * RAMP / RUNTIME)
+    for number in range(ramp + read):
+        block = skew.rank(generator.random(), blocks) * 0x9E37FFFFFFFC0001 % 2**64 % blocks
+        again += block in seen and number >= ramp
+        seen.add(block)
+    assert again / read < part_again(blocks, read, at_random=True, skew=skew) < again / read + 0.15
 
 
 # The ramp reads a quarter as much before.

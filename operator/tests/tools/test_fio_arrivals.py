@@ -1,6 +1,7 @@
 """The traces of random arrivals that fio replays."""
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.fio.distribution import Pareto, Zipf
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, FioParameters, Trace
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
@@ -22,7 +24,7 @@ def trace(**changes: object) -> Trace:
         "seed": 1,
         "rate": 1000.0,
         "seconds": 20,
-        "block_size": 4096,
+        "block_sizes": {4096: 100},
         "offset": 0,
         "blocks": 256,
         "is_random": True,
@@ -64,9 +66,12 @@ def of(target: VolumeTarget, seed: int = 7, **fields: JsonValue) -> Trace:
     seed=st.integers(0, 2**64),
     rate=st.floats(1, 10_000),
     seconds=st.integers(1, 3),
-    block_size=st.integers(1, 2**7).map(lambda sectors: 512 * sectors),
+    block_sizes=st.integers(1, 2**7).flatmap(
+        lambda sectors: st.sampled_from([{512 * sectors: 100}, {512 * sectors: 70, 2048 * sectors: 30}])
+    ),
     offset=st.integers(0, 2**40).map(lambda sectors: 512 * sectors),
-    blocks=st.integers(1, 2**41),
+    blocks=st.integers(4, 2**41),
+    skew=st.sampled_from([None, Zipf(0.9, 4096), Zipf(1.1, 4096), Pareto(0.2, 4096)]),
     is_random=st.booleans(),
     read_percent=st.integers(0, 100),
 )
@@ -76,9 +81,11 @@ def test_arrivals_are_in_order_and_within_their_part(seed: int, **fields: object
     times = [0, *(time for time, *_ in found), lines.seconds * 10**6]
     assert all(before <= after for before, after in pairwise(times))
     for _, _, offset, length in found:
-        block, rest = divmod(offset - lines.offset, lines.block_size)
-        assert (rest, length) == (0, lines.block_size)
-        assert 0 <= block < lines.blocks
+        unit = min(lines.block_sizes)
+        block, rest = divmod(offset - lines.offset, unit)
+        assert rest == 0
+        assert length in lines.block_sizes
+        assert 0 <= block <= lines.blocks - length // unit
     kinds = {operation for _, operation, *_ in found}
     assert kinds <= {0: {"write"}, 100: {"read"}}.get(lines.read_percent, {"read", "write"})
 
@@ -109,6 +116,22 @@ def test_random_blocks_are_visited_equally_often() -> None:
     for block in range(10):
         visits = sum(offset == 4096 * block for _, _, offset, _ in found)
         assert visits == pytest.approx(len(found) / 10, abs=5 * math.sqrt(len(found) / 10))
+
+
+def test_sizes_are_mixed_at_random_and_follow_each_other_in_order() -> None:
+    found = arrivals(trace(rate=5000.0, block_sizes={4096: 75, 16384: 25}, is_random=False, blocks=2**20))
+    assert sum(length == 16384 for *_, length in found) / len(found) == pytest.approx(0.25, abs=0.02)
+    assert all(before + length == after for (*_, before, length), (*_, after, _) in pairwise(found))
+
+
+@pytest.mark.parametrize("skew", [Zipf(0.8, 4096), Zipf(1.2, 4096), Pareto(0.2, 4096)])
+def test_hot_blocks_get_at_most_the_share_that_the_cache_check_assumes(skew: Zipf | Pareto) -> None:
+    blocks = 1000
+    visits = Counter(offset for *_, offset, _ in arrivals(trace(rate=5000.0, blocks=blocks, skew=skew)))
+    for hottest in (1, 10, 200):
+        share = sum(count for _, count in visits.most_common(hottest)) / visits.total()
+        exact, most = (skew.share(part * hottest / blocks, 4096 * blocks) for part in (1 / 3, 1))
+        assert exact - 0.03 < share < most
 
 
 def test_sequential_reads_and_writes_have_places_of_their_own() -> None:

@@ -88,8 +88,12 @@ def test_required_options_are_always_set(parameters: FioParameters, target: Volu
     assert always.items() <= given_options.items()
     assert given_options["direct"] == str(int(parameters.direct_io))
     assert given_options["numjobs"] == str(parameters.jobs)
-    assert ("refill_buffers" in given_options) == (parameters.pattern.writes and parameters.block_size < 64 * 2**10)
-    assert ("scramble_buffers" in given_options) == (parameters.pattern.writes and parameters.block_size >= 64 * 2**10)
+    assert ("refill_buffers" in given_options) == (
+        parameters.pattern.writes and min(parameters.block_sizes) < 64 * 2**10
+    )
+    assert ("scramble_buffers" in given_options) == (
+        parameters.pattern.writes and min(parameters.block_sizes) >= 64 * 2**10
+    )
     assert 1 <= int(given_options["randseed"]) < 2**63
 
 

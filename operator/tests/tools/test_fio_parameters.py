@@ -12,6 +12,13 @@ from plimsoll.tools.fio.parameters import Engine, FioParameters, Pattern
 POISSON: dict[str, JsonValue] = {"rateIops": 100, "arrivals": "Poisson"}
 
 
+def mix(*percents: int) -> list[JsonValue]:
+    return [{"size": 4096 * 2**number, "percent": percent} for number, percent in enumerate(percents)]
+
+
+HALVES: list[JsonValue] = [{"size": "4Ki", "percent": 50}, {"size": "64Ki", "percent": 50}]
+
+
 def parameters(**fields: JsonValue) -> FioParameters:
     return FioParameters.model_validate(fields)
 
@@ -42,6 +49,15 @@ def test_defaults_are_a_small_random_read() -> None:
         ({"rateIops": 500, "arrivals": "Poisson", "ioDepth": 64}, "randread 4Ki qd64 offers 500 IOPS"),
         ({"rateIops": 500, "arrivals": "Even"}, "randread 4Ki qd1 max 500 IOPS"),
         ({"pattern": "write", "files": "SharedFile"}, "write 4Ki qd1 shared file"),
+        (
+            {"blockSizeMix": HALVES, "ioDepth": 16, "randomDistribution": "zipf:1.1"},
+            "randread 4Ki/50+64Ki/50 qd16 zipf 1.1",
+        ),
+        ({"blockSizeMix": mix(25, 25, 25, 25), "randomDistribution": "random"}, "randread 4Ki to 32Ki qd1"),
+        (
+            {"pattern": "randwrite", "compressPercent": 50, "dedupePercent": 20},
+            "randwrite 4Ki qd1 compress/50 dedupe/20",
+        ),
         ({"pattern": "read", "readBack": "NextClient", "files": "FilePerClient"}, "read 4Ki qd1 of the next client"),
     ],
 )
@@ -76,6 +92,16 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
         ({"pattern": "randrw", "readPercent": 100}, "readPercent", "use 1 to 99, or pattern randread"),
         ({"pattern": "readwrite", "readPercent": 0}, "readPercent", "use 1 to 99, or pattern write"),
         ({"pattern": "randrw", "readPercent": 99, "rateIops": 10}, "rateIops", "at least 100"),
+        ({"blockSizeMix": mix(60, 39)}, "blockSizeMix", "add up to 99 percent; make them 100 together"),
+        ({"blockSizeMix": [*HALVES, *HALVES]}, "blockSizeMix", "4Ki twice; add up its percent"),
+        (
+            {"blockSizeMix": [{"size": "6Ki", "percent": 50}, {"size": "4Ki", "percent": 50}]},
+            "blockSizeMix",
+            "6Ki is no multiple of 4Ki",
+        ),
+        ({"blockSizeMix": HALVES, "blockSize": 4096}, "blockSize", "sweep over blockSize without blockSizeMix"),
+        ({"blockSize": None}, "blockSize", "must be absent with blockSizeMix"),
+        ({"randomDistribution": "zipf:1.0"}, "randomDistribution", "other than 1, such as zipf:1.1"),
         ({"gtodReduce": True}, "gtodReduce", "not a known field"),
     ],
 )
@@ -83,6 +109,11 @@ def test_problems_are_reported_at_the_field_to_change(fields: dict[str, JsonValu
     where, remedy = problem(**fields)
     assert where == field
     assert words in remedy
+
+
+def test_bytes_that_are_due_are_those_of_the_mean_size() -> None:
+    mixed = parameters(pattern="randwrite", blockSizeMix=HALVES, rateIops=100)
+    assert mixed.most_written_per_second == 100 * (4096 + 65536) / 2
 
 
 def test_rate_is_divided_over_directions_and_jobs() -> None:

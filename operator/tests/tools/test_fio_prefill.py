@@ -1,11 +1,13 @@
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from plimsoll.api.json_reader import OutputError
-from plimsoll.tools.base import Output
-from plimsoll.tools.fio.preparation import parse_prefill, prefill_command
+from plimsoll.api.storage import DataContent, Precondition
+from plimsoll.tools.base import Command, Output
+from plimsoll.tools.fio.preparation import parse_prefill, precondition_command, prefill_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 from .conftest import Golden
@@ -30,6 +32,13 @@ def test_every_byte_is_written_once_in_order() -> None:
     }  # fmt: skip
     assert expected <= set(argv)
     assert not any(argument.startswith(("--time_based", "--numjobs", "--ramp_time", "--loops")) for argument in argv)
+
+
+@pytest.mark.parametrize("command", [prefill_command, partial(precondition_command, precondition=Precondition())])
+def test_what_is_written_before_is_as_compressible_as_what_is_measured(command: Callable[..., Command]) -> None:
+    content = DataContent(compress_percent=50, dedupe_percent=20)
+    argv = command(volume(), seed=7, work_directory="/work", content=content).argv
+    assert {"--refill_buffers=1", "--buffer_compress_percentage=50", "--dedupe_percentage=20"} <= set(argv)
 
 
 @pytest.mark.parametrize(("kind", "allowed"), [(VolumeKind.FILE, 1), (VolumeKind.DEVICE, 0)])

@@ -1,8 +1,10 @@
 """The commands, run by the fio that PLIMSOLL_FIO names."""
 
+import math
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.api.storage import Precondition
+from plimsoll.api.storage import RANDOM_DATA, Precondition
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
@@ -114,6 +116,42 @@ def test_a_load_that_ends_with_its_data_set_does_all_of_it_and_no_more(
     assert measurement.errors == ()
     assert sum(sample.bytes for sample in measurement.operations) == measurement.work_bytes == target.size
     assert measurement.runtime < 60 * 10**9
+
+
+@pytest.mark.parametrize("arrivals", ["Even", "Poisson"])
+@pytest.mark.parametrize("distribution", ["zipf:1.2", "pareto:0.2"])
+def test_sizes_and_places_are_mixed_as_requested(
+    fio: str, target: VolumeTarget, tmp_path: Path, distribution: str, arrivals: str
+) -> None:
+    mix = [{"size": "4Ki", "percent": 75}, {"size": "64Ki", "percent": 25}]
+    parameters = FioParameters.model_validate(
+        {"blockSizeMix": mix, "randomDistribution": distribution, "ioDepth": 8, "rateIops": 800, "arrivals": arrivals}
+    )
+    measurement = measured_undisturbed(fio, parameters, target, tmp_path)
+    assert (measurement.errors, measurement.warnings) == ((), ())
+    (reads,) = measurement.operations
+    assert reads.cells is not None
+    assert reads.bytes / reads.ios / 1024 == pytest.approx(0.75 * 4 + 0.25 * 64, rel=0.15)
+    assert math.fsum(reads.cells.bytes) == pytest.approx(reads.bytes, rel=0.001)
+
+
+@pytest.mark.parametrize("pattern", ["prefill", "randwrite"])
+def test_what_is_written_is_as_compressible_as_requested(
+    fio: str, target: VolumeTarget, tmp_path: Path, pattern: str
+) -> None:
+    parameters = FioParameters.model_validate(
+        {"pattern": "randwrite", "until": "DataSetDone", "ioDepth": 4, "compressPercent": 75}
+    )
+    volume = replace(target, path=str(tmp_path / "content"), offset=0)
+    work = tmp_path / "work"
+    work.mkdir()
+    content = parameters.content if pattern == "prefill" else RANDOM_DATA
+    parse_prefill(run(fio, prefill_command(volume, 1, str(work), content), work), volume)
+    if pattern != "prefill":
+        context = measuring(volume, work, Timing(ramp_seconds=0, runtime_seconds=60))
+        assert FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), work)).errors == ()
+    written = Path(volume.path).read_bytes()
+    assert len(zlib.compress(written, 1)) / len(written) == pytest.approx(0.25, abs=0.1)
 
 
 @pytest.mark.essential

@@ -85,7 +85,7 @@ def test_no_more_completed_at_the_end_of_the_ramp_than_was_in_flight() -> None:
 
 
 def test_slow_operations_are_exact_in_the_finer_log() -> None:
-    kind, unit = finest_log(2**20)
+    kind, unit = finest_log([2**20])
     assert kind == "bw"
     # Three operations of 1 MiB in 1.001 s, in KiB/s.
     log = log_of((1001, 3 * 1024 * 1000 // 1001), (2001, 3 * 1024), (3001, 3 * 1024))
@@ -93,7 +93,7 @@ def test_slow_operations_are_exact_in_the_finer_log() -> None:
 
 
 def test_smallest_blocks_use_the_log_of_operations() -> None:
-    assert finest_log(512) == ("iops", 1.0)
+    assert finest_log([512]) == ("iops", 1.0)
 
 
 def test_low_rate_survives_rounding_of_every_line() -> None:

@@ -74,10 +74,10 @@ async def _prepare_local(
             counters = process_io(pid) or {"write_bytes": 0}
             progress(min(counters["write_bytes"], target.size), target.size)
 
-        await fio.prefill(order.seed, report_written)
+        await fio.prefill(order, report_written)
         await programs.in_thread(f"the check of {target.path}", partial(volume.check_written, target))
     if order.precondition is not None:
-        await fio.precondition(order.precondition, order.seed)
+        await fio.precondition(order.precondition, order)
     identity = await programs.in_thread(f"the check of {target.path}", partial(identify, target))
     return PreparedDataSet(target=target, identity=identity, prefilled=order.prefill)
 
@@ -120,9 +120,9 @@ async def _prepare_image(
     if order.discard:
         await fio.discard(target, limit_seconds=volume.discard_seconds)
     if order.prefill:
-        await fio.prefill(order.seed, process.report_elapsed("prefilling through librbd", progress, total=target.size))
+        await fio.prefill(order, process.report_elapsed("prefilling through librbd", progress, total=target.size))
     if order.precondition is not None:
-        await fio.precondition(order.precondition, order.seed)
+        await fio.precondition(order.precondition, order)
     return PreparedDataSet(target=target, identity=None, prefilled=order.prefill)
 
 
@@ -144,14 +144,14 @@ class _FioSteps:
         watch = process.report_elapsed("discarding through librbd", self._progress, total=target.size)
         parse_discard(await self._run(command, directory, [watch], limit_seconds=limit_seconds), target)
 
-    async def prefill(self, seed: int, watch: process.Watch) -> None:
+    async def prefill(self, order: PrepareOrder, watch: process.Watch) -> None:
         directory = self._programs.fresh_directory("prefill")
-        command = prefill_command(self._target, seed=seed, work_directory=str(directory))
+        command = prefill_command(self._target, order.seed, str(directory), order.content)
         parse_prefill(await self._run(command, directory, [watch]), self._target)
 
-    async def precondition(self, precondition: Precondition, seed: int) -> None:
+    async def precondition(self, precondition: Precondition, order: PrepareOrder) -> None:
         directory = self._programs.fresh_directory("precondition")
-        command = precondition_command(self._target, precondition, seed=seed, work_directory=str(directory))
+        command = precondition_command(self._target, precondition, order.seed, str(directory), order.content)
         started, seconds, size = time.monotonic(), precondition.seconds, self._target.size
 
         def report(_: int) -> None:

@@ -448,6 +448,16 @@ class Storage(Choice):
         return self.rook is not None and self.rook.has_file_system
 
 
+class DataContent(Model):
+    """How far the data that clients write can be compressed and deduplicated. Random data, by default: not at all."""
+
+    compress_percent: int = 0  # part of each 512 bytes that is constant
+    dedupe_percent: int = 0  # part of the writes that repeat an earlier one
+
+
+RANDOM_DATA = DataContent()
+
+
 class Precondition(Model):
     """Random overwrites of the prefilled data set, so that the storage is measured in a used state.
 

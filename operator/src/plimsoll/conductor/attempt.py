@@ -217,6 +217,7 @@ def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
         must_discard=plan.renews_data_sets and not plan.prepare.prefill,
         prefill=plan.prepare.prefill,
         precondition=plan.prepare.precondition,
+        content=plan.data_content,
         fill_percent=plan.prepare.fill_percent,
         seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
     )

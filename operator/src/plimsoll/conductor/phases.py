@@ -280,6 +280,7 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
         # OSDs that kept theirs, for which the helpers have no key, say why.
         dropped_osd_caches=caches is not None and caches.reason is None,
         at_random=parameters.at_random,
+        skew=parameters.skew,
         offer=attempt.offer or offer_of(parameters, attempt.point.clients),
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )

@@ -16,6 +16,7 @@ from plimsoll.api.result import ToolUse
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
+from plimsoll.measure.skew import Skew, bytes_visited
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
@@ -79,6 +80,7 @@ class TrialFacts:
     # The tool does operations at random places, some of which it visits again before it has been at all of them;
     # otherwise it goes through its data from the beginning to the end.
     at_random: bool = False
+    skew: Skew | None = None  # of random places; None if all are equally likely
     offer: Offer | None = None  # the load that the trial offers; None if it does as much as the storage permits
 
     @property
@@ -190,19 +192,17 @@ class Intake:
 def part_read_again(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> float:
     """Return the part of the measured bytes, 0 to 1, that were read or written before since the ramp began.
 
-    Of D bytes, those that are visited once there were x bytes of I/O are D (1 - exp(-x/D)) at random places, which is
-    the occupancy problem (Feller, An Introduction to Probability Theory, volume 1, IV.2), and in order min(x, D). The
-    ramp is assumed to have had the measured rate. A tool with phases reads what its earlier phases wrote. 1 if nothing
-    is known.
+    The ramp is assumed to have had the measured rate. A tool with phases reads what its earlier phases wrote. 1 if
+    nothing is known.
     """
     seen_again = total = 0.0
     for item in measured:
         size, moved = item.data_bytes, sum(sample.bytes for sample in item.measurement.operations)
         ramp = facts.ramp_seconds * NANOSECONDS / item.interval.length if facts.windowed else 0.0
         before, after = moved * ramp, moved * (1 + ramp)
-        visited = [size * -math.expm1(-x / size) if facts.at_random else min(x, size) for x in (before, after) if size]
+        visited = [bytes_visited(x, size, at_random=facts.at_random, skew=facts.skew) for x in (before, after)]
         has_phases = any(share.is_phase for share in item.shares)
-        seen_again += moved - (0.0 if has_phases or not visited else visited[1] - visited[0])
+        seen_again += moved - (0.0 if has_phases else visited[1] - visited[0])
         total += moved
     return seen_again / total if total else 1.0
 

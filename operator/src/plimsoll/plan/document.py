@@ -11,7 +11,16 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.run import BenchmarkRun, Gates, Limits, Servers, Timeouts
-from plimsoll.api.storage import FileSystem, KeyringReference, NamespacedName, Pool, Prepare, Volume
+from plimsoll.api.storage import (
+    RANDOM_DATA,
+    DataContent,
+    FileSystem,
+    KeyringReference,
+    NamespacedName,
+    Pool,
+    Prepare,
+    Volume,
+)
 from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
@@ -172,6 +181,12 @@ class Plan(Model):
     def has_shared_file(self) -> bool:
         """Whether all clients work on one file of a shared volume."""
         return any(point.shares_file for point in self.points)
+
+    @property
+    def data_content(self) -> DataContent:
+        """What the data sets are made of, which all workloads agree on."""
+        contents = (point.typed_parameters.content for point in self.points)
+        return next((content for content in contents if content != RANDOM_DATA), RANDOM_DATA)
 
     @property
     def server_count(self) -> int:

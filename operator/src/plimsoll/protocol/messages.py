@@ -15,7 +15,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.api.status import LiveRate, TrialKey
-from plimsoll.api.storage import Precondition
+from plimsoll.api.storage import RANDOM_DATA, DataContent, Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.helpers import MAX_TOKEN_CHARACTERS, CacheDrop
 from plimsoll.tools.cast import MAX_ROUNDS
@@ -130,6 +130,7 @@ class PrepareOrder(Model):
     must_discard: bool = False  # whether to fail if the storage does not support discard
     prefill: bool
     precondition: Precondition | None = None  # random overwrite after the prefill, if any
+    content: DataContent = RANDOM_DATA  # of what is written
     fill_percent: int
     seed: int
 

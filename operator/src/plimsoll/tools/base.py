@@ -19,9 +19,10 @@ from plimsoll.api.model import BlockSize, Integer, Model, Rule
 from plimsoll.api.names import Layer, Operation
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
-from plimsoll.api.storage import KeyringReference, Volume
+from plimsoll.api.storage import RANDOM_DATA, DataContent, KeyringReference, Volume
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import Measurement
+from plimsoll.measure.skew import Skew
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
     Cast,
@@ -133,6 +134,16 @@ class ToolParameters(Model):
     def at_random(self) -> bool:
         """Whether operations are at random places, some of which are visited again before all of them were."""
         return False
+
+    @property
+    def skew(self) -> Skew | None:
+        """How operations at random places prefer some blocks; None if all are equally likely."""
+        return None
+
+    @property
+    def content(self) -> DataContent:
+        """What the data that is written, and the data set before, are made of."""
+        return RANDOM_DATA
 
     @property
     def removes_data(self) -> bool:
@@ -395,9 +406,9 @@ class PeerTool(Tool[P]):
 AnyTool: TypeAlias = Tool[Any]
 """A tool of the registry, whose parameters its own model has validated."""
 
-_BLOCK_DESCRIPTION = "A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi."
+BLOCK_DESCRIPTION = "A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi."
 BlockBytes: TypeAlias = Annotated[
-    BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=_BLOCK_DESCRIPTION)
+    BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=BLOCK_DESCRIPTION)
 ]
 """Size of an operation on a volume or an image."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 
 from plimsoll.api.names import Cause, Operation, Verdict
@@ -23,6 +23,7 @@ from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, part_read_again
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
+from plimsoll.measure.skew import bytes_visited
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, add
 
@@ -232,7 +233,8 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
             if evidence.facts.dropped_node_caches:
                 again = part_read_again(evidence.facts, [item for item, _ in readers])
             data = f"data sets read on {quote(node, 80)} through the page cache"
-            part, detail = _part_in_memory(data, size, _page_cache(readers), again)
+            skew = _mean_skew(evidence, [item for item, _ in readers])
+            part, detail = _part_in_memory(data, size, _page_cache(readers), again, skew)
             yield value_of_clients(readers, part, detail)
         writers = [
             (item, host)
@@ -241,9 +243,20 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
         ]
         if writers:
             # Overwriting the same data takes no more memory.
-            size = sum(min(item.data_bytes, _bytes(item, (Operation.WRITE,))) for item, _ in writers)
+            facts = evidence.facts
+            size = round(
+                sum(
+                    bytes_visited(
+                        _bytes(item, (Operation.WRITE,)),
+                        item.data_bytes,
+                        at_random=facts.skew is not None,
+                        skew=facts.skew,
+                    )
+                    for item, _ in writers
+                )
+            )
             data = f"writes without fsync on {quote(node, 80)} through the page cache"
-            part, detail = _part_in_memory(data, size, _page_cache(writers), None)
+            part, detail = _part_in_memory(data, size, _page_cache(writers))
             yield value_of_clients(writers, part, detail)
 
 
@@ -254,17 +267,29 @@ def _page_cache(clients: Collection[ObservedClient]) -> int:
     return min(memory, sum(limits)) if len(limits) == len(clients) else memory
 
 
-def _part_in_memory(data: str, size: int, memory: int, again: float | None) -> tuple[float, str]:
-    """Return how much of some data was in memory at most, in percent, and the message of the check.
+def _mean_skew(evidence: Evidence, readers: Collection[ClientMeasurement]) -> Callable[[float], float] | None:
+    """Return the share of the reads on the hottest part of the clients' data sets; None if no part is hotter."""
+    skew, sizes = evidence.facts.skew, [item.data_bytes for item in readers]
+    return None if skew is None else lambda part: skew.share(part, sum(sizes) // len(sizes))
 
-    Memory may hold any part of the data, whether it was written or read last. If caches were dropped, it was empty at
-    the beginning, and `again` is the part of the I/O, 0 to 1, on data that had been read or written since.
+
+def _part_in_memory(
+    data: str, size: int, memory: int, again: float | None = None, skew: Callable[[float], float] | None = None
+) -> tuple[float, str]:
+    """Return how much of the I/O memory may have answered at most, in percent, and the message of the check.
+
+    Memory may hold any part of the data, whether it was written or read last, but at best the hottest, on which `skew`
+    says how much of the I/O is. If caches were dropped, it was empty at the beginning, and `again` is the part of the
+    I/O, 0 to 1, on data that had been read or written since.
     """
-    held = 100 * min(1.0, memory / size)
-    detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(held)}"
+    held = min(1.0, memory / size)
+    detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(100 * held)}"
+    if skew is not None and held < 1:
+        held = skew(held)
+        detail += f", and {percent_text(100 * held)} of the I/O was on the hottest part of that size"
     if again is None:
-        return held, detail
-    part = held * again
+        return 100 * held, detail
+    part = 100 * min(held, again)
     return part, (
         f"{detail}; {percent_text(100 * again)} of the I/O was on data that had been read or written since the caches "
         f"were dropped, so {percent_text(part)} may have been in memory"
@@ -291,7 +316,8 @@ def server_cache_sized(evidence: Evidence) -> CheckedValues:
     if memory and size is not None and not facts.warm_caches:
         readers = [item for item in evidence.measured if item.reads]
         again = part_read_again(facts, readers) if facts.dropped_osd_caches else None
-        part, detail = _part_in_memory("data that the clients read from the OSDs", size, memory, again)
+        skew = _mean_skew(evidence, readers)
+        part, detail = _part_in_memory("data that the clients read from the OSDs", size, memory, again, skew)
         yield CheckedValue(value=part, detail=detail)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
+from plimsoll.api.storage import RANDOM_DATA, DataContent
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.tools.base import Command, StepContext, Timing
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
@@ -89,10 +90,11 @@ def trace_command(parameters: FioParameters, context: StepContext) -> Command:
         seed=context.seed,
         rate=parameters.rate_iops or 0,
         seconds=traced_seconds(context.timing),
-        block_size=parameters.block_size,
+        block_sizes=parameters.block_sizes,
         offset=offset_of(target),
-        blocks=_slice_bytes(parameters, target) // parameters.block_size,
+        blocks=_slice_bytes(parameters, target) // min(parameters.block_sizes),
         is_random=parameters.pattern.is_random,
+        skew=parameters.skew,
         read_percent=parameters.shares.get(Operation.READ, 0),
     )
     return Command(argv=(), inputs={_TRACE: trace})
@@ -147,6 +149,17 @@ def seed_arguments(seed: int) -> Iterator[str]:
     yield "--random_generator=tausworthe64"
 
 
+def content_arguments(content: DataContent) -> Iterator[str]:
+    """Yield how far written data can be compressed and deduplicated; needs buffers that are refilled.
+
+    fio makes that part of each 512 bytes constant, and fills that part of its buffers like an earlier one.
+    """
+    if content.compress_percent:
+        yield f"--buffer_compress_percentage={content.compress_percent}"
+    if content.dedupe_percent:
+        yield f"--dedupe_percentage={content.dedupe_percent}"
+
+
 def offset_of(target: DataSet) -> int:
     """Return the byte at which the data set begins."""
     return target.offset if isinstance(target, VolumeTarget) else 0
@@ -179,14 +192,15 @@ def _escaped(path: str) -> str:
 
 
 def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
-    """Return the size of the part of the target that each job uses, in whole blocks.
+    """Return the size of the part of the target that each job uses, in whole blocks of the smallest size.
 
     Sequential jobs over the same range would find each other's blocks in a cache, so each gets its own range.
     """
     parts = 1 if parameters.pattern.is_random else parameters.jobs
-    size = target.size // parts // parameters.block_size * parameters.block_size
-    if not size:
-        least = format_quantity(parts * parameters.block_size)
+    unit, largest = min(parameters.block_sizes), max(parameters.block_sizes)
+    size = target.size // parts // unit * unit
+    if size < largest:
+        least = format_quantity(parts * largest)
         raise ValueError(f"the target has {format_quantity(target.size)}, but {parameters.label()} needs {least}")
     return size
 
@@ -195,7 +209,13 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     yield f"--rw={parameters.pattern}"
     if parameters.pattern.is_mixed:
         yield f"--rwmixread={parameters.shares[Operation.READ]}"
-    yield f"--bs={parameters.block_size}"
+    sizes = parameters.block_sizes
+    if parameters.block_size_mix is None:
+        yield f"--bs={parameters.block_size}"
+    else:
+        yield f"--bssplit={':'.join(f'{size}/{percent}' for size, percent in sizes.items())}"
+    if parameters.skew is not None and not parameters.is_open_loop:
+        yield f"--random_distribution={parameters.random_distribution}"
     yield f"--iodepth={parameters.io_depth}"
     yield f"--numjobs={parameters.jobs}"
     yield "--thread=1"
@@ -207,7 +227,9 @@ def _load(parameters: FioParameters) -> Iterator[str]:
         # The submitting thread generates new random data for every write, which took 40 % of a 1 MiB write at depth 1.
         # Scrambling changes some bytes in every 512 instead: no two writes are equal, and none compresses by more than
         # a tenth. But writes below 64 KiB, Ceph's largest blob, would compress together, to a twentieth.
-        yield "--scramble_buffers=1" if parameters.block_size >= 64 * 2**10 else "--refill_buffers=1"
+        is_scrambled = min(sizes) >= 64 * 2**10 and parameters.content == RANDOM_DATA
+        yield "--scramble_buffers=1" if is_scrambled else "--refill_buffers=1"
+        yield from content_arguments(parameters.content)
     if parameters.fsync_every:
         yield f"--fsync={parameters.fsync_every}"
     if parameters.rate_per_job and not parameters.is_open_loop:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, pairwise, product
 
@@ -122,7 +122,8 @@ class LogReader:
     def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
         if (spread := -min(self.offsets)) > _MAX_JITTER:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
-        kind, unit = finest_log(self.parameters.block_size)
+        sizes = [*self.parameters.block_sizes]
+        kind, unit = finest_log(sizes)
         depth = self.parameters.io_depth
         totals = [
             Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
@@ -130,7 +131,15 @@ class LogReader:
         ]
         size = sample.bytes / sample.ios if sample.ios else 0.0
         logs = zip(self._logs(kind), totals, strict=True)
-        return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+        cells = cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+        if len(sizes) == 1:
+            return cells
+        moved = [
+            replace(each, ios=job[sample.operation]["io_bytes"].count(), in_flight=depth * max(sizes))
+            for each, job in zip(totals, self.jobs, strict=True)
+        ]
+        by_bytes = cells_of(zip(self._logs("bw"), moved, strict=True), sample.operation, unit=1024, size=1, idle=idle)
+        return cells.model_copy(update={"bytes": by_bytes.bytes})
 
     def _logs(self, kind: str) -> list[str]:
         names = [log_name(kind, job) for job in range(1, self.parameters.jobs + 1)]
@@ -154,9 +163,11 @@ def _matches(pattern: re.Pattern[str], lines: Iterable[str]) -> Iterator[tuple[i
         yield number, match
 
 
-def finest_log(block_size: int) -> tuple[str, float]:
+def finest_log(block_sizes: Sequence[int]) -> tuple[str, float]:
     """Return the log to read, `bw` or `iops`, and the operations per second that one of its units represents."""
-    return ("bw", 1024 / block_size) if block_size >= 1024 else ("iops", 1.0)  # noqa: PLR2004 - `bw` is in KiB
+    size, *others = block_sizes
+    is_exact = size >= 1024 and not others  # noqa: PLR2004 - `bw` is in KiB
+    return ("bw", 1024 / size) if is_exact else ("iops", 1.0)
 
 
 def cells_of(

@@ -12,11 +12,13 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.line import Vary
-from plimsoll.api.model import Flag, Integer, Rule
+from plimsoll.api.model import Flag, Integer, Model, Rule
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.tools.base import MAX_DEPTH, BlockBytes, Depth, Timing, ToolParameters
+from plimsoll.api.storage import DataContent
+from plimsoll.tools.base import BLOCK_DESCRIPTION, MAX_DEPTH, BlockBytes, Depth, Timing, ToolParameters
 from plimsoll.tools.fio import rules as fio_rules
+from plimsoll.tools.fio.distribution import UNIFORM, Distribution, Pareto, Zipf, scattering_step, skew_of
 
 
 class Pattern(StrEnum):
@@ -82,6 +84,19 @@ class Arrivals(StrEnum):
     POISSON = "Poisson"
 
 
+class BlockShare(Model):
+    """A size of operations and its share.
+
+    Attributes:
+        size: Bytes of an operation, as in blockSize.
+        percent: Percent of the operations that have this size. All sizes together have 100.
+
+    """
+
+    size: BlockBytes
+    percent: Annotated[Integer, Field(ge=1, le=99)]
+
+
 class Files(StrEnum):
     """Which files of a shared volume the clients work on."""
 
@@ -95,6 +110,7 @@ class ReadBack(StrEnum):
     NEXT_CLIENT = "NextClient"
 
 
+DEFAULT_BLOCK_BYTES = 4096
 SPARE_SECONDS = 10
 """The trace is longer than ramp and runtime: a replay that ends before them would end the measurement."""
 
@@ -114,26 +130,38 @@ class Trace:
     seed: int  # two traces with different seeds are independent of each other
     rate: float  # operations per second
     seconds: int  # length of the trace
-    block_size: int  # bytes of each operation
+    block_sizes: Mapping[int, int]  # bytes of an operation, multiples of the least -> percent of all operations
     offset: int  # byte at which the data set begins
-    blocks: int  # number of blocks in it
+    blocks: int  # number of blocks of the smallest size in it
     is_random: bool  # whether blocks are visited in random order; otherwise in order, by reads and writes apart
+    skew: Zipf | Pareto | None = None  # of random blocks
     read_percent: int  # the operations that are reads, in percent
 
     def __iter__(self) -> Iterator[str]:
         """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""
         yield from ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
-        end, now = self.seconds * _MICROSECONDS, 0.0
-        done = {Operation.READ: 0, Operation.WRITE: 0}
-        for gap, direction, place in self._numbers():
+        end, now, unit = self.seconds * _MICROSECONDS, 0.0, min(self.block_sizes)
+        hundred_sizes = [size for size, percent in self.block_sizes.items() for _ in range(percent)]
+        following = {Operation.READ: 0, Operation.WRITE: 0}
+        for gap, kind, place in self._numbers():
             now += -log((gap + 1) / _RANGE) * _MICROSECONDS / self.rate
             if now >= end:
                 break
-            operation = Operation.READ if direction * 100 < self.read_percent * _RANGE else Operation.WRITE
-            block = place * self.blocks // _RANGE if self.is_random else done[operation] % self.blocks
-            done[operation] += 1
-            yield f"{int(now)} data {operation} {self.offset + block * self.block_size} {self.block_size}\n"
+            operation = Operation.READ if kind * 100 < self.read_percent * _RANGE else Operation.WRITE
+            # The lower bits are independent of the higher ones, which decide about the operation.
+            size = hundred_sizes[kind % 2**32 * 100 // 2**32]
+            last = self.blocks - size // unit
+            block = min(self._random_block(place), last) if self.is_random else following[operation]
+            if block > last:
+                block = 0
+            following[operation] = block + size // unit
+            yield f"{int(now)} data {operation} {self.offset + block * unit} {size}\n"
         yield f"{end} data close\n"
+
+    def _random_block(self, place: int) -> int:
+        if self.skew is None:
+            return place * self.blocks // _RANGE
+        return (self.skew.rank(place / _RANGE, self.blocks) * scattering_step(self.blocks) + self.seed) % self.blocks
 
     def _numbers(self) -> Iterator[tuple[int, int, int]]:
         """Yield triples of uniformly distributed numbers below 2**64, which only the seed determines."""
@@ -154,7 +182,12 @@ class FioParameters(ToolParameters):
     Attributes:
         pattern: Direction and order of the I/O, by fio's own names.
         block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
-            whole Ki (at most 9999Ki) or Mi.
+            whole Ki (at most 9999Ki) or Mi. 4Ki if absent.
+        block_size_mix: Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a
+            multiple of the smallest, and operations begin at multiples of the smallest.
+        random_distribution: How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as
+            zipf:1.1, or pareto:H, such as pareto:0.2 for 80 % of the operations on 20 % of the blocks, for hot and cold
+            ones. Hot blocks are scattered over the data set, and differ between clients, jobs and trials.
         io_depth: Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O
             is submitted synchronously by libaio: there the depth has no effect although fio reports it.
         engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise:
@@ -173,6 +206,11 @@ class FioParameters(ToolParameters):
             Poisson, a client has at most 10000 operations per second and one job, and takes a whole CPU, because it
             waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
             not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
+        compress_percent: Part of the data, of each 512 bytes, that is constant and so can be compressed. The prefill
+            writes such data too. Random data, which cannot be compressed, if absent. All workloads of the run that use
+            fio must agree, because they share the data sets.
+        dedupe_percent: Part of the writes that repeat what was written before, and so can be deduplicated. Otherwise as
+            compressPercent.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
@@ -202,7 +240,12 @@ class FioParameters(ToolParameters):
 
     # Each field is checked against those above it, so that a problem is reported at the field to change.
     pattern: Pattern = Pattern.RANDREAD
-    block_size: BlockBytes = 4096
+    block_size_mix: Annotated[tuple[BlockShare, ...], Field(min_length=2, max_length=32)] | None = None
+    block_size: BlockBytes | None = Field(
+        default_factory=lambda validated: None if validated.get("block_size_mix") else DEFAULT_BLOCK_BYTES,
+        description=BLOCK_DESCRIPTION,
+    )
+    random_distribution: Distribution = UNIFORM
     engine: Engine | None = None
     io_depth: Depth = 1
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
@@ -210,6 +253,8 @@ class FioParameters(ToolParameters):
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     arrivals: Arrivals | None = None
+    compress_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    dedupe_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     direct_io: Flag = True
     until: Until | None = None
     files: Files | None = None
@@ -223,6 +268,38 @@ class FioParameters(ToolParameters):
             alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
             raise ValueError(f"leaves only one operation; use 1 to 99, or pattern {alone} without readPercent")
         return value
+
+    @field_validator("block_size_mix")
+    @classmethod
+    def _check_multiples(cls, mix: tuple[BlockShare, ...] | None) -> tuple[BlockShare, ...] | None:
+        sizes = [part.size for part in mix or ()]
+        for number, size in enumerate(sizes):
+            if size in sizes[:number]:
+                raise ValueError(f"must name each size once, but has {format_quantity(size)} twice; add up its percent")
+            # fio would round it down.
+            if size % min(sizes):
+                raise ValueError(
+                    f"must have multiples of its smallest size, but {format_quantity(size)} is no multiple of "
+                    f"{format_quantity(min(sizes))}; change one of them"
+                )
+        return mix
+
+    @property
+    def block_sizes(self) -> Mapping[int, int]:
+        """Bytes of an operation -> percent of all operations."""
+        if self.block_size_mix is None:
+            return {DEFAULT_BLOCK_BYTES if self.block_size is None else self.block_size: 100}
+        return {part.size: part.percent for part in self.block_size_mix}
+
+    @property
+    def skew(self) -> Zipf | Pareto | None:
+        """How random blocks are preferred."""
+        return skew_of(self.random_distribution, min(self.block_sizes))
+
+    @property
+    def content(self) -> DataContent:
+        """How compressible the data is."""
+        return DataContent(compress_percent=self.compress_percent or 0, dedupe_percent=self.dedupe_percent or 0)
 
     @property
     def shares_file(self) -> bool:
@@ -247,7 +324,7 @@ class FioParameters(ToolParameters):
     def most_written_per_second(self) -> float | None:
         """The bytes of the writes that are due; None without a limited rate."""
         due = self.offered_rates.get(Operation.WRITE)
-        return None if due is None else due * self.block_size
+        return None if due is None else due * sum(size * percent for size, percent in self.block_sizes.items()) / 100
 
     @property
     def at_random(self) -> bool:
@@ -347,16 +424,26 @@ class FioParameters(ToolParameters):
         parts = (
             (self.pattern.value, True),
             (shares, self.pattern.is_mixed),
-            (format_quantity(self.block_size), True),
+            (self._sizes_label(), True),
             (depth, depth != ""),
+            (self.random_distribution.replace(":", " "), self.random_distribution != UNIFORM),
             (f"x{self.jobs} jobs", self.jobs > 1),
             (self.engine or "", self.engine is not None),
             (f"fsync/{self.fsync_every}", self.fsync_every > 0),
             (f"max {self.rate_iops} IOPS", self.rate_iops is not None and not self.is_open_loop),
             (f"offers {self.rate_iops} IOPS", self.is_open_loop),
+            (f"compress/{self.compress_percent}", self.compress_percent is not None),
+            (f"dedupe/{self.dedupe_percent}", self.dedupe_percent is not None),
             ("buffered", not self.direct_io),
             ("until done", self.until is not None),
             ("shared file", self.shares_file),
             ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
+
+    def _sizes_label(self) -> str:
+        sizes = [f"{format_quantity(size)}/{percent}" for size, percent in self.block_sizes.items()]
+        if len(sizes) == 1:
+            return format_quantity(*self.block_sizes)
+        least, most = (format_quantity(bound(self.block_sizes)) for bound in (min, max))
+        return "+".join(sizes) if len(sizes) <= 3 else f"{least} to {most}"  # noqa: PLR2004 - short enough for a label

@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.storage import Precondition
+from plimsoll.api.storage import RANDOM_DATA, DataContent, Precondition
 from plimsoll.tools.base import Command, Output
-from plimsoll.tools.fio.command import cache_environment, offset_of, output_arguments, seed_arguments, target_arguments
+from plimsoll.tools.fio.command import (
+    cache_environment,
+    content_arguments,
+    offset_of,
+    output_arguments,
+    seed_arguments,
+    target_arguments,
+)
 from plimsoll.tools.fio.document import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
@@ -23,8 +30,8 @@ _OBJECT_BYTES = 4 * 2**20
 """Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
 
 
-def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
-    """Return the command that writes the whole target once, in order, with incompressible data.
+def prefill_command(target: DataSet, seed: int, work_directory: str, content: DataContent = RANDOM_DATA) -> Command:
+    """Return the command that writes the whole target once, in order.
 
     It creates a missing file, but never a device or an image. ValueError if the target is no whole number of MiB.
     """
@@ -34,7 +41,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
         "prefill",
         target,
         work_directory,
-        *_writing(seed),
+        *_writing(seed, content),
         f"--size={target.size}",
         "--rw=write",
         f"--bs={_BLOCK_BYTES}",
@@ -49,8 +56,14 @@ def parse_prefill(output: Output, target: DataSet) -> int:
     return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
 
 
-def precondition_command(target: DataSet, precondition: Precondition, seed: int, work_directory: str) -> Command:
-    """Return the command that overwrites random blocks of the whole target for a time, with incompressible data.
+def precondition_command(
+    target: DataSet,
+    precondition: Precondition,
+    seed: int,
+    work_directory: str,
+    content: DataContent = RANDOM_DATA,
+) -> Command:
+    """Return the command that overwrites random blocks of the whole target for a time.
 
     It creates no file: the target was prefilled. A block may be drawn again before all others were, because remembering
     the drawn ones takes memory in proportion to the target. ValueError if the target is smaller than one block.
@@ -65,7 +78,7 @@ def precondition_command(target: DataSet, precondition: Precondition, seed: int,
         "precondition",
         target,
         work_directory,
-        *_writing(seed),
+        *_writing(seed, content),
         f"--size={size}",
         "--rw=randwrite",
         f"--bs={precondition.block_size}",
@@ -129,8 +142,9 @@ def _command(job: str, target: DataSet, work_directory: str, *arguments: str) ->
     )
 
 
-def _writing(seed: int) -> Iterator[str]:
+def _writing(seed: int, content: DataContent) -> Iterator[str]:
     yield "--refill_buffers=1"
+    yield from content_arguments(content)
     yield "--end_fsync=1"
     yield from seed_arguments(seed)
 

@@ -28,6 +28,11 @@ _VARIED = "must be absent, because line varies it; remove it, or remove line"
 _SEARCH = "!has(self.fio) || !has(self.line)"
 _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
 _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
+_UNIFORM = "self.randomDistribution == 'random'"
+_CONTENTS = (
+    "self.workloads.filter(w, has(w.fio)).map(w, 100 * w.fio.?compressPercent.orValue(0) + "
+    "w.fio.?dedupePercent.orValue(0))"
+)
 _EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
 
 
@@ -112,6 +117,39 @@ PARAMETER_RULES = (
         rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
         holds=lambda fio: not fio.is_synchronous or fio.io_depth == 1,
         message="has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
+    ),
+    Rule(
+        field_path=".blockSize",
+        rule="!has(self.blockSizeMix) || !has(self.blockSize)",
+        holds=lambda fio: (fio.block_size is None) == (fio.block_size_mix is not None),
+        message="must be absent with blockSizeMix, which has the sizes; remove it, or sweep over blockSize without "
+        "blockSizeMix",
+    ),
+    Rule(
+        field_path=".blockSizeMix",
+        rule="!has(self.blockSizeMix) || self.blockSizeMix.map(part, part.percent).sum() == 100",
+        holds=lambda fio: sum(fio.block_sizes.values()) == 100,  # noqa: PLR2004 - all of them
+        message="must have shares that add up to 100 percent; change them",
+        remedy=lambda fio: f"has shares that add up to {sum(fio.block_sizes.values())} percent; make them 100 together",
+    ),
+    Rule(
+        field_path=".blockSizeMix",
+        rule="!has(self.blockSizeMix) || !has(self.until)",
+        holds=lambda fio: fio.block_size_mix is None or fio.until is None,
+        message="cannot be set with until DataSetDone, where fio shortens overlapping blocks; use blockSize, or remove "
+        "until",
+    ),
+    Rule(
+        field_path=".randomDistribution",
+        rule=f"{_UNIFORM} || self.pattern.startsWith('rand')",
+        holds=lambda fio: fio.skew is None or fio.pattern.is_random,
+        message="applies only to random patterns; remove it, or use randread, randwrite, randrw or randtrim",
+    ),
+    Rule(
+        field_path=".randomDistribution",
+        rule=f"{_UNIFORM} || !has(self.until)",
+        holds=lambda fio: fio.skew is None or fio.until is None,
+        message="must be random with until DataSetDone, which visits every block once; remove it, or remove until",
     ),
     Rule(
         field_path=".readPercent",
@@ -244,6 +282,13 @@ RUN_RULES = (
         holds=lambda run: len({fio.shares_file for fio in _all_fio(run)}) <= 1,
         message="cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set "
         "it in all of them, or split the run",
+    ),
+    Rule(
+        field_path=".workloads",
+        rule=f"!self.workloads.exists(w, has(w.fio)) || {_CONTENTS}.min() == {_CONTENTS}.max()",
+        holds=lambda run: len({fio.content for fio in _all_fio(run)}) <= 1,
+        message="must agree on compressPercent and dedupePercent where they use fio, because they share the data sets; "
+        "set the same in all of them, or split the run",
     ),
     Rule(
         field_path=".workloads",

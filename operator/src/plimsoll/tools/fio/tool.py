@@ -274,7 +274,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     for job, direction in zip(jobs, directions, strict=True) if operation is not Operation.SYNC else ():
         if job["error"].count() or direction["short_ios"].count() + direction["drop_ios"].count():
             continue
-        done, ios, size = direction["io_bytes"].count(), completed(job, operation), parameters.block_size
+        done, ios, size = direction["io_bytes"].count(), completed(job, operation), min(parameters.block_sizes)
         if done < ios * size:
             raise OutputError(
                 f"{direction.path}.io_bytes is {done}, but by lat_ns.N {ios} operations of {size} bytes completed"
@@ -299,7 +299,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         operation=operation,
         ios=latency.count,
         bytes=min(
-            sum(direction["io_bytes"].count() for direction in directions), latency.count * parameters.block_size
+            sum(direction["io_bytes"].count() for direction in directions), latency.count * max(parameters.block_sizes)
         ),
         short_ios=sum(direction["short_ios"].count() for direction in directions),
         dropped_ios=sum(direction["drop_ios"].count() for direction in directions),

@@ -1,0 +1,122 @@
+"""fio's distributions of random blocks: `random`, and the skewed `zipf:THETA` and `pareto:H`.
+
+Blocks have ranks, of which 0 is the hottest, and ranks are scattered over the data set. The formulae are those of fio's
+`lib/zipf.c`.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from plimsoll.api.model import Rule
+
+UNIFORM = "random"
+
+_PATTERN = r"^(random|zipf:[0-9](\.[0-9]{1,3})?|pareto:0\.[0-9]{1,3})$"
+_RANGE = (
+    "must be random, zipf:THETA with a theta above 0 other than 1, such as zipf:1.1, or pareto:H with an h above 0 and "
+    "below 0.5, such as pareto:0.2"
+)
+_OUTSIDE = r"^zipf:[01](\.0+)?$|^pareto:0\.(0+|[5-9][0-9]*)$"
+_MOST_TERMS = 10**7
+"""Terms of the zeta function that fio adds up; it ignores the rest."""
+_EXACT_TERMS = 1000
+_REACHED = 1 / 3
+"""The part of the blocks that fio reaches: its hash gives several ranks to some blocks, and none to the others.
+
+With its multiplier, it is 1 for powers of two, 0.69 in the mean over many numbers of blocks, and rarely below 0.3.
+"""
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _check_range(text: str) -> str:
+    if re.match(_OUTSIDE, text):
+        raise ValueError(_RANGE)
+    return text
+
+
+Distribution = Annotated[
+    str,
+    Field(pattern=_PATTERN, max_length=16),
+    AfterValidator(_check_range),
+    Rule(rule=f"!self.matches(r'{_OUTSIDE}')", message=_RANGE),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Zipf:
+    """The block of rank k is drawn in proportion to (k + 1)**-theta."""
+
+    theta: float
+    block_size: int
+
+    def share(self, part: float, size: int) -> float:
+        """Return the largest possible share of the operations on the hottest part of a data set."""
+        blocks = max(1, size // self.block_size)
+        part = min(1.0, part / _REACHED)
+        hottest, zeta = part * blocks, _zeta(min(blocks, _MOST_TERMS), self.theta)
+        first_two = (min(hottest, 1.0) + min(max(0.0, hottest - 1), 1.0) * 0.5**self.theta) / zeta
+        if hottest <= 2 or part >= 1:  # noqa: PLR2004 - fio draws the first two ranks apart
+            return 1.0 if part >= 1 else first_two
+        # The inverse of `rank`.
+        share = 1 - (1 - ((hottest - 1) / blocks) ** (1 - self.theta)) / self._eta(blocks)
+        return float(min(1.0, max(first_two, share)))
+
+    def rank(self, number: float, blocks: int) -> int:
+        """Return the rank for a uniform number, 0 to 1."""
+        drawn = number * _zeta(min(blocks, _MOST_TERMS), self.theta)
+        if drawn < 1:
+            return 0
+        if drawn < 1 + 0.5**self.theta:
+            return 1
+        eta = self._eta(blocks)
+        return min(blocks - 1, int(blocks * (eta * number - eta + 1) ** (1 / (1 - self.theta))))
+
+    def _eta(self, blocks: int) -> float:
+        first_two = 1 + 0.5**self.theta
+        return float(
+            (1 - (2 / blocks) ** (1 - self.theta)) / (1 - first_two / _zeta(min(blocks, _MOST_TERMS), self.theta))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pareto:
+    """The hottest part h of the blocks gets the share 1 - h of the operations, and so does the hottest h of these."""
+
+    h: float
+    block_size: int
+
+    def share(self, part: float, size: int) -> float:  # noqa: ARG002 - alike at every size
+        """Return the largest possible share of the operations on the hottest part of a data set."""
+        return float(min(1.0, part / _REACHED) ** (math.log(1 - self.h) / math.log(self.h)))
+
+    def rank(self, number: float, blocks: int) -> int:
+        """Return the rank for a uniform number, 0 to 1."""
+        return int((blocks - 1) * number ** (math.log(self.h) / math.log(1 - self.h)))
+
+
+def skew_of(distribution: str, block_size: int) -> Zipf | Pareto | None:
+    """Return the skew of a distribution over blocks of that size; None if all blocks are equally likely."""
+    if distribution == UNIFORM:
+        return None
+    name, _, value = distribution.partition(":")
+    return Zipf(float(value), block_size) if name == "zipf" else Pareto(float(value), block_size)
+
+
+@cache
+def scattering_step(blocks: int) -> int:
+    """Return the distance between the blocks of neighbouring ranks, by which every block is that of one rank."""
+    return next(step for step in count(max(1, int(blocks * _GOLDEN))) if math.gcd(step, blocks) == 1)
+
+
+@cache
+def _zeta(terms: int, theta: float) -> float:
+    """Return the sum of k**-theta for k from 1: the first terms, and the integral of the rest by the midpoint rule."""
+    exact = min(terms, _EXACT_TERMS)
+    rest: float = ((terms + 0.5) ** (1 - theta) - (exact + 0.5) ** (1 - theta)) / (1 - theta)
+    return math.fsum(k**-theta for k in range(1, exact + 1)) + rest
