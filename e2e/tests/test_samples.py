@@ -94,7 +94,7 @@ def test_a_sample_on_rook_is_measured_and_leaves_nothing(
     runs = [job]
     if document["kind"] == "BenchmarkSuite":
         suite = Suite(cluster, job, namespace)
-        assert suite.until_rounds(1)["cause"] == "Change"
+        assert suite.until_rounds(1, seconds=600)["cause"] == "Change"
         runs = [run["metadata"]["name"] for run in suite.children()]
         assert len(runs) == len(document["spec"]["variants"])
     for run in runs:
