@@ -1,10 +1,11 @@
 from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.quantity import format_quantity, parse_quantity
+from plimsoll.api.quantity import format_quantity, parse_amount, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,29 @@ from plimsoll.api.quantity import format_quantity, parse_quantity
 )
 def test_quantity_is_a_number_of_bytes(written: object, size: int) -> None:
     assert parse_quantity(written) == size
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        ("100m", "0.1"),
+        ("7910m", "7.91"),
+        ("4", "4"),
+        (4, "4"),
+        ("1e3", "1000"),
+        ("2Ki", "2048"),
+        ("-1", "-1"),
+        ("5n", "5e-9"),
+    ],
+)
+def test_amount_of_any_resource_is_a_number(written: object, amount: str) -> None:
+    assert parse_amount(written) == Decimal(amount)
+
+
+@pytest.mark.parametrize("written", ["", "4KB", "m", "1e", None])
+def test_what_is_no_amount_is_refused(written: object) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        parse_amount(written)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,12 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
     ),
     ("Operator", {"operators": [OPERATOR, OPERATOR]}, "all serve this namespace", "give each its watchNamespaces"),
     ("Operator", {"settings": "PLIMSOLL_LIMITS: bad"}, "invalid settings: PLIMSOLL_LIMITS: bad", HELM),
+    (
+        "Operator",
+        {"operators": [OPERATOR | {"metadata": OPERATOR["metadata"] | {"labels": OLD}}], "settings": "?"},
+        "has version 0.0.9",
+        HELM,
+    ),
     ("Leader", {"lease": [lease("11:59:00")]}, "has not renewed the Lease for 60 s", "deployment/plimsoll"),
     ("Leader", {"lease": [lease(holder="")]}, "no operator holds the Lease", "kubectl logs"),
     ("Leader", {"lease": []}, "no operator holds the Lease", "kubectl logs"),
@@ -166,6 +172,12 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         {"rights": dict(HEALTHY.rights) | {("create", "benchmarkruns"): False}},  # type: ignore[arg-type]
         "jane may not create benchmarkruns in namespace bench",
         "create rolebinding plimsoll-edit-jane --clusterrole=plimsoll-edit --user=jane",
+    ),
+    (
+        "Rights to edit",
+        {"rights": dict.fromkeys(HEALTHY.rights, False), "user": "jane; rm"},  # type: ignore[arg-type]
+        "may not create benchmarkruns, create benchmarksuites, delete benchmarkruns",
+        "--user='jane; rm'",
     ),
     ("New run", {"refusal": 'unknown field "spec.new"'}, 'refused: unknown field "spec.new"', HELM),
     (
@@ -192,6 +204,7 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "client: requests.cpu 100m, min 1",
         "edit limitrange",
     ),
+    ("Quota tight", {"quotas": [quota({"memory": "8Gi"})], "limit_ranges": []}, "client sets no memory", "podDefaults"),
     (
         "LimitRange",
         {"limit_ranges": [limit_range(type="PersistentVolumeClaim", max={"storage": "500M"})]},
@@ -305,6 +318,14 @@ def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
         "Metrics",
     }
     assert State.PROBLEM not in {state for state, _ in states.values()}
+
+
+def test_without_an_operator_no_one_knows_which_rook_clusters_are_allowed() -> None:
+    facts = replace(HEALTHY, operators=[], settings="there is no operator", lease=None)
+    findings = {finding.check: finding for finding in diagnose(facts)}
+    assert findings["Rook"].state is State.UNKNOWN
+    assert findings["Rook"].text.endswith(": there is no operator")
+    assert "Watched" not in findings
 
 
 def test_versions_are_those_of_the_chart_and_the_support_table() -> None:

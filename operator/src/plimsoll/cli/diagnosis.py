@@ -1,6 +1,8 @@
 """What `plimsoll doctor` concludes about a cluster from what was read of it: one rule for each line, all pure."""
 
+import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -194,7 +196,8 @@ def _helm(facts: Facts, *values: str) -> str:
     chosen = None if isinstance(facts.operators, Hidden) else operator_of(facts)
     release, namespace = "plimsoll", "plimsoll-system"
     if chosen is not None:
-        release, namespace = label(chosen, "app.kubernetes.io/instance"), chosen["metadata"]["namespace"]
+        release = label(chosen, "app.kubernetes.io/instance") or release
+        namespace = chosen["metadata"]["namespace"]
     options = " ".join(("--reset-then-reuse-values", *values)) if values else "--create-namespace --values values.yaml"
     return f"helm upgrade --install {release} charts/plimsoll --namespace {namespace} {options}"
 
@@ -232,16 +235,16 @@ def _operator(facts: Facts) -> Findings:
     ready, wanted = (chosen.get("status") or {}).get("readyReplicas") or 0, chosen["spec"].get("replicas", 1)
     version, image = label(chosen, "app.kubernetes.io/version"), _container(chosen)["image"]
     problem, fix = "", f"kubectl --namespace {namespace} describe pods --selector app.kubernetes.io/component=operator"
-    if isinstance(facts.settings, str):
+    if version and version != facts.version:
+        problem = f"{namespace}/{name} has version {version}, this program {facts.version}"
+        fix = f"{_helm(facts)}   # with the chart and the program of one version"
+    elif isinstance(facts.settings, str):
         problem, fix = f"{namespace}/{name} has invalid settings: {facts.settings}", _helm(facts)
     elif len(_serving(facts)) > 1:
         places = " and ".join(map(_place, _serving(facts)))
         problem, fix = f"{places} all serve this namespace", "uninstall all but one, or give each its watchNamespaces"
     elif not ready:
         problem = f"none of {count_text(wanted, 'replica')} of Deployment {namespace}/{name} is ready"
-    elif version and version != facts.version:
-        problem = f"{namespace}/{name} has version {version}, this program {facts.version}"
-        fix = f"{_helm(facts)}   # with the chart and the program of one version"
     yield judged(problem, f"{namespace}/{name}: {ready} of {wanted} ready, {image}", fix)
 
 
@@ -312,7 +315,7 @@ def _rights(facts: Facts) -> Findings:
     allowed, chosen = visible(facts.rights), None if isinstance(facts.operators, Hidden) else operator_of(facts)
     prefix = chosen["metadata"]["name"] if chosen else "plimsoll"
     account = facts.user.removeprefix("system:serviceaccount:")
-    subject = f"--user={facts.user}" if account == facts.user else f"--serviceaccount={account}"
+    subject = f"--user={shlex.quote(facts.user)}" if account == facts.user else f"--serviceaccount={account}"
     for role, wanted in RIGHTS.items():
         missing = [f"{verb} {resource}" for verb, resource in wanted if not allowed[verb, resource]]
         problem = f"{facts.user} may not {', '.join(missing)} in namespace {facts.namespace}" if missing else ""
@@ -451,7 +454,7 @@ def _quota(
     unset = [
         f"{pod} sets no {key}"
         for key in hard
-        for kind, _, resource in [key.partition(".")]
+        for kind, _, resource in [(key if "." in key else f"requests.{key}").partition(".")]
         if kind in pods["client"] and resource in {"cpu", "memory"}
         for pod, resources in pods.items()
         if resource not in resources[kind]
@@ -507,17 +510,21 @@ def _counted(sample: _Sample, resources: Mapping[str, Mapping[str, Any]], *, is_
 
 @_rule("Rook")
 def _rook_clusters(facts: Facts) -> Findings:
-    settings, clusters = facts.settings, facts.ceph_clusters
+    clusters = facts.ceph_clusters
     by_name = {} if isinstance(clusters, Hidden) else {_place(obj): obj for obj in clusters}
-    if isinstance(settings, str) or (not isinstance(settings, Hidden) and not {*by_name, *settings.rook_clusters}):
-        yield line(State.UNUSED, "none is allowed, and none is visible")
+    if isinstance(facts.settings, str):
+        text = f"the operator's settings say which clusters are allowed: {facts.settings}"
+        yield line(State.UNKNOWN, text)
         return
-    for place in sorted({*by_name, *visible(settings).rook_clusters}):
-        cluster = NamespacedName(**dict(zip(("namespace", "name"), place.split("/"), strict=True)))
-        if problem := visible(settings).rook_problem(cluster, facts.namespace):
-            allowed = [*visible(settings).rook_clusters.get(place, ()), facts.namespace]
-            value = f'{{"{place}": {str(allowed).replace(chr(39), chr(34))}}}'
-            fix = _helm(facts, f"--set-json 'rook.clusters={value}'")
+    settings = visible(facts.settings)
+    places = sorted({*by_name, *settings.rook_clusters})
+    if not places:
+        yield line(State.UNUSED, "none is allowed, and none is visible")
+    for place in places:
+        namespace, _, name = place.partition("/")
+        if problem := settings.rook_problem(NamespacedName(namespace=namespace, name=name), facts.namespace):
+            allowed = [*settings.rook_clusters.get(place, ()), facts.namespace]
+            fix = _helm(facts, f"--set-json 'rook.clusters={json.dumps({place: allowed})}'")
             yield line(State.UNUSED, problem, fix, check=place)
         elif isinstance(clusters, Hidden):
             text = f"runs may use it; its health {clusters.why}"
