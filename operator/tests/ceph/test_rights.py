@@ -10,7 +10,7 @@ from plimsoll.ceph.rights import COMMANDS, FORCE, Rights, request_of
 from plimsoll.ceph.versions import gives_map_alone
 from support.ceph_programs import permits
 
-GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "ceph.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "ceph.md"
 POOLS = Rights(pools=("bench", "bench-data"), quota_pool="bench-data", version="20.2.4")
 FILES = Rights(pools=("fs-data0", "fs-metadata"), file_system="fs", record="plimsoll/u/options", version="20.2.4")
 OPTIONS = Rights(

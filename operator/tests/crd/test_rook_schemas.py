@@ -99,7 +99,7 @@ def test_the_documented_change_of_a_key_is_taken_by_a_newer_rook_and_cannot_be_t
     rook: ApiServer, request: pytest.FixtureRequest
 ) -> None:
     (text,) = re.findall(
-        r"patch cephclient NAME --type merge -p '([^']*)'", (ROOT / "docs" / "how-to" / "ceph.md").read_text()
+        r"patch cephclient NAME --type merge -p '([^']*)'", (ROOT / "docs" / "reference" / "ceph.md").read_text()
     )
     user = {"apiVersion": "ceph.rook.io/v1", "kind": CEPH_CLIENT, "metadata": {"name": "rotated"}, "spec": {"caps": {}}}
     create(rook, COLLECTIONS[CEPH_CLIENT], user, keep=True).expect(201)

@@ -17,7 +17,7 @@ KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))
 AES, AES256K = KEYS["bench-aes"], KEYS["bench-aes256k"]
 CAPS = {"mon": "profile rbd", "osd": "profile rbd pool=bench"}
 NAME, ENTITY, SECRET = "plimsoll-run-conductor", "client.plimsoll-run-conductor", "plimsoll-0"
-DOCUMENT = Path(__file__).parents[3] / "docs" / "how-to" / "ceph.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "ceph.md"
 
 
 @pytest.fixture

@@ -530,7 +530,7 @@ ENTRIES = (
         "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph client "
         "of the runner image is too old to read it",
         "use a runner image with Ceph 20.2.4 or later in a new run. While the old one cannot connect either to clean "
-        "up, replace the key by one of type `aes` ([Keys](ceph.md#keys))",
+        "up, replace the key by one of type `aes` ([Keys](../reference/ceph.md#keys))",
     ),
     _end(
         Reason.CEPH_TOO_OLD,

@@ -68,7 +68,7 @@ async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
     return tuple(
         f"run {owner} has set options of the OSDs that are not restored yet; this takes until its objects are removed, "
-        "or see docs/how-to/ceph.md, Options of the OSDs"
+        "or see docs/reference/ceph.md, Options of the OSDs"
         for owner in owners
     )
 
