@@ -105,8 +105,9 @@ def test_each_attempt_says_it_anew_also_one_that_has_to_be_repeated() -> None:
     assert estimated_end(run, under_way(3, after(60), attempt=1), after(61)) == after(60 + PLANNED)
 
 
-def test_between_two_trials_it_stands_however_long_that_lasts() -> None:
-    seen = seen_in(RunPhase.MEASURING, trials_done=2)
+@pytest.mark.parametrize("phase", [RunPhase.MEASURING, RunPhase.GATHERING, RunPhase.FAILED])
+def test_between_two_trials_it_stands_however_long_that_lasts(phase: RunPhase) -> None:
+    seen = seen_in(phase, trials_done=2)
     assert estimated_end(run_with(after(20)), seen, after(3600)) == after(20)
 
 

@@ -152,6 +152,7 @@ def test_the_first_attempt_is_the_first_one_without_a_harness_cause() -> None:
     assert numbers(trials) == [(0, 0), (1, 1), (2, 1), (3, 0)]
     assert numbers(trials[::-1]) == numbers(trials)
     assert [why_not_counted(attempt) for attempt in spoiled_attempts([result(trials)])] == [("Stalled",), (HANG,)]
+    assert why_not_counted(trials[0]) == ()
 
 
 def test_a_result_whose_first_attempts_count_is_left_alone() -> None:

@@ -170,6 +170,7 @@ def test_a_run_keeps_the_secrets_that_it_has() -> None:
     target = ceph_run("rook-images").target
     found = [client(target.agent_user, "plimsoll-0"), client("other", "plimsoll-1")]
     assert secrets_of(target, *found) == ("plimsoll-2", "plimsoll-0")
+    assert secrets_of(target, *found, client(target.conductor_user, None)) == ("plimsoll-2", "plimsoll-0")
     full = [client(name, name) for name in KEY_SECRETS[2:]]
     assert secrets_of(target, *found, *full) is None
     found.append(client(target.conductor_user, "plimsoll-9"))

@@ -8,7 +8,7 @@ from plimsoll.api.line import OfferedLoad
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
 from plimsoll.api.result import Abort, BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import compare
+from plimsoll.measure.compare.comparison import compare, notes_of
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
@@ -205,6 +205,7 @@ def test_suspect_points_are_compared_and_named() -> None:
     ]
     found = one(trials_of([1000] * 5), suspect)
     assert found.points[0].notes == ("the candidate is Suspect: ClockOffset",)
+    assert notes_of(found) == {"the candidate is Suspect: ClockOffset": [found.points[0].baseline]}
     assert found.conclusion is Conclusion.NO_REGRESSION
 
 
