@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hack.rook_stand_in import Play, loaded_stand_in
 from support.goldens import NEW_ROOK, OLD_ROOK, rook
-from support.rook_stand_in import Play, loaded_stand_in
 
 KEYS: dict[str, str] = json.loads(rook("keys", NEW_ROOK))
 AES, AES256K = KEYS["bench-aes"], KEYS["bench-aes256k"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from hack.rook_stand_in import NamesOfCeph, Objects, Play, loaded_stand_in, release_of, times_of
 from plimsoll.api.storage import Pool, Replicated
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact
 from plimsoll.lifecycle.ceph.rook_render import pool_spec
 from support.fake_kube import merged
 from support.goldens import CEPH_VERSIONS, NEW_ROOK, OLD_ROOK, ceph, rook, rook_object
-from support.rook_stand_in import NamesOfCeph, Objects, Play, loaded_stand_in, release_of, times_of
 
 USAGE = {"stats": {"total_bytes": 3, "total_used_raw_bytes": 1, "total_avail_bytes": 2}}
 BOTH = (OLD_ROOK, NEW_ROOK)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.operators import LEASE, SECONDS, AuditLog, Line, OperatorProcess, StartOperator
+from leader.operators import LEASE, SECONDS, AuditLog, Line, OperatorProcess, StartOperator
 from support.pretend_conductor import Knobs
 from support.served_world import Installed, installed_world
 

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
+from leader.operators import LEASE, SECONDS, AuditLog, Line, OperatorProcess, StartOperator
 from plimsoll.api.names import RunPhase
-from support.operators import LEASE, SECONDS, AuditLog, Line, OperatorProcess, StartOperator
 from support.served_world import Installed, ServedWorld, path_of
 from support.specs import document, suite_document
 

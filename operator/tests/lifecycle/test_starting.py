@@ -12,14 +12,27 @@ def conductor_runs(world: PretendWorld) -> bool:
     return bool(world.conductors.pods())
 
 
+def wait(world: PretendWorld, uid: str, rounds: int) -> None:
+    """Let rounds of 10 s pass, in which the run does not end."""
+    for _ in range(rounds):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+
+
+def recover(world: PretendWorld, uid: str) -> None:
+    """Have all that is broken work again; then the run succeeds."""
+    faults = world.cluster.faults
+    faults.silent, faults.unmounted, faults.unschedulable = set(), set(), set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
 def test_the_conductor_starts_before_the_containers_of_the_clients(world: PretendWorld) -> None:
     world.cluster.faults.silent = {0, 1}
     uid = world.create("a", timeouts=TIMEOUTS)
     world.until(lambda: conductor_runs(world), rounds=8)
     assert world.conditions(uid)["ClientsReady"]["message"] == "clients are starting"
     assert run_of(world, uid)["status"]["display"]["status"] == "Provisioning"
-    world.cluster.faults.silent = set()
-    assert world.until_ended(uid)["status"] == "True"
+    recover(world, uid)
 
 
 def test_a_volume_that_cannot_be_mounted_is_explained_while_the_client_waits(world: PretendWorld) -> None:
@@ -32,8 +45,7 @@ def test_a_volume_that_cannot_be_mounted_is_explained_while_the_client_waits(wor
     world.until(lambda: "FailedMapVolume" in clients()["message"], rounds=8)
     assert clients()["reason"] == "Starting"
     assert clients()["message"].startswith("clients are starting; client 1 (pod a-client-1-0-")
-    world.cluster.faults.unmounted = set()
-    assert world.until_ended(uid)["status"] == "True"
+    recover(world, uid)
     assert "FailedMapVolume" not in clients()["message"]
 
 
@@ -44,34 +56,26 @@ def test_the_conductor_takes_no_clients_place_on_a_node(world: PretendWorld) -> 
         world.round()
     assert world.client_pods(uid)
     assert not conductor_runs(world)
-    world.cluster.faults.unschedulable = set()
-    assert world.until_ended(uid)["status"] == "True"
+    recover(world, uid)
 
 
 def test_a_client_that_is_replaced_after_provision_seconds_has_ready_seconds(world: PretendWorld) -> None:
     world.cluster.faults.unschedulable = {None}
     uid = world.create("a", timeouts={"provisionSeconds": 30, "readySeconds": 120, "totalSeconds": 600})
     world.until(lambda: len(world.client_pods(uid)) == 2 and run_of(world, uid)["status"].get("display"))
-    for _ in range(4):
-        world.round(10.0)
+    wait(world, uid, rounds=4)
     world.cluster.faults.silent = {0}
     world.cluster.end(world.client_pods(uid)[0], 137)
-    for _ in range(4):
-        world.round(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    world.cluster.faults.silent, world.cluster.faults.unschedulable = set(), set()
-    assert world.until_ended(uid)["status"] == "True"
+    wait(world, uid, rounds=4)
+    recover(world, uid)
 
 
 def test_clients_may_take_provision_seconds_even_if_the_conductor_is_ready(world: PretendWorld) -> None:
     world.cluster.faults.silent = {1}
     uid = world.create("a", timeouts=TIMEOUTS)
     world.until(lambda: conductor_runs(world))
-    for _ in range(12):
-        world.round(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    world.cluster.faults.silent = set()
-    assert world.until_ended(uid)["status"] == "True"
+    wait(world, uid, rounds=12)
+    recover(world, uid)
 
 
 def test_pods_that_do_not_start_end_the_run_after_provision_seconds(world: PretendWorld) -> None:
@@ -86,9 +90,7 @@ def test_an_unschedulable_conductor_has_ready_seconds_once_the_clients_run(world
     world.cluster.faults.unschedulable = {None}
     world.cluster.faults.silent = {1}
     uid = world.create("a", timeouts=TIMEOUTS)
-    for _ in range(12):
-        world.round(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    wait(world, uid, rounds=12)
     world.cluster.faults.silent = set()
     ended = world.until_ended(uid)
     assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
@@ -116,11 +118,8 @@ def test_a_client_that_is_lost_after_provision_seconds_does_not_end_the_run(worl
     until_trial(world)
     world.cluster.faults.silent = {0}
     world.cluster.end(world.client_pods(uid)[0], 137)
-    for _ in range(8):
-        world.round(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    world.cluster.faults.silent = set()
-    assert world.until_ended(uid)["status"] == "True"
+    wait(world, uid, rounds=8)
+    recover(world, uid)
 
 
 def test_a_resumed_run_gets_provision_seconds_again(world: PretendWorld) -> None:
@@ -131,8 +130,5 @@ def test_a_resumed_run_gets_provision_seconds_again(world: PretendWorld) -> None
     world.cluster.pass_time(300.0)
     world.cluster.faults.silent = {0}
     world.change(uid, suspend=False)
-    for _ in range(12):
-        world.round(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    world.cluster.faults.silent = set()
-    assert world.until_ended(uid)["status"] == "True"
+    wait(world, uid, rounds=12)
+    recover(world, uid)

@@ -1,6 +1,5 @@
 """Runs that another version of the operator began: what this one cannot read does not end them."""
 
-from plimsoll.lifecycle import naming
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
 
@@ -67,40 +66,19 @@ def test_results_that_cannot_be_read_are_waited_for(world: PretendWorld) -> None
     assert world.until_ended(uid)["status"] == "True"
 
 
-def test_agents_get_an_assignment_document(world: PretendWorld) -> None:
+def test_each_client_gets_an_assignment_and_mounts_a_token_of_its_own(world: PretendWorld) -> None:
     world.create("a")
-    found = agents_arguments(world)
-    paths = ["--assignment=/etc/plimsoll/assignment/assignment.json", "--secret=/etc/plimsoll/session"]
-    assert found == [["agent", *paths]] * len(found)
-
-
-def agents_arguments(world: PretendWorld) -> list[list[str]]:
-    """Return the arguments of each client's agent, of which there is more than one."""
-    world.until(lambda: world.conductors.loads)
-    jobs = [job for job in world.cluster.kube.objects("Job") if "-client-" in job["metadata"]["name"]]
-    jobs.sort(key=lambda job: int(job["metadata"]["labels"][naming.LABEL_CLIENT]))
-    assert len(jobs) > 1
-    return [job["spec"]["template"]["spec"]["containers"][0]["args"] for job in jobs]
-
-
-def test_each_client_gets_and_mounts_a_token_of_its_own(world: PretendWorld) -> None:
-    world.create("a")
-    tokens = mounted_tokens(world)
-    assert tokens == {f"token-{client}" for client in range(len(tokens))}
-    assert len(tokens) > 1
-
-
-def mounted_tokens(world: PretendWorld) -> set[str]:
-    """Return what clients mount as their token, which has to be all that the session Secret has of them."""
     world.until(lambda: world.conductors.loads)
     (secret,) = [one for one in world.cluster.kube.objects("Secret") if "-session-" in one["metadata"]["name"]]
     jobs = [job for job in world.cluster.kube.objects("Job") if "-client-" in job["metadata"]["name"]]
-    volumes = [volume for job in jobs for volume in job["spec"]["template"]["spec"]["volumes"]]
-    items = [item for volume in volumes if volume["name"] == "session" for item in volume["secret"]["items"]]
-    tokens = [item["key"] for item in items if item["path"] == "token"]
-    assert len(tokens) == len(jobs)
-    assert set(tokens) == secret["data"].keys()
-    return set(tokens)
+    assert len(jobs) > 1
+    paths = ["--assignment=/etc/plimsoll/assignment/assignment.json", "--secret=/etc/plimsoll/session"]
+    pods = [job["spec"]["template"]["spec"] for job in jobs]
+    assert [pod["containers"][0]["args"] for pod in pods] == [["agent", *paths]] * len(jobs)
+    volumes = [volume["secret"] for pod in pods for volume in pod["volumes"] if volume["name"] == "session"]
+    tokens = [item["key"] for volume in volumes for item in volume["items"] if item["path"] == "token"]
+    # They are all that the session Secret has of them.
+    assert sorted(tokens) == sorted(f"token-{client}" for client in range(len(jobs))) == sorted(secret["data"])
 
 
 def final_results(world: PretendWorld, uid: str) -> list[Document]:

@@ -34,41 +34,46 @@ def role(name: str, owner: str = "u", **metadata: object) -> dict[str, object]:
     return {"apiVersion": ROLE.api_version, "kind": "Role", "metadata": {"name": name, **common, **metadata}}
 
 
+@pytest.fixture
+def kube() -> FakeKube:
+    return FakeKube()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def kept(clock: Clock) -> FixedObjects:
+    return FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
+
+
 async def names(kept: FixedObjects, kube: FakeKube) -> list[str]:
     return [child.name for child in await kept.look(kube)]
 
 
-async def test_what_only_the_operator_changes_is_read_once_in_a_while() -> None:
-    kube, clock = FakeKube(), Clock()
-    kept = FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
+@pytest.mark.parametrize("seconds", [REREAD_SECONDS, -3600], ids=["in a while", "after the clock was set back"])
+async def test_what_only_the_operator_changes_is_read_again(
+    kube: FakeKube, clock: Clock, kept: FixedObjects, seconds: float
+) -> None:
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     clock.advance(REREAD_SECONDS - 1)
     assert await names(kept, kube) == []
-    clock.advance(1)
+    clock.advance(seconds - REREAD_SECONDS + 1)
     assert await names(kept, kube) == ["conductor"]
     assert len(kube.requests) == 4
 
 
-async def test_what_was_forgotten_is_read_at_once() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
+async def test_what_was_forgotten_is_read_at_once(kube: FakeKube, kept: FixedObjects) -> None:
     assert await names(kept, kube) == []
     kube.put(role("conductor"))
     kept.forget()
     assert await names(kept, kube) == ["conductor"]
 
 
-async def test_a_clock_that_was_set_back_keeps_nothing_for_longer() -> None:
-    kube, clock = FakeKube(), Clock()
-    kept = FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
-    assert await names(kept, kube) == []
-    kube.put(role("conductor"))
-    clock.advance(-3600)
-    assert await names(kept, kube) == ["conductor"]
-
-
-async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
+async def test_what_is_being_deleted_is_looked_at_until_it_is_gone(kube: FakeKube, kept: FixedObjects) -> None:
     kube.put(role("conductor", deletionTimestamp="2026-01-01T00:00:00Z"))
     assert await names(kept, kube) == ["conductor"]
     kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request="get Role")
@@ -78,8 +83,7 @@ async def test_what_is_being_deleted_is_looked_at_until_it_is_gone() -> None:
     assert await names(kept, kube) == []
 
 
-async def test_objects_that_only_carry_the_runs_label_are_not_its_own() -> None:
-    kube, kept = FakeKube(), FixedObjects(ROLE, ["conductor", "stranger"], RUN, Clock())
+async def test_objects_that_only_carry_the_runs_label_are_not_its_own(kube: FakeKube, kept: FixedObjects) -> None:
     kube.put(role("conductor"))
     kube.put(role("stranger", owner="another"))
     assert await names(kept, kube) == ["conductor"]

@@ -70,18 +70,21 @@ def test_descendants_count(tool: Watched) -> None:
     assert tool.look(1) == ""
 
 
-def test_a_file_that_is_open_for_a_moment_is_no_target(tool: Watched) -> None:
-    library = tool.other.with_name("library.so")
-    library.write_text("code")
+@pytest.fixture
+def library(tool: Watched) -> Path:
+    path = tool.other.with_name("library.so")
+    path.write_text("code")
+    return path
+
+
+def test_a_file_that_is_open_for_a_moment_is_no_target(tool: Watched, library: Path) -> None:
     tool.tree.opened(TOOL, 3, library)
     tool.look(1)
     tool.tree.opened(TOOL, 3, tool.other)
     assert tool.look(1) == ""
 
 
-def test_a_library_that_loads_slowly_is_no_target(tool: Watched) -> None:
-    library = tool.other.with_name("library.so")
-    library.write_text("code")
+def test_a_library_that_loads_slowly_is_no_target(tool: Watched, library: Path) -> None:
     tool.tree.opened(TOOL, 4, library)
     assert str(library) in tool.look()
     tool.tree.opened(TOOL, 4, tool.other)
