@@ -26,7 +26,7 @@ _SEARCHES = 60
 _NOISES = (0.02, 0.05)
 _PRECISIONS = (10, 5)
 _LOSSES = (0.0, 0.1, 0.2)
-_SETTINGS = Settings(start=SEARCH.start, limit=SEARCH.limit)
+_SETTINGS = Settings(start=SEARCH.start, limit=SEARCH.highest_load)
 _LINES = (2_000, 60_000)
 _SCALED = 20_000
 _SHAPES: Mapping[str, Callable[..., Storage]] = {

@@ -94,7 +94,7 @@ def test_the_load_of_a_pending_attempt_is_not_offered_unless_it_is_the_next_one(
     assert [trial.pass_number for trial in added] == [*range(7, 7 + len(added))]
     offered = [trial.probe.offered for trial in added if trial.probe]
     assert offered
-    assert all(ROUGH_SEARCH.start / 1024 <= one <= ROUGH_SEARCH.limit for one in offered)
+    assert all(ROUGH_SEARCH.start / 1024 <= one <= ROUGH_SEARCH.highest_load for one in offered)
     assert line_of(simulation).counted == 6 + len(added)
 
 

@@ -176,6 +176,10 @@ ACCEPTED = [
     Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "PVC"}),
     Manifest(name="rook", changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}),
     Manifest(
+        name="three copies by default",
+        changes={"spec.storage": {"rook": {**ROOK, "pool": {"replicated": {}}}, "volume": {"size": "1Gi"}}},
+    ),
+    Manifest(
         name="shared volume",
         changes={
             VOLUME: {"size": "1Gi", "sharing": "Shared"},

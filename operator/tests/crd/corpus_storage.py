@@ -177,7 +177,7 @@ _LABELS: Wrong = (("A B", "should match"), (LONGER, "more than 63"))
 _POOL: Mapping[str, Wrong] = {
     "": (({}, "exactly one of replicated and erasureCoded"),),
     ".erasureCoded": (),
-    ".replicated.size": (*integers(1, 10)[:2], (REMOVED, "Required value")),
+    ".replicated.size": integers(1, 10)[:2],
     ".replicated.replicasPerFailureDomain": integers(2, 2)[:2],
     ".replicated.subFailureDomain": (*_LABELS, ("host", "has no effect without replicasPerFailureDomain")),
     ".failureDomain": _LABELS,

@@ -373,14 +373,13 @@ def _without(part: dict[str, Any], name: str) -> dict[str, Any]:
 
 _P99 = _OBJECTIVES[0]
 _OUT_OF_BOUNDS = [
-    ("limit", _without(_RATE, "limit")),
     ("objectives", _without(_RATE, "objectives")),
     ("start", _without(_RATE, "start")),
     *((name, {**_RATE, name: value}) for name in ("start", "limit") for value in (0, 2**31)),
     *(("precisionPercent", {**_RATE, "precisionPercent": value}) for value in (0, 51)),
     ("vary", {**_RATE, "vary": "Both"}),
     ("objectives", {**_RATE, "objectives": _OBJECTIVES * 5}),
-    *((f"objectives[0].{name}", {**_RATE, "objectives": [_without(_P99, name)]}) for name in _P99),
+    ("objectives[0].latencyMicroseconds", {**_RATE, "objectives": [{"percentile": "99"}]}),
     ("objectives[0].percentile", {**_RATE, "objectives": [{**_P99, "percentile": "42"}]}),
     *(
         ("objectives[0].latencyMicroseconds", {**_RATE, "objectives": [{**_P99, "latencyMicroseconds": value}]})
@@ -402,6 +401,15 @@ LINE_ACCEPTED = [
         changes={"spec.storage": {"rook": ROOK, "volume": IMAGE}, LINE: _DEPTH, **_NO_RAMP},
     ),
     _search("depths of the default", {}, _DEPTH),
+    _search("rate without a limit", _OPEN, _without(_RATE, "limit")),
+    _search("depth without a limit", {}, _without(_DEPTH, "limit")),
+    _search(
+        "start beyond what the clients can offer",
+        {},
+        {**_without(_DEPTH, "limit"), "start": 10**6},
+        server_accepts=_ARITHMETIC,
+    ),
+    _search("the 99th percentile", _OPEN, {**_RATE, "objectives": [_without(_P99, "percentile")]}),
     _search("shared unevenly", {"jobs": 64}, {**_DEPTH, "limit": 63}, server_accepts=_ARITHMETIC),
     _search("too deep", {}, {**_DEPTH, "limit": 10**6}, server_accepts=_ARITHMETIC),
     _search("few operations", _OPEN, {**_RATE, "start": 1}, server_accepts=_ARITHMETIC),

@@ -134,4 +134,4 @@ def test_every_combination_has_the_samples_that_are_known(
     assert [*values(samples, catalogue.RESULT_LINE_RATE).values()] == ([] if estimate is None else [estimate])
     bounds = values(samples, catalogue.RESULT_LINE_RATE_BOUND)
     assert len(bounds) == (low is not None) + (high is not None)
-    assert all(value <= SEARCH.limit for labels, value in bounds.items() if labels[-1] == "low")
+    assert all(value <= SEARCH.highest_load for labels, value in bounds.items() if labels[-1] == "low")

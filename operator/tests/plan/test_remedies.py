@@ -35,6 +35,7 @@ RATE = {"vary": "Rate", "start": 800, "limit": 8000, "objectives": P99}
 DEPTH = {"vary": "Depth", "start": 8, "limit": 64, "objectives": P99}
 OPEN = {"fio": {"ioDepth": [64]}, "line": RATE}
 CLOSED = {"fio": {}, "line": DEPTH}
+MIX: Sequence[Fields] = [{"size": "4Ki", "percent": 60}, {"size": "64Ki", "percent": 40}]
 POISSON = {"rateIops": 100, "arrivals": "Poisson"}
 KEY = {"keyringSecret": {"name": "admin"}}
 
@@ -126,6 +127,31 @@ CASES = [
     ),
     fio([{"fsyncEvery": 0}], "does not write; remove it", fsyncEvery=1),
     fio(
+        [{"blockSize": REMOVED}, {"blockSizeMix": REMOVED}],
+        "remove it, or sweep over blockSize without blockSizeMix",
+        blockSize=["4Ki", "8Ki"],
+        blockSizeMix=MIX,
+    ),
+    fio([{"blockSizeMix.0.percent": 60}], "make them 100 together", blockSizeMix=[{**MIX[0], "percent": 61}, MIX[1]]),
+    fio(
+        [{"until": REMOVED}, {"blockSizeMix": REMOVED, "blockSize": ["4Ki"]}],
+        "use blockSize, or remove until",
+        blockSizeMix=MIX,
+        until="DataSetDone",
+    ),
+    fio(
+        [{"randomDistribution": REMOVED}, *({"pattern": pattern} for pattern in ("randread", "randwrite", "randrw"))],
+        "applies only to random patterns",
+        pattern="read",
+        randomDistribution="zipf:1.1",
+    ),
+    fio(
+        [{"randomDistribution": REMOVED}, {"until": REMOVED}],
+        "remove it, or remove until",
+        randomDistribution="pareto:0.2",
+        until="DataSetDone",
+    ),
+    fio(
         [{"rateIops": 400}, {"jobs": 1}],
         "use at least 400, or lower jobs",
         pattern="randrw",
@@ -176,6 +202,12 @@ CASES = [
         {"line.limit": 90_000, "line.start": 85_000},
         [{"line.start": 80_000, "line.limit": 80_000}],
         "lower start and limit to at most 80000, or raise clients",
+    ),
+    search(
+        OPEN,
+        {"line.start": 90_000, "line.limit": REMOVED},
+        [{"line.start": 80_000}],
+        "80000 operations per second; lower it to at most 80000, or raise clients",
     ),
     search(CLOSED, {"line.limit": 9000}, [{"line.limit": 8192}, {"fio.jobs": 2}], "at most 8192, or raise jobs"),
     search(
@@ -259,6 +291,14 @@ CASES = [
         [{"fio": {"files": "SharedFile"}}, {"fio": {}}],
         [{"workloads.1.fio.files": "SharedFile"}, {"workloads.0": REMOVED}, {"workloads.1": REMOVED}],
         storage=SHARED,
+    ),
+    *(
+        run(
+            "set the same in all of them, or split the run",
+            [{"fio": {field: 50}}, {"fio": {}}],
+            [{f"workloads.1.fio.{field}": 50}, {"workloads.0": REMOVED}, {"workloads.1": REMOVED}],
+        )
+        for field in ("compressPercent", "dedupePercent")
     ),
     run(
         "raise clients, or remove readBack",

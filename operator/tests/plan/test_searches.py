@@ -46,6 +46,29 @@ def test_each_combination_of_the_axes_is_a_point_without_a_load() -> None:
     assert (deep.label, "ioDepth" in deep.parameters) == ("randread 4Ki x2 jobs", False)
 
 
+@pytest.mark.parametrize(
+    ("fio", "line", "limits"),
+    [
+        ({"ioDepth": [64]}, RATE, [20_000, 80_000]),
+        ({"jobs": 2}, DEPTH, [4096, 16_384]),
+    ],
+    ids=["rate", "depth"],
+)
+def test_without_a_limit_a_search_offers_as_much_as_the_clients_can(
+    fio: Fields, line: Fields, limits: list[int]
+) -> None:
+    unlimited = {key: value for key, value in line.items() if key != "limit"}
+    points = expand(_run({"fio": dict(fio), "line": unlimited, "clients": [2, 8]}))
+    assert [point.line.limit for point in points if point.line] == limits
+    too_much = _run({"fio": dict(fio), "line": {**unlimited, "start": limits[1] + 1}})
+    assert problem(too_much).startswith(f"line.start: {limits[1] + 1} is more than 8 clients")
+
+
+def test_an_objective_is_about_the_99th_percentile_unless_it_says_otherwise() -> None:
+    line = {**RATE, "objectives": [{"latencyMicroseconds": 5000}]}
+    assert expand(searching({"ioDepth": [64]}, line)) == expand(searching({"ioDepth": [64]}, RATE))
+
+
 def test_a_trial_of_a_search_has_its_load() -> None:
     run = searching({"ioDepth": [64]}, RATE)
     (point,) = expand(run)

@@ -483,7 +483,10 @@ def _search(
         return observed[-1]
 
     settings = Settings(
-        start=search_for.start, limit=search_for.limit, precision_percent=search_for.precision_percent, step=clients
+        start=search_for.start,
+        limit=search_for.highest_load,
+        precision_percent=search_for.precision_percent,
+        step=clients,
     )
     line, _ = search(recorded, settings, seed)
     return tuple(observed), line

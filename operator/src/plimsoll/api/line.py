@@ -84,7 +84,7 @@ class Objective(Model):
 
     """
 
-    percentile: Percentile
+    percentile: Percentile = "99"
     latency_microseconds: Annotated[Integer, Field(ge=1, le=10_000_000)]
 
     @property
@@ -102,7 +102,7 @@ class LineSearch(Model):
         vary: Rate varies the offered operations per second of all clients together, which arrive at random times
             however fast the storage answers (open loop); Depth varies the operations in flight of all clients together.
         start: First load, which doubles until an objective does not hold.
-        limit: Highest load that is offered.
+        limit: Highest load that is offered; as much as the clients can offer if absent.
         precision_percent: The search ends when the 95 % interval is at most this wide, in percent of the estimate.
         objectives: All must hold.
 
@@ -110,8 +110,8 @@ class LineSearch(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="self.start <= self.limit",
-            holds=lambda search: search.start <= search.limit,
+            rule="!has(self.limit) || self.start <= self.limit",
+            holds=lambda search: search.start <= search.highest_load,
             message="must be at most limit; decrease it, or increase limit",
             remedy=lambda search: f"must be at most limit, which is {search.limit}; decrease it, or increase limit",
             field_path=".start",
@@ -126,9 +126,14 @@ class LineSearch(Model):
 
     vary: Vary = Vary.RATE
     start: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
-    limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
+    limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)] | None = None
     precision_percent: Annotated[Integer, Field(ge=1, le=50)] = 10
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=4)]
+
+    @property
+    def highest_load(self) -> int:
+        """The limit, which every search of a plan has."""
+        return _MAX_LOAD if self.limit is None else self.limit
 
 
 class OfferedLoad(Model):

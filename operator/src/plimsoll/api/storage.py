@@ -24,7 +24,7 @@ class Replicated(Model):
     """Replication: several complete copies of every object.
 
     Attributes:
-        size: Number of copies of every object. 1 is not redundant and for measuring only.
+        size: Number of copies of every object, 3 if absent. 1 is not redundant and for measuring only.
         replicas_per_failure_domain: Number of copies in each failure domain, such as two in each of two zones. One if
             absent. Only 2, because Rook's CRUSH rules place no other number.
         sub_failure_domain: Bucket type over which the copies of a failure domain are spread; host if absent.
@@ -46,7 +46,7 @@ class Replicated(Model):
         ),
     )
 
-    size: Annotated[Integer, Field(ge=1, le=10)]
+    size: Annotated[Integer, Field(ge=1, le=10)] = 3
     replicas_per_failure_domain: Annotated[Integer, Field(ge=2, le=2)] | None = None
     sub_failure_domain: DnsLabel | None = None
 

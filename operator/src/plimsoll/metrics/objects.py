@@ -257,7 +257,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
         yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
         yield from known_samples(labels, (metric, line.estimate))
-        low = None if line.low is None else min(line.low, search.limit)  # no higher load was tried
+        low = None if line.low is None else min(line.low, search.highest_load)  # no higher load was tried
         yield from bound_samples(bound_metric, labels, low, line.high)
 
 

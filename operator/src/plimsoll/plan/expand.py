@@ -10,7 +10,7 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
-from plimsoll.plan.refusals import contradictions
+from plimsoll.plan.refusals import contradictions, limited
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
 from plimsoll.tools.base import StepKind
 from plimsoll.tools.registry import TOOLS
@@ -87,7 +87,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
                     shares_file=parameters.shares_file,
                     reads_next_client=parameters.reads_next_client,
                     warm_caches=workload.caches == "Warm",
-                    line=search,
+                    line=limited(search, parameters, clients, sweep.timing) if search else None,
                 )
             )
     return tuple(points)

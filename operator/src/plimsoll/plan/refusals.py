@@ -24,7 +24,7 @@ from plimsoll.measure.line.search import Settings
 from plimsoll.measure.text import listed
 from plimsoll.plan.document import Point
 from plimsoll.plan.sweep import Sweep
-from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, ToolParameters, WorkloadPoint
+from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS, cell_count
 from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
@@ -43,6 +43,13 @@ def search_settings(point: Point, search: LineSearch) -> Settings:
     return settings_of(search, point.typed_parameters, point.clients)
 
 
+def limited(search: LineSearch, parameters: ToolParameters, clients: int, timing: Timing) -> LineSearch:
+    """Return the search with a limit: what that number of clients can offer, unless it has one."""
+    if search.limit is not None or search.vary not in parameters.load_fields:
+        return search
+    return search.model_copy(update={"limit": clients * parameters.most_load(search.vary, timing)})
+
+
 def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) -> Settings:
     """Return the settings of a search of that number of clients, which share every load evenly.
 
@@ -50,7 +57,7 @@ def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) ->
     """
     return Settings(
         start=search.start,
-        limit=search.limit,
+        limit=search.highest_load,
         precision_percent=search.precision_percent,
         step=clients * parameters.load_step(search.vary),
     )
@@ -100,8 +107,18 @@ def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Itera
 
 def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients: int) -> Iterator[Problem]:
     """Yield bounds between which no load can be offered, and a first load that is too low or a limit too high."""
-    step = clients * parameters.load_step(search.vary)
+    step, most = clients * parameters.load_step(search.vary), clients * parameters.most_load(search.vary, sweep.timing)
     unit = "operations per second" if search.vary is Vary.RATE else "operations in flight"
+    # An open loop has one job.
+    more = "clients" if search.vary is Vary.RATE else "jobs or clients"
+    if search.limit is None and search.start > most:
+        remedy = (
+            f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
+            f"{unit}; lower it to at most {most}, or raise {more}"
+        )
+        yield _problem(sweep, "line.start", search.start, remedy)
+        return
+    search = limited(search, parameters, clients, sweep.timing)
     try:
         settings = settings_of(search, parameters, clients)
     except ValueError:
@@ -111,11 +128,8 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
         return
-    most = clients * parameters.most_load(search.vary, sweep.timing)
     if settings.highest > most:
         lower = "start and limit" if search.start > most else "it"
-        # An open loop has one job.
-        more = "clients" if search.vary is Vary.RATE else "jobs or clients"
         remedy = (
             f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
             f"{unit}; lower {lower} to at most {most}, or raise {more}"
@@ -148,7 +162,7 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, r
     if first * runtime < needed:
         # A load between two multiples of the step may be rounded down.
         start, seconds = ceil(needed / runtime / settings.step) * settings.step, ceil(needed / first)
-        remedies = [f"raise {'it' if start <= search.limit else 'start and limit'} to at least {start:g}"]
+        remedies = [f"raise {'it' if start <= search.highest_load else 'start and limit'} to at least {start:g}"]
         if seconds <= MAX_RUNTIME_SECONDS:
             remedies.append(f"runtimeSeconds to at least {seconds}")
         if Fraction(percentile) > min(map(Fraction, get_args(Percentile))):

@@ -83,7 +83,7 @@ def search(seed: int, line: float, noise: float, share: float, states: dict[str,
     """Search on linear storage that scatters; that share of the probes that break is affected."""
     chance, troubled = random.Random(f"{seed} noise"), random.Random(f"{seed} trouble")  # noqa: S311 - no secrets
     trials: list[Trial] = []
-    settings = Settings(start=SEARCH.start, limit=SEARCH.limit)
+    settings = Settings(start=SEARCH.start, limit=SEARCH.highest_load)
     while (load := (progress := progress_of(tried_loads(trials), settings)).next_load) is not None:
         value = round(LIMIT_NANOSECONDS * load / line * math.exp(noise * chance.gauss(0, 1)))
         affected = value > LIMIT_NANOSECONDS and troubled.random() < share

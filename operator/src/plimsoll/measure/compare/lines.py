@@ -80,7 +80,7 @@ def position_of_result(result: BenchmarkResult) -> Position | None:
         error = half / t_quantile((1 + CONFIDENCE) / 2, max(1, line.counted - 1))
         return Position(value=value, error=error, probes=line.counted)
     if line.low and not (line.estimate or line.high):
-        value = math.log(min(line.low, search.limit))
+        value = math.log(min(line.low, search.highest_load))
         return Position(value=value, error=0.0, probes=line.counted, may_be_higher=True)
     if line.high and not (line.estimate or line.low):
         return Position(value=math.log(line.high), error=0.0, probes=line.counted, may_be_lower=True)

@@ -275,8 +275,8 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
             # Slow clients, or uneven shares, make the highest load that was offered less than the limit.
-            unit, limit = unit_text(search), rounded_load(search.limit)
-            shown = _highest_shown(search.limit if line.low is None else line.low, search)
+            unit, limit = unit_text(search), rounded_load(search.highest_load)
+            shown = _highest_shown(search.highest_load if line.low is None else line.low, search)
             highest = f"{limit} {unit}, the highest load (limit)"
             if shown != limit:
                 highest = f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
@@ -307,7 +307,7 @@ def rounded_load(load: float) -> str:
 
 
 def _highest_shown(low: float, search: LineSearch) -> str:
-    return rounded_load(min(low, search.limit))
+    return rounded_load(min(low, search.highest_load))
 
 
 def _precise_clause(line: Line, search: LineSearch) -> str:
