@@ -166,6 +166,12 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "runs in bench never start",
         f"{SET} --set 'watchNamespaces={{other,bench}}'",
     ),
+    (
+        "Watched",
+        {"operators": [watching("'; rm '")]},
+        "never start",
+        """--set 'watchNamespaces={'"'"'; rm '"'"',bench}'""",
+    ),
     ("Runs", {"runs": [run("11:59:00")]}, "no operator has looked at nightly", "watchNamespaces has bench"),
     (
         "Rights to edit",

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import partial, wraps
 from pathlib import Path
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 _PATTERNS = [pattern.value for pattern in Pattern if "trim" not in pattern]  # trims need a block device
-_DEFAULTS = [Pattern.RANDREAD.value, Pattern.RANDWRITE.value]
 _NAME_CHARACTERS = 40
 _REMOVAL_SECONDS = 600
 
@@ -51,62 +51,55 @@ class _Quantity(click.ParamType[str]):
         return str(value)
 
 
+@dataclass(frozen=True, kw_only=True)  # without slots, so that its defaults are those of the options
+class Load:
+    """The load of a run without a file."""
+
+    patterns: Sequence[str] = (Pattern.RANDREAD.value, Pattern.RANDWRITE.value)
+    sizes: Sequence[str] = ("4Ki",)  # of an operation
+    depths: Sequence[int] = (16,)
+    clients: int = 1
+    size: str = "1Gi"  # of a PVC
+    runtime: int = 10  # seconds
+
+
 def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a run without a file; the command gets its document as `generated`, None without a class."""
     several = partial(click.option, multiple=True, show_default=True)
     single = partial(click.option, show_default=True)
 
     @click.option("--storage-class", type=StorageClassName(), help="Measure PVCs of this StorageClass, without a FILE.")
-    @several("--pattern", "patterns", type=click.Choice(_PATTERNS), default=_DEFAULTS, help="I/O; may be repeated.")
-    @several("--block-size", "sizes", type=_Quantity(), default=["4Ki"], help="Of an operation; may be repeated.")
-    @several("--depth", "depths", type=click.IntRange(1), default=[16], help="Operations in flight; may be repeated.")
-    @single("--clients", type=click.IntRange(1), default=1, help="Pods with a PVC each.")
-    @single("--size", type=_Quantity(), default="1Gi", help="Size of each PVC.")
-    @single("--runtime", type=Duration(), metavar="TIME", default="10s", help="Of each of the three trials of a point.")
+    @several("--pattern", "patterns", type=click.Choice(_PATTERNS), default=Load.patterns, help="I/O; may be repeated.")
+    @several("--block-size", "sizes", type=_Quantity(), default=Load.sizes, help="Of an operation; may be repeated.")
+    @several(
+        "--depth", "depths", type=click.IntRange(1), default=Load.depths, help="Operations in flight; may be repeated."
+    )
+    @single("--clients", type=click.IntRange(1), default=Load.clients, help="Pods with a PVC each.")
+    @single("--size", type=_Quantity(), default=Load.size, help="Size of each PVC.")
+    @single(
+        "--runtime",
+        type=Duration(),
+        metavar="TIME",
+        default=f"{Load.runtime}s",
+        help="Of each of the three trials of a point.",
+    )
     @wraps(function)
-    def command(
-        *,
-        storage_class: str | None,
-        patterns: Sequence[str],
-        sizes: Sequence[str],
-        depths: Sequence[int],
-        clients: int,
-        size: str,
-        runtime: int,
-        **others: object,
-    ) -> None:
-        document = generated_run(
-            storage_class or "",
-            patterns=patterns,
-            sizes=sizes,
-            depths=depths,
-            clients=clients,
-            size=size,
-            runtime=runtime,
-        )
-        function(generated=document if storage_class else None, **others)
+    def command(*, storage_class: str | None, **options: Any) -> None:  # noqa: ANN401 - click's
+        load = Load(**{field.name: options.pop(field.name) for field in fields(Load)})
+        function(generated=generated_run(storage_class, load) if storage_class else None, **options)
 
     return command
 
 
-def generated_run(
-    storage_class: str,
-    *,
-    patterns: Sequence[str] = _DEFAULTS,
-    sizes: Sequence[str] = ("4Ki",),
-    depths: Sequence[int] = (16,),
-    clients: int = 1,
-    size: str = "1Gi",
-    runtime: int = 10,
-) -> dict[str, Any]:
+def generated_run(storage_class: str, load: Load) -> dict[str, Any]:
     """Return the run of a StorageClass, with a name of its own."""
-    axes = {"blockSize": [*dict.fromkeys(sizes)], "ioDepth": [*dict.fromkeys(depths)]}
-    times = {"runtimeSeconds": runtime, "rampSeconds": min(10, runtime // 5)}
+    axes = {"blockSize": [*dict.fromkeys(load.sizes)], "ioDepth": [*dict.fromkeys(load.depths)]}
+    times = {"runtimeSeconds": load.runtime, "rampSeconds": min(10, load.runtime // 5)}
     spec = {
-        "storage": {"storageClass": {"name": storage_class}, "volume": {"size": size}},
-        "clients": {"count": clients},
+        "storage": {"storageClass": {"name": storage_class}, "volume": {"size": load.size}},
+        "clients": {"count": load.clients},
         "workloads": [
-            {"name": pattern, "fio": {"pattern": pattern, **axes}, **times} for pattern in dict.fromkeys(patterns)
+            {"name": pattern, "fio": {"pattern": pattern, **axes}, **times} for pattern in dict.fromkeys(load.patterns)
         ],
         "repetitions": 3,
         "prepare": {"settleSeconds": 2},

@@ -15,7 +15,7 @@ from plimsoll.api.quantity import format_quantity, parse_amount
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.versions import age_problem
-from plimsoll.cli.cluster_run import generated_run
+from plimsoll.cli.cluster_run import Load, generated_run
 from plimsoll.kube.port import Object
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
 from plimsoll.lifecycle.ceph.rook_survey import rook_version
@@ -288,13 +288,13 @@ def _watched(facts: Facts) -> Findings:
         problem = f"the operator watches only {first_few(namespaces, 5)}, so runs in {facts.namespace} never start"
     release = chosen["metadata"]["namespace"]
     values = ",".join([each for each in namespaces if each != release] + [facts.namespace])
-    fix = _helm(facts, f"--set 'watchNamespaces={{{values}}}'")
+    fix = _helm(facts, f"--set {shlex.quote(f'watchNamespaces={{{values}}}')}")
     yield judged(problem, "all namespaces" if not namespaces else f"{facts.namespace} is in watchNamespaces", fix)
 
 
 @_rule("Runs")
 def _observed(facts: Facts) -> Findings:
-    """Tell without any right on the operator whether it works."""
+    """Show whether an operator works to those who may not see it."""
     runs = visible(facts.runs)
 
     def is_late(run: Object) -> bool:
@@ -361,7 +361,7 @@ def _settings(facts: Facts) -> Settings:
 
 def _sample(facts: Facts) -> _Sample:
     settings = _settings(facts)
-    body = generated_run(facts.storage_class or "any")
+    body = generated_run(facts.storage_class or "any", Load())
     body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
     run = run_of(body)
     if run.document is None:
@@ -524,7 +524,7 @@ def _rook_clusters(facts: Facts) -> Findings:
         namespace, _, name = place.partition("/")
         if problem := settings.rook_problem(NamespacedName(namespace=namespace, name=name), facts.namespace):
             allowed = [*settings.rook_clusters.get(place, ()), facts.namespace]
-            fix = _helm(facts, f"--set-json 'rook.clusters={json.dumps({place: allowed})}'")
+            fix = _helm(facts, f"--set-json {shlex.quote(f'rook.clusters={json.dumps({place: allowed})}')}")
             yield line(State.UNUSED, problem, fix, check=place)
         elif isinstance(clusters, Hidden):
             text = f"runs may use it; its health {clusters.why}"

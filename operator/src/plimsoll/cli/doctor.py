@@ -14,7 +14,7 @@ from plimsoll import __version__
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, Verdict
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ClusterAccess, access, ask, cluster_options, explain, given
-from plimsoll.cli.cluster_run import generated_run
+from plimsoll.cli.cluster_run import Load, generated_run
 from plimsoll.cli.diagnosis import (
     KINDS,
     RIGHTS,
@@ -215,7 +215,7 @@ async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
     """Return why a run would not be accepted, by a dry run."""
     if isinstance(facts.rights, Hidden) or facts.unserved or not facts.rights["create", "benchmarkruns"]:
         return Hidden(f"needs create benchmarkruns in namespace {facts.namespace}")
-    run = generated_run(facts.storage_class or "any")
+    run = generated_run(facts.storage_class or "any", Load())
     run["metadata"]["namespace"] = facts.namespace
     try:
         await kube.create(run, dry_run=True)

@@ -10,7 +10,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.cluster_run import cluster_run_options, run_in_cluster
+from plimsoll.cli.cluster_run import Load, cluster_run_options, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine, make_directory, make_raw_directory
 from plimsoll.cli.options import (
@@ -273,7 +273,7 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
 
 
 _HERE = ("destroy_data", "output", "raw_output", "resume", "seed", "fio")
-_GENERATED = ("patterns", "sizes", "depths", "clients", "size", "runtime")
+_GENERATED = tuple(field.name for field in fields(Load))
 _IN_CLUSTER = (
     "storage_class",
     *_GENERATED,
