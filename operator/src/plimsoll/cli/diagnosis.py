@@ -338,7 +338,7 @@ def _acceptance(facts: Facts) -> Findings:
 def _pod_security(facts: Facts) -> Findings:
     level = label(next(iter(visible(facts.namespaces)), {"metadata": {}}), ENFORCED_PROFILE)
     no_devices = why_no_devices(facts.namespace, level)
-    text = no_devices or "clients of Block volumes need baseline, all others restricted"
+    text = no_devices or "clients of Block volumes need baseline; all others fit restricted"
     yield line(State.OK, f"{f'enforces {level}' if level else 'no profile is enforced by a label'}: {text}")
 
 
