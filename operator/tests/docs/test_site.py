@@ -96,7 +96,7 @@ def opened(site: str, chromium: Browser) -> Iterator[Open]:
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(site + path, wait_until="networkidle")
+        page.goto(site + path)
         return page
 
     yield open_page
@@ -125,6 +125,7 @@ def test_the_search_finds_a_check(opened: Open) -> None:
     page.get_by_text("Type to start searching").wait_for()
     page.keyboard.type("CacheSized")
     page.wait_for_selector(".md-search-result__item a[href*='/reference/checks/']")
+    page.wait_for_load_state("networkidle")
 
 
 def test_a_link_to_a_file_outside_of_the_pages_leads_to_the_repository(opened: Open) -> None:
