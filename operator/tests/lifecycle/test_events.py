@@ -148,7 +148,6 @@ def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
         "ClaimsNotBound",
         "ClientsStarting",
         "StorageReady",
-        "ConductorStarting",
         "ClientsReady",
         "Suspended",
         "Resumed",

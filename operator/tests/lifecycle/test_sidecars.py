@@ -49,7 +49,7 @@ def test_a_conductor_that_fails_for_good_ends_the_run(world: PretendWorld) -> No
 
 
 def test_a_run_with_an_unfinished_result_ends_although_its_job_is_never_complete(world: PretendWorld) -> None:
-    uid = world.create("a")
+    uid = create_on_ceph(world, "a", volume=LIBRBD, rook=ROOK)
     world.until(lambda: world.conductors.loads and not world.conductors.pods())
     world.cluster.set_status(world.cluster.of_run("BenchmarkResult", uid)[0], final=False)
     world.look(uid)

@@ -5,15 +5,19 @@ from datetime import timedelta
 
 import pytest
 
+from plimsoll.api.names import RunPhase
 from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
+from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import reason_of_words
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
 from support.fake_kube import is_going
-from support.pretend_cluster import KUBELET, role_of
-from support.pretend_world import PretendWorld, run_of, until_trial
+from support.pretend_cluster import KUBELET, label, role_of
+from support.pretend_rook import ROOK
+from support.pretend_world import LIBRBD, PretendWorld, run_of, until_trial
+from support.pretend_world import create as create_on_ceph
 
 
 def refuse(world: PretendWorld, request: str, words: str = "exceeded quota: few") -> None:
@@ -377,4 +381,28 @@ def test_an_operator_that_is_killed_is_followed_by_one_that_sees_the_same(world:
     assert reasons(world, uid) == before
     relent(world)
     world.change(uid, suspend=False)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_measured_run_waits_for_its_conductor_only_if_that_has_changed_ceph(world: PretendWorld) -> None:
+    world.conductors.knobs.stays = RunPhase.COMPLETE
+    runs = {world.create("a"): True, create_on_ceph(world, "b", volume=LIBRBD, rook=ROOK): False}
+    world.until_ended(next(iter(runs)))
+    for _ in range(20):
+        world.round()
+    assert {uid: world.conditions(uid)["Succeeded"]["status"] == "True" for uid in runs} == runs
+
+
+def test_a_conductor_takes_no_clients_place_on_a_node(world: PretendWorld) -> None:
+    def has_conductor() -> bool:
+        return any(label(job, naming.LABEL_COMPONENT) == naming.CONDUCTOR for job in world.cluster.of_run("Job", uid))
+
+    world.cluster.faults.unschedulable = {1}
+    uid = world.create("a")
+    world.until(has_conductor)
+    world.until(lambda: not has_conductor())
+    for _ in range(5):
+        world.round()
+        assert not has_conductor()
+    world.cluster.faults.unschedulable = set()
     assert world.until_ended(uid)["status"] == "True"

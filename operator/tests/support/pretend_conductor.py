@@ -46,7 +46,7 @@ class Knobs:
         verdict: of every trial.
         fails: runs by UID that fail at their next step, and why.
         stuck: conductors say nothing and do nothing.
-        stays: the phase, Preparing, WaitingForWindow or Measuring, in which conductors stay.
+        stays: the phase, Preparing, WaitingForWindow, Measuring or Complete, in which conductors stay.
 
     """
 
@@ -138,7 +138,8 @@ class _Desk:
                 self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
             self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
         elif state.phase is RunPhase.COMPLETE:
-            self._leave(EXIT_COMPLETE)
+            if self._all.knobs.stays is not RunPhase.COMPLETE:
+                self._leave(EXIT_COMPLETE)
         elif state.failure is not None:
             self._leave(EXIT_OF_FAILURE[state.failure.reason], f"{state.failure.reason}: {state.failure.message}")
         elif self.uid in self._all.knobs.fails:

@@ -171,6 +171,7 @@ class Model(BaseModel):
         return self
 
     model_config = ConfigDict(
+        defer_build=True,
         frozen=True,
         extra="forbid",
         alias_generator=to_camel,

@@ -34,6 +34,7 @@ from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
 _RESTRICTED = "restricted"  # the Pod Security Standard that forbids root
+_SCHEDULING_SECONDS = 10.0  # most clients have a node after this time, unless the nodes have no room for them
 LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 
@@ -43,7 +44,9 @@ a minute without a conductor.
 """
 
 
-def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, storage: Storage) -> Iterator[Action]:
+def missing_objects(
+    run: Run, plan: Plan, seen: Observed, settings: Settings, storage: Storage, now: datetime
+) -> Iterator[Action]:
     """Yield the creations due now, in order: documents and permissions, storage with volumes, clients, conductor."""
     wanted = [
         *(common.result(run, plan, point) for point in plan.points if point.name not in seen.results),
@@ -72,13 +75,26 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
         elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
             attempt = jobs[-1].attempt + 1
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
-    # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node. A
-    # new Job is created once one that a suspension deletes is gone.
-    pods = [seen.client_pod(client) for client in range(plan.members)]
-    are_scheduled = all(pod is not None and pod.node for pod in pods)
+    # A new Job is created once one that a suspension deletes is gone.
     is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
-    if are_scheduled and is_permitted and seen.conductor_job is None:
+    if is_permitted and seen.conductor_job is None and not _may_crowd_out_clients(plan, seen, now):
         yield Create(obj=render_conductor.job(run, plan, settings))
+
+
+def crowding_conductor(plan: Plan, seen: Observed, now: datetime) -> tuple[Action, ...]:
+    """Return the deletion of a conductor that may take a client's place on a node."""
+    job = seen.conductor_job
+    if job is None or job.child.deleting or seen.has_gathered or not _may_crowd_out_clients(plan, seen, now):
+        return ()
+    return deletions([job.child], foreground=True)
+
+
+def _may_crowd_out_clients(plan: Plan, seen: Observed, now: datetime) -> bool:
+    """Whether a client has no node although there was time to schedule it; until then, all of them start at once."""
+    pods = [seen.client_pod(client) for client in range(plan.members)]
+    has_nodes = all(pod is not None and pod.node for pod in pods)
+    clients = [job.created for job in seen.jobs if job.client is not None]
+    return not has_nodes and bool(clients) and age_seconds(min(clients), now) > _SCHEDULING_SECONDS
 
 
 def is_lost(job: JobFact, seen: Observed) -> bool:

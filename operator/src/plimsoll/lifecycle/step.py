@@ -167,8 +167,9 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         StorageReady=storage_fact,
         ClientsReady=clients,
     )
-    missing = provisioning.missing_objects(run, plan, seen, settings, storage)
-    situation = replace(situation, actions=(*provisioning.held_pods(seen), *missing))
+    removed = (*provisioning.held_pods(seen), *provisioning.crowding_conductor(plan, seen, now))
+    missing = provisioning.missing_objects(run, plan, seen, settings, storage, now)
+    situation = replace(situation, actions=(*removed, *missing))
     if not seen.all_registered:
         return _with_refusal(situation, seen)
     message = status.progress_message(seen) or (seen.state.message if seen.state else "")
