@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,6 @@ from support.command_line import Bench
 pytestmark = pytest.mark.crd
 
 INSTALLED = Path(__file__).parents[3] / "manifests" / "install.yaml"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/plimsoll-system/deployments"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 MERGE = "application/merge-patch+json"
 
 
@@ -28,30 +27,33 @@ def bench(apiserver: ApiServer, tmp_path: Path) -> Bench:
 
 
 @pytest.fixture
-def installed(bench: Bench) -> Bench:
-    """Return a namespace of a cluster with the operator's objects, which nothing runs, a node and a StorageClass."""
-    documents = yaml.load_all(INSTALLED.read_text(), yaml.CSafeLoader)
+def installed(bench: Bench) -> Iterator[Bench]:
+    """Return a namespace with the operator's objects, which nothing runs, and with a node and a StorageClass."""
+    name, api = bench.namespace, bench.apiserver
+    documents = yaml.load_all(INSTALLED.read_text().replace("plimsoll-system", name), yaml.CSafeLoader)
     (deployment,) = (each for each in documents if each["kind"] == "Deployment")
     lease = {"holderIdentity": "plimsoll-0", "leaseDurationSeconds": 3600, "renewTime": "2999-01-01T00:00:00.000000Z"}
-    node = {"metadata": {"name": "worker", "labels": {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}}}
-    node_lease = {"metadata": {"name": "worker"}, "spec": {"renewTime": "2999-01-01T00:00:00.000000Z"}}
-    fast = {"metadata": {"name": "fast"}, "provisioner": "fast.csi.example.com"}
-    for path, document in (
-        ("/api/v1/namespaces", {"metadata": {"name": "plimsoll-system"}}),
-        (DEPLOYMENTS, deployment),
-        (f"{LEASES}/plimsoll-system/leases", {"metadata": {"name": "plimsoll"}, "spec": lease}),
-        (f"{LEASES}/kube-node-lease/leases", node_lease),
-        ("/api/v1/nodes", node),
-        ("/apis/storage.k8s.io/v1/storageclasses", fast),
-    ):
-        assert bench.apiserver.request("POST", path, document).code in {201, 409}, path
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    objects = {
+        bench.path("deployments", root="/apis/apps/v1"): deployment,
+        bench.path("leases", root="/apis/coordination.k8s.io/v1"): {"metadata": {"name": "plimsoll"}, "spec": lease},
+        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases": {"metadata": {"name": name}, "spec": lease},
+        "/api/v1/nodes": {"metadata": {"name": name, "labels": labels}},
+        "/apis/storage.k8s.io/v1/storageclasses": {"metadata": {"name": name}, "provisioner": "fast.csi.example.com"},
+    }
+    paths = {path: f"{path}/{document['metadata']['name']}" for path, document in objects.items()}
+    for path, document in objects.items():
+        api.request("POST", path, document).expect(201)
+    deployed, _, _, node, _ = paths.values()
     ready = {"replicas": 2, "readyReplicas": 2}
-    bench.apiserver.request("PATCH", f"{DEPLOYMENTS}/plimsoll/status", {"status": ready}, content=MERGE).expect(200)
+    api.request("PATCH", f"{deployed}/status", {"status": ready}, content=MERGE).expect(200)
     # New nodes have a taint until the node controller, which does not run, removes it.
-    bench.apiserver.request("PATCH", "/api/v1/nodes/worker", {"spec": {"taints": None}}, content=MERGE).expect(200)
+    api.request("PATCH", node, {"spec": {"taints": None}}, content=MERGE).expect(200)
     status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "4"}}
-    bench.apiserver.request("PATCH", "/api/v1/nodes/worker/status", {"status": status}, content=MERGE).expect(200)
-    return bench
+    api.request("PATCH", f"{node}/status", {"status": status}, content=MERGE).expect(200)
+    yield bench
+    for path in paths.values():
+        api.request("DELETE", path).expect(200)
 
 
 def examine(bench: Bench, *options: str, config: str, code: int) -> dict[str, dict[str, Any]]:
@@ -65,22 +67,18 @@ def test_an_administrator_sees_what_is_installed_and_what_is_wrong(installed: Be
     quotas = installed.path("resourcequotas", root="/api/v1")
     installed.apiserver.request("POST", quotas, {"metadata": {"name": "tight"}, "spec": spec}).expect(201)
     findings = examine(installed, config=installed.config(), code=Exit.ERROR)
-    states = {check: finding["state"] for check, finding in findings.items()}
-    good = ("Kubernetes", "CRDs", "Operator", "Leader", "Namespace", "Watched", "New run", "Pod Security", "Nodes")
-    assert {check for check, state in states.items() if state == "ok"} == {
-        *good,
-        "Rights to view",
-        "Rights to edit",
-        "LimitRange",
-        "Clocks here",
-    }
+    good = ("Kubernetes", "CRDs", "Operator", "Leader", "Namespace", "Watched", "New run", "Pod Security", "LimitRange")
+    others = ("Rights to view", "Rights to edit", "Nodes", "Clocks here")
+    assert {check: findings[check]["state"] for check in (*good, *others)} == dict.fromkeys((*good, *others), "ok")
+    assert findings["Operator"]["text"].startswith(f"{installed.namespace}/plimsoll: 2 of 2 ready, ")
+    assert findings["Leader"]["text"] == "plimsoll-0 leads"
     problems = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "problem"}
     assert problems["Quota tight"].startswith("leaves no room for a run with one client (pods: ")
-    assert problems["StorageClass fast"] == "CSIDriver fast.csi.example.com does not exist"
+    storage_class = f"StorageClass {installed.namespace}"
+    assert problems[storage_class] == "CSIDriver fast.csi.example.com does not exist"
     # The API server notes when the kubelet has written its own time.
-    assert "worker by 30" in problems["Clocks of nodes"]
-    assert problems.keys() == {"Quota tight", "StorageClass fast", "Clocks of nodes"}
-    assert (states["Rook"], states["Runs"], states["Metrics"]) == ("unused", "unused", "unused")
+    assert f"{installed.namespace} by 30" in problems["Clocks of nodes"]
+    assert findings["Runs"]["state"] == "unused"
 
 
 def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installed: Bench) -> None:
@@ -98,7 +96,7 @@ def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installe
     unknown = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "unknown"}
     assert unknown["Rook"] == unknown["Operator"] == "needs list deployments"
     assert unknown["Quota"] == f"needs list resourcequotas in namespace {installed.namespace}"
-    assert not any("plimsoll-system" in json.dumps(finding) for finding in findings.values())
+    assert not any("plimsoll-operator" in json.dumps(finding) for finding in findings.values())
 
 
 def test_missing_rights_on_runs_are_a_problem_with_the_binding_to_create(bench: Bench) -> None:
@@ -112,7 +110,7 @@ def test_missing_rights_on_runs_are_a_problem_with_the_binding_to_create(bench: 
 def test_a_storage_class_that_does_not_exist_is_named(installed: Bench) -> None:
     findings = examine(installed, "--storage-class", "fats", config=installed.config(), code=Exit.ERROR)
     assert "StorageClass fats does not exist" in findings["StorageClass fats"]["text"]
-    assert "fast" in findings["StorageClass fats"]["text"]
+    assert installed.namespace in findings["StorageClass fats"]["text"]
 
 
 def test_an_api_server_that_is_away_is_one_line(bench: Bench) -> None:
