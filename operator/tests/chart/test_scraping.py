@@ -25,11 +25,13 @@ from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState,
 from plimsoll.cli.launch import free_port
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Source
-from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
-from support.results import measured
+from plimsoll.metrics.live import LiveView, Scrape
+from support.client_documents import make_plan
+from support.results import measured, trial
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "metrics.md"
 KEY = TrialKey(point="w" * 60, pass_number=99, attempt=9)
+POINT = make_plan(points=1).points[0].model_copy(update={"name": KEY.point, "label": "ü" * 256})
 EVERYTHING = LiveView(
     namespace="bench",
     run="nightly",
@@ -44,8 +46,9 @@ EVERYTHING = LiveView(
     armed=0,
     measuring=0,
     attempts={(outcome, verdict): 1 for outcome in Outcome for verdict in Verdict},
-    trial=LiveTrial(workload="w", label="ü" * 256, key=KEY, running=True),
-    last=LastTrial(workload="w", point=KEY.point, operations=tuple(measured(1, operation=one) for one in Operation)),
+    trial=(POINT, KEY),
+    is_running=True,
+    last=(POINT, trial(0, *(measured(1, operation=one) for one in Operation))),
     gate_open=True,
 )
 """All that a conductor can expose, with the longest description of a point."""

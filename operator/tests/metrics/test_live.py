@@ -9,10 +9,13 @@ from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdic
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, TrialKey
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape, samples_of
+from plimsoll.metrics.live import LiveView, Scrape, samples_of
+from support.client_documents import make_plan
 from support.goldens import check_against_catalogue, scraped, values
+from support.results import trial
 
 KEY = TrialKey(point="w-000", pass_number=1, attempt=2)
+(POINT,) = make_plan(points=1).points
 NONE = Rates(iops=0.0, bytes_per_second=0)
 IDLE = LiveView(
     namespace="bench",
@@ -24,6 +27,7 @@ IDLE = LiveView(
     measuring=0,
     attempts={},
     trial=None,
+    is_running=False,
     last=None,
     gate_open=None,
 )
@@ -39,8 +43,8 @@ def operation(**percentiles: int) -> OperationResult:
 
 
 def test_latencies_are_those_percentiles_that_the_last_trial_has() -> None:
-    last = LastTrial(workload="w", point="w-001", operations=(operation(p50=1_000_000, p90=5, p99=2_500_000),))
-    point = ("bench", "nightly", "w", "w-001", "read")
+    last = (POINT, trial(0, operation(p50=1_000_000, p90=5, p99=2_500_000)))
+    point = ("bench", "nightly", "w", "w-000", "read")
     assert values(samples_of(replace(IDLE, last=last)), catalogue.LIVE_LATENCY) == {
         (*point, "0.5"): 0.001,
         (*point, "0.99"): 0.0025,
@@ -90,9 +94,9 @@ views = st.builds(
     armed=st.integers(0, 500),
     measuring=st.integers(0, 500),
     attempts=st.dictionaries(st.tuples(st.sampled_from(Outcome), st.sampled_from(Verdict)), st.integers(0, 2**40)),
-    trial=st.none()
-    | st.builds(LiveTrial, workload=st.text(), label=st.text(), key=st.just(KEY), running=st.booleans()),
-    last=st.none() | st.just(LastTrial(workload="w", point="w-000", operations=(operation(p50=1, p95=2),))),
+    trial=st.none() | st.text().map(lambda label: (POINT.model_copy(update={"label": label}), KEY)),
+    is_running=st.booleans(),
+    last=st.none() | st.just((POINT, trial(0, operation(p50=1, p95=2)))),
     gate_open=st.none() | st.booleans(),
 )
 

@@ -17,7 +17,7 @@ from plimsoll.conductor.published import run_state
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.metrics.exposition import serving
-from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
+from plimsoll.metrics.live import LiveView, Scrape
 from plimsoll.net.address import AddressError
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import client_of
@@ -277,13 +277,7 @@ async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
 
 def view_of(session: Session, now: Moment) -> LiveView:
     plan, ledger, gate, phase = session.plan, session.ledger, session.gate, session.phase
-    trial = last = None
-    if isinstance(phase, Staging | Arming | Running):
-        point, is_running = phase.attempt.point, isinstance(phase, Running)
-        trial = LiveTrial(workload=point.workload, label=point.label, key=phase.attempt.key, running=is_running)
-    if ledger.measured is not None:
-        name, measured = ledger.measured
-        last = LastTrial(workload=plan.point(name).workload, point=name, operations=measured.operations)
+    attempt = phase.attempt if isinstance(phase, Staging | Arming | Running) else None
     return LiveView(
         namespace=plan.run.namespace,
         run=plan.run.name,
@@ -293,7 +287,8 @@ def view_of(session: Session, now: Moment) -> LiveView:
         armed=sum(client.is_in(messages.AgentState.ARMED) for client in session.roster),
         measuring=sum(client.is_in(messages.AgentState.RUNNING) for client in session.roster),
         attempts=dict(ledger.added),
-        trial=trial,
-        last=last,
+        trial=(attempt.point, attempt.key) if attempt else None,
+        is_running=isinstance(phase, Running),
+        last=(plan.point(ledger.measured[0]), ledger.measured[1]) if ledger.measured else None,
         gate_open=not gate.problems(now.seconds) if gate.is_watched else None,
     )

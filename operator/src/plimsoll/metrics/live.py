@@ -7,34 +7,16 @@ import prometheus_client
 from prometheus_client.registry import Collector
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
-from plimsoll.api.operation import OperationResult
+from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.exposition import families
+from plimsoll.plan.document import Point
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
 """How attempts end. Each exists from the start: `increase` misses the first event of a series that appears with it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveTrial:
-    """The current trial."""
-
-    workload: str
-    label: str  # its parameters for people
-    key: TrialKey
-    running: bool  # whether all clients agreed on T0, so that tools run or are about to
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastTrial:
-    """The newest trial that is not Invalid."""
-
-    workload: str
-    point: str
-    operations: tuple[OperationResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +32,9 @@ class LiveView:
     measuring: int  # the clients that run a tool
     # The number of attempts that this conductor recorded, by outcome and verdict.
     attempts: Mapping[tuple[Outcome, Verdict], int]
-    trial: LiveTrial | None  # absent between trials
-    last: LastTrial | None  # absent before the first
+    trial: tuple[Point, TrialKey] | None  # the current trial; absent between trials
+    is_running: bool  # whether all its clients agreed on T0, so that tools run or are about to
+    last: tuple[Point, Trial] | None  # the newest trial that is not Invalid; absent before the first
     gate_open: bool | None  # absent if the run watches no cluster
 
 
@@ -88,30 +71,31 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
     if view.gate_open is not None:
         yield Sample(catalogue.LIVE_GATE, run, float(view.gate_open))
     if view.trial is not None:
-        yield from _samples_of_trial(view, view.trial)
+        yield from _samples_of_trial(view, *view.trial)
     if view.last is not None:
-        for operation in view.last.operations:
-            labels = (view.namespace, view.run, view.last.workload, view.last.point, operation.operation.value)
+        point, trial = view.last
+        for operation in trial.operations:
+            labels = (*run, point.workload, point.name, operation.operation.value)
             for percentile, quantile in catalogue.QUANTILES.items():
                 nanoseconds = operation.latency.percentiles.get(percentile)
                 if nanoseconds is not None:
                     yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / NANOSECONDS)
 
 
-def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
-    run, key = (view.namespace, view.run), trial.key
-    point = (*run, trial.workload, key.point)
-    yield Sample(catalogue.LIVE_TRIAL_INFO, (*point, trial.label, str(key.pass_number), str(key.attempt)), 1)
+def _samples_of_trial(view: LiveView, point: Point, key: TrialKey) -> Iterator[Sample]:
+    run = (view.namespace, view.run)
+    place = (*run, point.workload, point.name)
+    yield Sample(catalogue.LIVE_TRIAL_INFO, (*place, point.label, str(key.pass_number), str(key.attempt)), 1)
     current, elapsed = view.state.current, 0.0
     # A trial without a T0 has not begun.
     if current is not None and current.ends_at > current.starts_at:
         elapsed = min(1.0, max(0.0, (view.now - current.starts_at) / (current.ends_at - current.starts_at)))
     yield Sample(catalogue.LIVE_TRIAL_ELAPSED, run, elapsed)
     live = view.state.live
-    if trial.running:
+    if view.is_running:
         yield Sample(catalogue.LIVE_REPORTING, run, live.clients if live else 0)
     for rate in live.rates if live else ():
-        labels = (*point, rate.operation.value)
+        labels = (*place, rate.operation.value)
         yield Sample(catalogue.LIVE_IOPS, labels, rate.iops)
         yield Sample(catalogue.LIVE_BYTES, labels, rate.bytes_per_second)
 
