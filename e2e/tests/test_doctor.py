@@ -42,7 +42,7 @@ def test_all_is_well_until_a_quota_leaves_no_room(cluster: Cluster, namespace: s
     assert findings["Watched"]["text"] == "all namespaces"
     assert findings["Nodes"]["text"].startswith("2 of 3 nodes for pods, ")
     assert findings["Clocks of nodes"]["text"].startswith("3 nodes within 2 s")
-    assert findings[f"StorageClass {STORAGE_CLASS}"]["text"].startswith("rancher.io/local-path, WaitForFirstConsumer")
+    assert findings[f"StorageClass {STORAGE_CLASS}"]["text"].startswith("plimsoll.dev/volumes, WaitForFirstConsumer")
     assert any(check.startswith("Rook rook-ceph") for check in findings)
 
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "tight", "namespace": namespace}}
