@@ -224,8 +224,12 @@ def test_error_in_what_all_share_is_reported_once(run: dict[str, Any], expected:
             "storage.rook.cluster: is required; add it",
         ),
         (
-            {"storage": {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"sise": 3}}}}},
-            "storage.rook.pool.replicated.size: is required; add it",
+            {
+                "storage": {
+                    "rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {"erasureCoded": {"dataChunks": 2}}}
+                }
+            },
+            "storage.rook.pool.erasureCoded.codingChunks: is required; add it",
         ),
         (
             {"podTemplate": {"tolerations": [{"key": "a"}]}, "clients": {"nodeSelector": {"a.b/c.d": 1}}},
@@ -253,11 +257,11 @@ def test_missing_field_belongs_to_the_document_with_its_parents() -> None:
 
 def test_replaced_list_is_that_of_the_change() -> None:
     good: Any = {"replicated": {"size": 3}}
-    bad: Any = {"replicated": {}}
+    bad: Any = {"erasureCoded": {"dataChunks": 2}}
     rook = ROOK | {"fileSystem": {"metadataPool": good, "dataPools": [good, good]}}
     changes = {"storage": {"rook": {"fileSystem": {"dataPools": [good, bad]}}}}
     assert problems({"storage": {"rook": rook, "volume": {"size": "1Gi"}}}, changes) == [
-        f"{FILES}.dataPools[1].replicated.size: is required; add it (variant changed)"
+        f"{FILES}.dataPools[1].erasureCoded.codingChunks: is required; add it (variant changed)"
     ]
 
 
