@@ -224,6 +224,7 @@ _ACCESS = [
     _fio(
         "mix and size", (f"{_F}.blockSize", "absent with blockSizeMix"), blockSizeMix=HALVES, blockSize=["4Ki", "8Ki"]
     ),
+    _fio("mix at an even rate", (f"{_F}.arrivals", "must be Poisson with rateIops"), blockSizeMix=HALVES, rateIops=100),
     Manifest(
         name="mix until done",
         changes={FIO: {"blockSizeMix": HALVES, "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
@@ -259,6 +260,7 @@ ACCESS_ACCEPTED = [
         Manifest(name=f"distribution {value!r}", changes={FIO: {"randomDistribution": value}})
         for value in ("random", "zipf:0.5", "zipf:1.1", "zipf:2", "zipf:0.999", "pareto:0.2", "pareto:0.499")
     ),
+    Manifest(name="mix at a rate", changes={FIO: {"blockSizeMix": HALVES, "rateIops": 100, "arrivals": "Poisson"}}),
     Manifest(name="any distribution in order", changes={FIO: {"pattern": "read", "randomDistribution": "random"}}),
     Manifest(
         name="mix", changes={FIO: {"pattern": "randrw", "blockSizeMix": HALVES, "randomDistribution": "zipf:1.1"}}

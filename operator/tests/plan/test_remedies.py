@@ -140,6 +140,12 @@ CASES = [
         until="DataSetDone",
     ),
     fio(
+        [{"arrivals": "Poisson"}, {"blockSizeMix": REMOVED}, {"rateIops": REMOVED}],
+        "set it to Poisson, or use blockSize, or remove rateIops",
+        blockSizeMix=MIX,
+        rateIops=100,
+    ),
+    fio(
         [{"randomDistribution": REMOVED}, *({"pattern": pattern} for pattern in ("randread", "randwrite", "randrw"))],
         "applies only to random patterns",
         pattern="read",

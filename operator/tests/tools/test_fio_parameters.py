@@ -112,7 +112,7 @@ def test_problems_are_reported_at_the_field_to_change(fields: dict[str, JsonValu
 
 
 def test_bytes_that_are_due_are_those_of_the_mean_size() -> None:
-    mixed = parameters(pattern="randwrite", blockSizeMix=HALVES, rateIops=100)
+    mixed = parameters(pattern="randwrite", blockSizeMix=HALVES, **POISSON)
     assert mixed.most_written_per_second == 100 * (4096 + 65536) / 2
 
 

@@ -118,14 +118,14 @@ def test_a_load_that_ends_with_its_data_set_does_all_of_it_and_no_more(
     assert measurement.runtime < 60 * 10**9
 
 
-@pytest.mark.parametrize("arrivals", ["Even", "Poisson"])
+@pytest.mark.parametrize("limited", [{}, {"rateIops": 800, "arrivals": "Poisson"}], ids=["unlimited", "limited"])
 @pytest.mark.parametrize("distribution", ["zipf:1.2", "pareto:0.2"])
 def test_sizes_and_places_are_mixed_as_requested(
-    fio: str, target: VolumeTarget, tmp_path: Path, distribution: str, arrivals: str
+    fio: str, target: VolumeTarget, tmp_path: Path, distribution: str, limited: dict[str, JsonValue]
 ) -> None:
     mix = [{"size": "4Ki", "percent": 75}, {"size": "64Ki", "percent": 25}]
     parameters = FioParameters.model_validate(
-        {"blockSizeMix": mix, "randomDistribution": distribution, "ioDepth": 8, "rateIops": 800, "arrivals": arrivals}
+        {"blockSizeMix": mix, "randomDistribution": distribution, "ioDepth": 8, **limited}
     )
     measurement = measured_undisturbed(fio, parameters, target, tmp_path)
     assert (measurement.errors, measurement.warnings) == ((), ())
@@ -133,6 +133,8 @@ def test_sizes_and_places_are_mixed_as_requested(
     assert reads.cells is not None
     assert reads.bytes / reads.ios / 1024 == pytest.approx(0.75 * 4 + 0.25 * 64, rel=0.15)
     assert math.fsum(reads.cells.bytes) == pytest.approx(reads.bytes, rel=0.001)
+    if limited:
+        assert reads.ios / (measurement.runtime / 10**9) == pytest.approx(800, rel=0.15)
 
 
 @pytest.mark.parametrize("pattern", ["prefill", "randwrite"])

@@ -140,6 +140,13 @@ PARAMETER_RULES = (
         "until",
     ),
     Rule(
+        field_path=".arrivals",
+        rule="!has(self.blockSizeMix) || !has(self.rateIops) || self.?arrivals.orValue('Even') == 'Poisson'",
+        holds=lambda fio: fio.block_size_mix is None or fio.rate_iops is None or fio.is_open_loop,
+        message="must be Poisson with rateIops and blockSizeMix, because fio would limit bytes as if all blocks had "
+        "the smallest size; set it to Poisson, or use blockSize, or remove rateIops",
+    ),
+    Rule(
         field_path=".randomDistribution",
         rule=f"{_UNIFORM} || self.pattern.startsWith('rand')",
         holds=lambda fio: fio.skew is None or fio.pattern.is_random,
