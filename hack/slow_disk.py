@@ -1,7 +1,7 @@
 """Run a command on a disk of a known speed: `python hack/slow_disk.py COMMAND...`; DISK in it is the device.
 
 The disk answers four operations at a time: reads in 0.5 to 1.5 ms and writes in twice that, at random. So it completes
-about 4,000 reads or 2,000 writes per second; more operations in flight only wait longer. It has 1 GiB, in memory.
+about 4,000 reads or 2,000 writes per second; more operations in flight only wait longer. It has 256 MiB, in memory.
 Needs root: it is a loop device on a file whose reads and writes the kernel passes to this program (FUSE).
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from struct import Struct
 from tempfile import TemporaryDirectory
 
-SIZE = 1024 * 2**20
+SIZE = 256 * 2**20
 AT_A_TIME = 4
 
 # From the kernel's <linux/fuse.h>: operations, flags, and the layouts of messages, by their fields.
