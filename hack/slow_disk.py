@@ -1,7 +1,7 @@
 """Run a command on a disk of a known speed: `python hack/slow_disk.py COMMAND...`; DISK in it is the device.
 
-The disk answers four operations at a time: reads in 0.5 to 1.5 ms and writes in twice that, at random. So it completes
-about 4,000 reads or 2,000 writes per second; more operations in flight only wait longer. It has 256 MiB, in memory.
+The disk answers four operations at a time: reads in 1 to 3 ms and writes in twice that, at random. So it completes
+about 2,000 reads or 1,000 writes per second; more operations in flight only wait longer. It has 256 MiB, in memory.
 Needs root: it is a loop device on a file whose reads and writes the kernel passes to this program (FUSE).
 """
 
@@ -32,7 +32,7 @@ REQUEST = Struct("<IIQ 24x 8x QI 20x")  # length, operation, number; offset and 
 ANSWER = Struct("<IiQ")  # length, error, number
 ATTRIBUTES = Struct("<Q8x QQQ 36x II 12x I4x")  # seconds of validity; inode, size, blocks; mode, links; block size
 
-MEAN_SECONDS = {READ: 0.001, WRITE: 0.002}
+MEAN_SECONDS = {READ: 0.002, WRITE: 0.004}
 BODIES = {
     INIT: Struct("<IIIIHHI40x").pack(7, 31, 0, ASYNC_READ | BIG_WRITES | ASYNC_DIO, 256, 256, LARGEST),
     OPEN: Struct("<8xI4x").pack(DIRECT_IO | PARALLEL_DIRECT_WRITES),
