@@ -1,7 +1,8 @@
 """Take a picture of sections of a report, in a real Chromium: `hack/picture.py REPORT PICTURE FIRST LAST`.
 
-FIRST and LAST are keys of sections. That of `make quickstart`:
+FIRST and LAST are keys of sections. The pictures of the README and of `make quickstart`:
 
+    hack/picture.py build/curves.html docs/images/curves.png curves curves
     hack/picture.py build/quickstart/report.html docs/images/report.png verdicts results
 """
 
