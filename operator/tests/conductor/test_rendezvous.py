@@ -207,6 +207,29 @@ async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None
     assert 2 <= time.monotonic() - begun < 30
 
 
+@pytest.mark.parametrize(("clients", "limit"), [(1, 4), (3, 2)])
+async def test_only_an_agent_that_has_had_work_leaves_after_the_conductors_limit(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, clients: int, limit: int
+) -> None:
+    """The next conductor may start much later, if this one had to make room for a client."""
+    monkeypatch.setattr(rendezvous, "QUICK", dataclasses.replace(QUICK, hold=0.2, silence=2.0))
+    work = [PretendedWork(client) for client in range(clients)]
+    async with running(setting), asyncio.timeout(60):
+        agents = [
+            asyncio.create_task(setting.agent(client, work=work[client], silence_seconds=4.0))
+            for client in range(clients)
+        ]
+        while not (work[0].done if clients == setting.plan.clients else await registered(setting)):
+            await asyncio.sleep(0.02)
+    assert await asyncio.gather(*agents) == [EXIT_SILENCE] * clients
+    assert f"the conductor did not answer for {limit} s" in caplog.text
+
+
+async def registered(setting: Setting) -> tuple[int, ...]:
+    state = (await FilesSink(setting.results).load()).state
+    return state.registered if state else ()
+
+
 async def test_agents_survive_a_restart_of_the_conductor(setting: Setting) -> None:
     first = asyncio.create_task(setting.conduct("first"))
     agents = [asyncio.create_task(setting.agent(client)) for client in range(3)]

@@ -1,8 +1,11 @@
 """The start of a run: a conductor beside its clients, and the deadlines that the operator enforces meanwhile."""
 
+from typing import Any
+
 import pytest
 
 from support import pretend_conductor
+from support.pretend_cluster import Faults
 from support.pretend_world import PretendWorld, run_of, until_trial
 
 TIMEOUTS = {"provisionSeconds": 200, "readySeconds": 60, "totalSeconds": 600}
@@ -47,6 +50,28 @@ def test_a_volume_that_cannot_be_mounted_is_explained_while_the_client_waits(wor
     assert clients()["message"].startswith("clients are starting; client 1 (pod a-client-1-0-")
     recover(world, uid)
     assert "FailedMapVolume" not in clients()["message"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_replaced"), [({"no_driver": True}, False), ({"over_quota": {0}}, False), ({"over_quota": {0}}, True)]
+)
+def test_a_conductor_remains_while_clients_wait_for_something_else_than_room_on_a_node(
+    world: PretendWorld, faults: dict[str, Any], *, is_replaced: bool
+) -> None:
+    (fast,) = world.cluster.kube.objects("StorageClass")
+    world.cluster.edit(fast, lambda new: new.update(volumeBindingMode="Immediate"))
+    world.cluster.faults = Faults(silent={1}, **({} if is_replaced else faults))
+    uid = world.create("a", timeouts=TIMEOUTS)
+    world.until(lambda: conductor_runs(world), rounds=8)
+    before = [pod["metadata"]["uid"] for pod in world.conductors.pods()]
+    wait(world, uid, 2)
+    if is_replaced:
+        world.cluster.faults = Faults(silent={1}, **faults)
+        world.cluster.end(world.client_pods(uid)[0], 1)
+    wait(world, uid, 4)
+    assert [pod["metadata"]["uid"] for pod in world.conductors.pods()] == before
+    world.cluster.faults = Faults()
+    recover(world, uid)
 
 
 def test_the_conductor_takes_no_clients_place_on_a_node(world: PretendWorld) -> None:

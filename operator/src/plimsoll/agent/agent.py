@@ -177,7 +177,10 @@ class Agent:
     def __init__(
         self, *, identity: AgentIdentity, connection: Connection, work: Worker, silence_seconds: float
     ) -> None:
-        """Serve a conductor; its registration answer replaces `silence_seconds`, the time it may stay silent."""
+        """Serve conductors, which may stay silent for `silence_seconds`; from the first order to work on, as they say.
+
+        Until then the agent loads nothing, and another conductor may start much later, once all clients have room.
+        """
         self._identity = identity
         self._connection = connection
         self._work = work
@@ -240,8 +243,7 @@ class Agent:
                 facts=facts,
             )
             registered = await until_answered(partial(self._connection.register, registration))
-            self._epoch, self._silence = registered.epoch, registered.silence_seconds
-            self._live_seconds = registered.live_seconds
+            self._epoch, self._live_seconds = registered.epoch, registered.live_seconds
             try:
                 await self._obey_all(registered)
             except messages.RefusedError as refused:
@@ -268,6 +270,8 @@ class Agent:
             if ordered.sequence <= after:
                 continue
             after = ordered.sequence
+            if not isinstance(ordered.order, messages.WaitOrder):
+                self._silence = registered.silence_seconds
             await self._obey(ordered)
             if isinstance(ordered.order, messages.LeaveOrder):
                 return

@@ -128,7 +128,7 @@ Phase = Gathering | AwaitingWindow | Preparing | Settling | Gating | InFlight | 
 class Start:
     """Whether all clients have registered since the conductor's Job was created.
 
-    In a cluster, that Job is created once the clients have nodes; their volumes and pods may take `provisionSeconds`.
+    In a cluster, that Job is created together with the clients', whose volumes and pods may take `provisionSeconds`.
     The operator enforces that limit and `readySeconds` after it, because it observes the pods. The conductor gives up
     only after both, and the time until all clients have registered does not count as time of the run.
     """

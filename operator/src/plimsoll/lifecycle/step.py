@@ -167,7 +167,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         StorageReady=storage_fact,
         ClientsReady=clients,
     )
-    removed = (*provisioning.held_pods(seen), *provisioning.crowding_conductor(plan, seen, now))
+    removed = (*provisioning.held_pods(seen), *provisioning.crowding_conductor(run, plan, seen, now))
     missing = provisioning.missing_objects(run, plan, seen, settings, storage, now)
     situation = replace(situation, actions=(*removed, *missing))
     if not seen.all_registered:
