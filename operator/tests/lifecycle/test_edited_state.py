@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.pretend_cluster import Document
-from support.pretend_world import PretendWorld, until_trial
+from support.pretend_world import PretendWorld, run_of, until_trial
 
 FAR = 10**100
 EDITS: dict[str, Document] = {
@@ -67,3 +67,14 @@ def test_a_state_that_is_edited_while_a_conductor_measures_raises_no_error(
         world.operator.watch_all()
         world.look(uid)
     assert is_admitted(world, uid)
+
+
+def test_a_measured_run_shows_all_its_trials_although_its_conductor_died_before_it_wrote_the_last(
+    world: PretendWorld,
+) -> None:
+    uid = world.create("a")
+    assert world.until_ended(uid)["status"] == "True"
+    edit_state(world, "a", {"trialsDone": 3})
+    world.operator.watch_all()
+    world.look(uid)
+    assert run_of(world, uid)["status"]["display"]["progress"] == "4/4"

@@ -267,6 +267,9 @@ def _text(value: JsonValue) -> str:
 def _display(seen: Observed, situation: Situation, headline: Sequence[Headline]) -> Display:
     points = seen.plan.points if seen.plan else ()
     done, total = (seen.state.trials_done, seen.state.trials_total) if seen.state else (0, 0)
+    if seen.plan is not None and (measured := situation.facts.get("Measured")) and measured.holds:
+        # A run ends with its last result, which its conductor writes before its state.
+        done = total = len(seen.plan.pairs)
     rated = [entry for entry in headline if entry.iops is not None]
     # Not every tool counts operations.
     uncounted = {point.name for point in points if not TOOLS[point.tool].quantities.operations}
