@@ -127,6 +127,8 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "rampSeconds": point.ramp_seconds,
         "volume": _dumped(plan.volume) if plan.volume else None,
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
+        # Of points whose own parameters do not say it: fio of another workload has filled their data set.
+        "dataContent": plan.data_content.model_dump(exclude_defaults=True) or None,
         "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
         "pool": pool,
