@@ -134,6 +134,21 @@ def test_all_is_well() -> None:
     }
 
 
+@pytest.mark.parametrize("home", ["plimsoll-system", "ops"])
+def test_commands_are_for_the_operator_that_an_administrator_installed_not_for_one_of_a_tenant(home: str) -> None:
+    real = OPERATOR | {"metadata": OPERATOR["metadata"] | {"namespace": home}}
+    fake = OPERATOR | {"metadata": OPERATOR["metadata"] | {"namespace": "a-tenant", "name": "evil"}}
+    crd = named("benchmarkruns.plimsoll.dev", labels=OLD)
+    if home != "plimsoll-system":
+        crd["metadata"]["annotations"] = {"meta.helm.sh/release-namespace": home}
+    rights = {right: False for rights in RIGHTS.values() for right in rights}
+    facts = replace(HEALTHY, operators=[fake, real], definitions=[crd], monitors=[], rights=rights)
+    fixes = "\n".join(finding.fix for finding in diagnose(facts))
+    assert f"--namespace {home}" in fixes
+    assert "a-tenant" not in fixes
+    assert "evil" not in fixes
+
+
 HELM = "helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system"
 SET = f"{HELM} --reset-then-reuse-values"
 OLD = {"app.kubernetes.io/version": "0.0.9"}

@@ -39,6 +39,8 @@ RIGHTS = {
 """What a person has to be allowed, by the ClusterRole that allows it."""
 
 STATIC = "kubernetes.io/no-provisioner"
+_DEFAULT_NAMESPACE = "plimsoll-system"
+_RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CHECK_CSI = "kubectl get csidrivers,csinodes; kubectl get daemonsets --all-namespaces   # and install the CSI driver"
 _CLOCK_SECONDS = 2.0  # the API server writes times without fractions
@@ -168,12 +170,22 @@ def _place(obj: Object) -> str:
 
 def operator_of(facts: Facts) -> Object | None:
     """Return the Deployment that serves the namespace, or any; None if there is none."""
-    return next(iter([*_serving(facts), *visible(facts.operators)]), None)
+    return next(iter([*_serving(facts), *_operators(facts)]), None)
+
+
+def _operators(facts: Facts) -> Sequence[Object]:
+    """Return the operators' Deployments, that of the CRDs' release first: a tenant may have labelled another.
+
+    Commands to paste name its namespace. Only an administrator can change a CRD, on which Helm notes it.
+    """
+    crds = [] if isinstance(facts.definitions, Hidden) else [obj["metadata"] for obj in facts.definitions]
+    homes = {(crd.get("annotations") or {}).get(_RELEASE_NAMESPACE) for crd in crds} - {None} or {_DEFAULT_NAMESPACE}
+    return sorted(visible(facts.operators), key=lambda operator: operator["metadata"]["namespace"] not in homes)
 
 
 def _serving(facts: Facts) -> Sequence[Object]:
     name = facts.namespace
-    return [operator for operator in visible(facts.operators) if name in (watched_by(operator) or [name])]
+    return [operator for operator in _operators(facts) if name in (watched_by(operator) or [name])]
 
 
 def _container(operator: Object) -> Mapping[str, Any]:
@@ -194,7 +206,7 @@ def watched_by(operator: Object) -> list[str]:
 def _helm(facts: Facts, *values: str) -> str:
     """Return the command that sets values of the chart, or installs it."""
     chosen = None if isinstance(facts.operators, Hidden) else operator_of(facts)
-    release, namespace = "plimsoll", "plimsoll-system"
+    release, namespace = "plimsoll", _DEFAULT_NAMESPACE
     if chosen is not None:
         release = label(chosen, "app.kubernetes.io/instance") or release
         namespace = chosen["metadata"]["namespace"]
