@@ -87,3 +87,11 @@ def test_the_workflow_calls_the_command_line_as_it_is() -> None:
         assert set(re.findall(r" (--?[a-z]+)", arguments)) <= {opt for option in command.params for opt in option.opts}
     (forms,) = re.findall(r"for form in (.*);", script)
     assert set(forms.split()) <= {JUNIT, MARKDOWN}
+
+
+def test_the_required_check_fails_where_nothing_was_measured() -> None:
+    """GitHub skips a job after one that failed or was skipped, and a skipped check counts as passed."""
+    verdict = yaml.safe_load((GITOPS / "github" / "benchmark.yaml").read_text())["jobs"]["verdict"]
+    assert verdict["if"] == "always()"
+    (step,) = verdict["steps"]
+    assert step["env"]["CODE"] == "${{ needs.measure.result == 'success' && needs.measure.outputs.code || '1' }}"
