@@ -97,9 +97,15 @@ def test_rook_cluster_and_name_are_filled_in(job: str) -> None:
 
 
 @pytest.mark.parametrize("job", sorted(CLASS_JOBS))
-def test_storage_class_is_filled_in(job: str) -> None:
-    spec = yaml.safe_load(init(job, "--storage-class", "fast.ssd"))["spec"]
-    assert spec["storage"]["storageClass"] == {"name": "fast.ssd"}
+@pytest.mark.parametrize("name", ["fast.ssd", "10", "0x1f", "true", "null", "2026-01-01"])
+def test_storage_class_is_filled_in(job: str, name: str) -> None:
+    spec = yaml.safe_load(init(job, "--storage-class", name))["spec"]
+    assert spec["storage"]["storageClass"] == {"name": name}
+
+
+@pytest.mark.parametrize("name", ["a # b", "a\nspec: {}", "a: b", "[", "*a"])
+def test_a_name_adds_nothing_to_the_manifest(name: str) -> None:
+    assert init("network", "--name", name, code=1).startswith("Error: network is invalid:\n  metadata.name: ")
 
 
 def test_without_a_job_each_is_listed_with_its_question() -> None:

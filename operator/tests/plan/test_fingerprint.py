@@ -107,7 +107,9 @@ def test_the_content_of_the_data_set_is_identity_of_all_that_read_it() -> None:
     other, first = {"point": {"tool": "ioping"}}, make_plan().points[0]
     filling = first.model_copy(update={"parameters": {**first.parameters, "compressPercent": 90}})
     found = differences(taken(**other), taken(**other, points=(first, filling)))
-    assert [(each.part, each.key, each.candidate) for each in found] == [("identity", "dataContent.compressPercent", 90)]
+    assert [(each.part, each.key, each.candidate) for each in found] == [
+        ("identity", "dataContent.compressPercent", 90)
+    ]
 
 
 def test_a_new_data_set_for_each_trial_is_identity() -> None:

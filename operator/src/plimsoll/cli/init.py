@@ -1,11 +1,14 @@
 """`plimsoll init JOB`: a short commented manifest for a common job."""
 
+import json
 import re
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 import click
+import yaml
 
 from plimsoll.api.manifest import read_manifest
 from plimsoll.cli.cluster import program
@@ -69,9 +72,19 @@ def manifest(job: str, *, name: str | None = None, storage_class: str | None = N
     if cluster is None:
         raise click.UsageError(f"--rook {rook!r} is not NAMESPACE/NAME of a CephCluster, such as {_ROOK}")
     chosen = {"name": name or job, "storage_class": storage_class or _STORAGE_CLASSES.get(job)}
-    text = template.substitute(chosen, **cluster.groupdict())
+    values = {key: _scalar(value) for key, value in (chosen | cluster.groupdict()).items() if value is not None}
+    text = template.substitute(values)
     decode_file(Path(job), read_manifest(text))
     return text
+
+
+def _scalar(text: str) -> str:
+    """Return a text for YAML, in quotes if it would be read as anything else."""
+    with suppress(yaml.YAMLError):
+        # kubectl also reads 1e3 as a number.
+        if text[:1].isalpha() and yaml.safe_load(text) == text:
+            return text
+    return json.dumps(text)
 
 
 def _template(job: str) -> Template:
