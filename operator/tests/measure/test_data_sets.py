@@ -69,7 +69,7 @@ def test_skewed_reads_are_repeated_at_most_as_often_as_assumed(skew: Zipf | Pare
     read = round(passes * blocks)
     ramp = round(read * RAMP / RUNTIME)
     for number in range(ramp + read):
-        block = skew.rank(generator.random(), blocks) * 0x9E37FFFFFFFC0001 % 2**64 % blocks
+        block = skew.rank(generator.random(), blocks) * 0x61C8864680B583EB % 2**64 % blocks
         again += block in seen and number >= ramp
         seen.add(block)
     assert again / read < part_again(blocks, read, at_random=True, skew=skew) < again / read + 0.15

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.tools.base import StepContext, StepKind, Timing
-from plimsoll.tools.fio.distribution import Pareto, Zipf
+from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, FioParameters, Trace
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
@@ -122,6 +122,14 @@ def test_sizes_are_mixed_at_random_and_follow_each_other_in_order() -> None:
     found = arrivals(trace(rate=5000.0, block_sizes={4096: 75, 16384: 25}, is_random=False, blocks=2**20))
     assert sum(length == 16384 for *_, length in found) / len(found) == pytest.approx(0.25, abs=0.02)
     assert all(before + length == after for (*_, before, length), (*_, after, _) in pairwise(found))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 97, 1000, 4096, 18_608, 36_368, 37_280, 57_344, 65_521])
+def test_fio_scatters_its_ranks_over_most_blocks(blocks: int) -> None:
+    chosen = scattered_blocks(blocks)
+    assert blocks - 8 < chosen <= blocks
+    reached = {rank * 0x61C8864680B583EB % 2**64 % chosen for rank in range(chosen)}
+    assert len(reached) >= 0.55 * chosen
 
 
 @pytest.mark.parametrize("skew", [Zipf(0.8, 4096), Zipf(1.2, 4096), Pareto(0.2, 4096)])

@@ -138,6 +138,21 @@ def test_sizes_and_places_are_mixed_as_requested(
         assert reads.ios / (measurement.runtime / 10**9) < 800 * 1.3
 
 
+def test_skewed_places_are_everywhere_in_a_data_set_of_any_size(fio: str, tmp_path: Path) -> None:
+    """Of 18,608 blocks, fio's hash would reach 201."""
+    path, work = tmp_path / "data", tmp_path / "work"
+    work.mkdir()
+    with path.open("wb") as file:
+        file.truncate(18_608 * 4096)
+    parameters = FioParameters.model_validate({"randomDistribution": "zipf:0.2", "ioDepth": 16})
+    volume = VolumeTarget(kind=VolumeKind.FILE, path=str(path), size=18_608 * 4096)
+    context = measuring(volume, work, Timing(ramp_seconds=0, runtime_seconds=2))
+    command = FIO.command(parameters, context)
+    output = run(fio, replace(command, argv=(*command.argv, f"--write_iolog={work}/visited")), work)
+    visited = {line.split()[-2] for line in output.files["visited"].splitlines() if " read " in line}
+    assert len(visited) > 1000
+
+
 @pytest.mark.parametrize("pattern", ["prefill", "randwrite"])
 def test_what_is_written_is_as_compressible_as_requested(
     fio: str, target: VolumeTarget, tmp_path: Path, pattern: str

@@ -11,6 +11,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import RANDOM_DATA, DataContent
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.tools.base import Command, StepContext, Timing
+from plimsoll.tools.fio.distribution import scattered_blocks
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
 from plimsoll.tools.fio.rules import MAX_ARRIVALS
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
@@ -198,7 +199,8 @@ def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
     """
     parts = 1 if parameters.pattern.is_random else parameters.jobs
     unit, largest = min(parameters.block_sizes), max(parameters.block_sizes)
-    size = target.size // parts // unit * unit
+    blocks = target.size // parts // unit
+    size = (blocks if parameters.skew is None else scattered_blocks(blocks)) * unit
     if size < largest:
         least = format_quantity(parts * largest)
         raise ValueError(f"the target has {format_quantity(target.size)}, but {parameters.label()} needs {least}")
