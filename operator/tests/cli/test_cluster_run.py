@@ -94,6 +94,15 @@ def test_a_terminal_asks(
     assert done.output.index("to prefill") < done.output.index("Create it?")
 
 
+@pytest.mark.parametrize(("options", "namespace"), [([], None), (["-n", NAMESPACE], NAMESPACE)])
+def test_a_dry_run_needs_no_cluster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: list[str], namespace: str | None
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    output = invoke("run", "--storage-class", "fast", "--dry-run", *options, code=Exit.DONE)
+    assert yaml.safe_load(output)["metadata"].get("namespace") == namespace
+
+
 def test_without_a_terminal_the_confirmation_is_an_option(kube: ConnectedKube) -> None:
     assert "there is no terminal to ask for a confirmation; add --yes" in invoke(*QUICK, code=Exit.USAGE)
     assert kube.requests == []

@@ -157,6 +157,7 @@ def test_objects_need_no_prefill(tmp_path: Path) -> None:
     storage = {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd"}}}
     said = costs(tmp_path, storage=storage, workloads=[{"name": "objects", "radosBench": {}}])
     assert said["Prefill"] == "none"
+    assert "Capacity" not in said
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160])
@@ -200,6 +201,7 @@ def test_run_without_prefill_says_so(tmp_path: Path) -> None:
         ("settleSeconds: 2", "prefill: false", "spec.prepare.prefill: false must be true, because random-read would"),
         ("settleSeconds: 2", "settleSeconds: 20000", "spec.timeouts.totalSeconds: 14400 is less than the 20084 s"),
         ("kind: ", "kind: a: ", "document: line 3, column 8: is not YAML: mapping values are"),
+        ("kind: BenchmarkRun", "kind: Run", 'kind: "Run" must be BenchmarkRun or BenchmarkSuite'),
     ],
 )
 def test_bad_run_is_refused_with_the_field_and_the_remedy(tmp_path: Path, old: str, new: str, expected: str) -> None:

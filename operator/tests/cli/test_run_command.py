@@ -16,6 +16,7 @@ from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import SharedDirectory
 
 FILE = Path("run.yaml")
+MANIFESTS = Path(__file__).parents[3] / "manifests"
 CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
 CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
 SOURCES = {
@@ -163,6 +164,18 @@ def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> Non
     assert refused.exit_code == 1
     assert "is not empty" in refused.output
     assert not results.exists()
+
+
+@pytest.mark.parametrize("sample", ["demos/quickstart.yaml", "local/suite.yaml"])
+def test_results_that_cannot_be_written_are_refused(tmp_path: Path, sample: str) -> None:
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "results"
+    options = [str(MANIFESTS / sample), "--directory", str(tmp_path), "--output", str(output)]
+    refused = CliRunner().invoke(run_command, options)
+    assert (refused.exit_code, refused.output) == (
+        1,
+        f"Error: --output {output}: Not a directory; choose a writable directory\n",
+    )
 
 
 def test_cold_caches_are_refused_to_a_user_who_may_not_drop_them(

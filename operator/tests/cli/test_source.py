@@ -83,7 +83,10 @@ def test_file_with_one_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "Expecting value"),
+        (
+            "kind: BenchmarkRun",
+            "is not JSON (Expecting value: line 1 column 1 (char 0)); name a results directory, a run,",
+        ),
         ("7", "items: must be a list of BenchmarkResult"),
         ('{"items": 7}', "items: must be a list of BenchmarkResult"),
         ("[7]", "[0]: 7 must be a mapping"),
@@ -136,7 +139,7 @@ def test_missing_run_is_refused_with_similar_names(kube: ConnectedKube, named: s
     for name in ("baseline", "other"):
         kube.put(run_document(name))
     assert refusal(named) == (
-        f"there is no file or directory {named}, and as the name of a run: "
+        f"there is no file or directory {named}. Looking for a run of that name: "
         "there is no run basline in namespace default of context here; did you mean baseline?"
     )
 
@@ -186,7 +189,7 @@ def test_invalid_source_is_refused(kube: ConnectedKube, named: str) -> None:
 def test_without_a_cluster_both_readings_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     message = refusal("demo")
-    assert message.startswith("there is no file or directory demo, and as the name of a run: ")
+    assert message.startswith("there is no file or directory demo. Looking for a run of that name: ")
     assert message.endswith("does not exist; set KUBECONFIG, or give --kubeconfig FILE")
 
 
@@ -310,7 +313,10 @@ def test_a_prefix_names_the_kind(named: str, kind: Kind, namespace: str) -> None
         (["results", "bsuite/weekly", "-o", "csv"], "-o csv is for runs"),
         (["results", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
         (["report", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
-        (["compare", "bsuite/weekly", "bench/nightly"], "bsuite/weekly is a suite; name one of its runs"),
+        (
+            ["compare", "bsuite/weekly", "bench/nightly"],
+            "name one of its runs: `kubectl get brun --namespace default -l plimsoll.dev/suite=weekly` lists them",
+        ),
         (["watch", "bench/nightly", "--round", "now"], "--round is for suites; write bsuite/bench/nightly"),
     ],
 )

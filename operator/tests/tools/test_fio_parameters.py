@@ -81,6 +81,7 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
         ({"pattern": "randrw", "readBack": "NextClient"}, "readBack", "applies only to the patterns read and randread"),
         ({"pattern": "write", "readBack": "NextClient"}, "readBack", "remove it, or use one of them"),
         ({"blockSize": 1000}, "blockSize", "multiple of 512"),
+        ({"blockSize": "4k"}, "blockSize", "multiple of 512, but is 4000; did you mean 4Ki?"),
         ({"blockSize": "65Mi"}, "blockSize", "67108864"),
         ({"ioDepth": 0}, "ioDepth", "1"),
         ({"ioDepth": 1025}, "ioDepth", "1024"),

@@ -24,7 +24,7 @@ from plimsoll.api.names import (
     RUN_KIND,
     SUITE_KIND,
 )
-from plimsoll.api.quantity import format_quantity
+from plimsoll.api.quantity import format_quantity, parse_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
 _MAX_PROBLEMS = 1000  # more errors are only counted: each takes a KiB, and a document may have one for every other byte
@@ -77,6 +77,16 @@ _LENGTHS = {
 """Kind of error -> the bound in words, the key of its limit, and what it counts."""
 
 _UNKNOWN = "is not a known field; remove it or correct its spelling"
+_FIO_OPTIONS = {
+    "bs": "blockSize",
+    "bssplit": "blockSizeMix",
+    "fsync": "fsyncEvery",
+    "rw": "pattern",
+    "rwmixread": "readPercent",
+    "runtime": "runtimeSeconds",
+}
+"""Options of fio with another name here -> that name."""
+
 _TEXTS = {
     "missing": "is required; add it",
     "extra_forbidden": _UNKNOWN,
@@ -115,7 +125,11 @@ def remedy_of(details: ErrorDetails) -> str:
         # Also as a quantity if the user wrote one, or if the number is too long to read.
         is_long = isinstance(value, str) or limit >= 2**20
         quantity = format_quantity(limit) if isinstance(limit, int) and is_long else str(limit)
-        return f"must be {words} {limit}" + ("" if quantity == str(limit) else f" ({quantity})")
+        text = f"must be {words} {limit}" + ("" if quantity == str(limit) else f" ({quantity})")
+        # `4k` is 4000 bytes.
+        if kind == "multiple_of" and isinstance(value, str) and value.endswith(tuple("kMG")):
+            text += f", but is {parse_quantity(value)}; did you mean {value[:-1]}{value[-1].upper()}i?"
+        return text
     if kind in _LENGTHS:
         words, key, singular, plural = _LENGTHS[kind]
         return f"must have {words} {context[key]} {singular if context[key] == 1 else plural}"
@@ -208,7 +222,8 @@ def problems_of(
                 separator = "." if path and problem.field and not problem.field.startswith("[") else ""
                 problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
         elif kind == "extra_forbidden" and model is not None:
-            closest = did_you_mean(str(location[-1]), _sibling_fields(model, details), 1)
+            name = str(location[-1])
+            closest = did_you_mean(_FIO_OPTIONS.get(name, name), _sibling_fields(model, details), 1)
             problems.append(Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN))
         else:
             # The value does not explain these, and the path names an unknown field.

@@ -98,7 +98,7 @@ def cluster_options(function: F) -> F:
     for *names, metavar, text in (
         ("--kubeconfig", "FILE", "Kubeconfig file (default: KUBECONFIG, or ~/.kube/config)."),
         ("--context", "NAME", "Context of the kubeconfig (default: its current one)."),
-        ("-n", "--namespace", "NAME", "Namespace of runs given by name only (default: the context's)."),
+        ("-n", "--namespace", "NAME", "Namespace (default: the context's)."),
     ):
         function = click.option(*names, metavar=metavar, help=text, callback=keep, expose_value=False)(function)
     return function

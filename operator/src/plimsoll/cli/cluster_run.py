@@ -69,8 +69,16 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
     single = partial(click.option, show_default=True)
 
     @click.option("--storage-class", type=StorageClassName(), help="Measure PVCs of this StorageClass, without a FILE.")
-    @several("--pattern", "patterns", type=click.Choice(_PATTERNS), default=Load.patterns, help="I/O; may be repeated.")
-    @several("--block-size", "sizes", type=_Quantity(), default=Load.sizes, help="Of an operation; may be repeated.")
+    @several(
+        "--pattern",
+        "patterns",
+        type=click.Choice(_PATTERNS),
+        default=Load.patterns,
+        help="I/O pattern; may be repeated.",
+    )
+    @several(
+        "--block-size", "sizes", type=_Quantity(), default=Load.sizes, help="Size of an operation; may be repeated."
+    )
     @several(
         "--depth", "depths", type=click.IntRange(1), default=Load.depths, help="Operations in flight; may be repeated."
     )
@@ -81,7 +89,7 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
         type=Duration(),
         metavar="TIME",
         default=f"{Load.runtime}s",
-        help="Of each of the three trials of a point.",
+        help="Duration of a trial; each point has three.",
     )
     @wraps(function)
     def command(*, storage_class: str | None, **options: Any) -> None:  # noqa: ANN401 - click's
@@ -125,14 +133,18 @@ def run_in_cluster(
 
     `source` is what errors name. Exits if the document is invalid, the user does not confirm, or the name is taken.
     """
-    manifest, where = decode_file(source, document), access()
+    manifest, chosen = decode_file(source, document), given("namespace")
     written = cast("dict[str, Any]", document)
-    namespace = written["metadata"].setdefault("namespace", where.namespace)
-    if given("namespace") not in {None, namespace}:
-        raise click.UsageError(f"--namespace is {where.namespace}, but metadata.namespace of {source} is {namespace}")
+    metadata = written["metadata"]
+    if chosen and metadata.setdefault("namespace", chosen) != chosen:
+        message = f"--namespace is {chosen}, but metadata.namespace of {source} is {metadata['namespace']}"
+        raise click.UsageError(message)
     if dry_run:
+        # Needs no cluster; without --namespace, kubectl applies it to the namespace of its context.
         write_document(written, YAML)
         return Exit.DONE
+    where = access()
+    namespace = metadata.setdefault("namespace", where.namespace)
     kind = RUN if isinstance(manifest, BenchmarkRun) else SUITE
     place = InCluster(kind=kind, access=where, namespace=namespace, name=manifest.metadata.name)
     Terminal().print(facts_table([("Cluster", where.cluster), ("Namespace", namespace), *_facts(source, manifest)]))

@@ -93,7 +93,7 @@ def _value(value: JsonValue) -> str:
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
 
 
-@click.command()
+@click.command(short_help="Decide whether one run is worse than another.")
 @click.argument("baseline")
 @click.argument("candidate")
 @rule_options

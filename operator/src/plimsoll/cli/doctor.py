@@ -60,7 +60,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-@click.command()
+@click.command(short_help="Check a cluster or a machine before the first run.")
 @click.option("--storage-class", type=StorageClassName(), help="Check only this class, and whether a run can use it.")
 @click.option(
     "--directory",

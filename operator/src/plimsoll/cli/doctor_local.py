@@ -113,7 +113,9 @@ def _directory(directory: Path, program: str | None, host: Host) -> Iterator[Fin
         yield from _reads(target, program)
         has_device = identify(target).block_device is not None
     problem = "" if has_device else f"{kind} shows no block device: direct I/O is Suspect here (CacheNotExcluded)"
-    yield judged(problem, f"below {kind}", "use a directory on a disk, or --device", check="Block device")
+    yield judged(
+        problem, f"{kind} is on a block device", "use a directory on a disk, or --device", check="Block device"
+    )
 
 
 def _device(device: Path, program: str | None, host: Host) -> Iterator[Finding]:

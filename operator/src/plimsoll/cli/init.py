@@ -32,7 +32,7 @@ _ROOK = "rook-ceph/rook-ceph"
 _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
 
 
-@click.command()
+@click.command(short_help="Print a commented manifest for a common question.")
 @click.argument("job", type=click.Choice(JOBS), metavar="[JOB]", required=False)
 @click.option("--name", help="Name of the run or the suite [JOB].")
 @click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [rook-ceph-block].")

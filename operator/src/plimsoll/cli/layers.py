@@ -21,7 +21,7 @@ from plimsoll.report.view import layer_sentences
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 
-@click.command()
+@click.command(short_help="Compare the rate of each layer with its limit.")
 @click.argument("result")
 @click.option(
     "--device-run",

@@ -68,6 +68,15 @@ def make_directory(parent: Path, plan: Plan) -> Path:
         raise PlaceError(f"--directory {parent}: {error.strerror}") from error
 
 
+def make_results_directory(path: Path) -> None:
+    """Create the directory for results; a PlaceError if nothing can be written there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as error:
+        raise PlaceError(f"--output {path}: {error.strerror}; choose a writable directory") from error
+
+
 def make_raw_directory(path: Path, *, resume: bool) -> Path:
     """Create the directory for raw output; a PlaceError if it is not empty, unless the run is resumed."""
     try:

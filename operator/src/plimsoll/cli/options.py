@@ -14,9 +14,9 @@ import click
 import yaml
 from pydantic import JsonValue
 
-from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.errors import Problem, SpecError, shown
 from plimsoll.api.manifest import MAX_TEXT_BYTES, read_manifest
-from plimsoll.api.names import SUITE_KIND, Metric
+from plimsoll.api.names import RUN_KIND, SUITE_KIND, Metric
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.measure.compare.values import COMPARED, DEFAULT_GATES, RegressionRule
@@ -38,7 +38,9 @@ destroy_option = click.option(
     "--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed."
 )
 results_option = click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME]."
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="On this machine: directory of the results [plimsoll-results/NAME].",
 )
 load_seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default."
@@ -175,9 +177,12 @@ def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:
 
 def decode_file(path: Path, document: JsonValue) -> BenchmarkRun | BenchmarkSuite:
     """Return the run or the suite of a document; exits likewise. `path` is what errors name."""
+    kind = document.get("kind", RUN_KIND) if isinstance(document, dict) else RUN_KIND
+    if kind not in (RUN_KIND, SUITE_KIND):
+        problem = Problem(field="kind", value=shown(kind), remedy=f"must be {RUN_KIND} or {SUITE_KIND}")
+        _refuse(path, SpecError([problem]))
     try:
-        is_suite = isinstance(document, dict) and document.get("kind") == SUITE_KIND
-        return decode_suite(document) if is_suite else decode_run(document)
+        return decode_suite(document) if kind == SUITE_KIND else decode_run(document)
     except SpecError as error:
         _refuse(path, error)
 

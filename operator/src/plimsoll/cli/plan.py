@@ -38,7 +38,7 @@ from plimsoll.plan.refusals import search_settings
 _RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)
 
 
-@click.command()
+@click.command(short_help="Show what a run or a suite takes: points, time and capacity.")
 @click.argument("source", metavar="FILE|RUN|bsuite/SUITE")
 @document_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Not for a RUN.")
@@ -149,7 +149,7 @@ def _costs(plan: Plan) -> Table:
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Writing", written_text([plan])),
-        ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}"),
+        ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}" if cost.data_bytes else ""),
     )
     return facts_table(facts)
 

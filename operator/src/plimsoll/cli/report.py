@@ -35,7 +35,7 @@ page_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Write a report as a single HTML file.")
 @click.argument("sources", nargs=-1, required=True, metavar="RUN...|ROUND...|bsuite/SUITE")
 @accept_option
 @page_option

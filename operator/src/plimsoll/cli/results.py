@@ -49,7 +49,7 @@ from plimsoll.report.points import (
 from plimsoll.report.view import csv_rows
 
 
-@click.command()
+@click.command(short_help="Show results, also as CSV, JSON, JUnit XML or Markdown.")
 @click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of what they found.")

@@ -28,7 +28,14 @@ from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.cluster_run import Load, cluster_run_options, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
-from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine, make_directory, make_raw_directory
+from plimsoll.cli.local_storage import (
+    PlaceError,
+    Target,
+    fit_to_machine,
+    make_directory,
+    make_raw_directory,
+    make_results_directory,
+)
 from plimsoll.cli.options import (
     destroy_option,
     fio_option,
@@ -226,6 +233,7 @@ def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> 
         raise click.ClickException(message)
     named = run.model_copy(update={"metadata": run.metadata.model_copy(update={"uid": str(uuid.uuid4())})})
     plan = freeze(file, named, seed)
+    make_results_directory(results)
     replace_file(results / PLAN_FILE, plan.model_dump_json(indent=1), sync=True)
     return plan
 
@@ -295,7 +303,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
             raise click.UsageError(f"{parameter.opts[-1]} {reason}")
 
 
-@click.command()
+@click.command(short_help="Measure a run, a suite or a StorageClass.")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @cluster_run_options
 @click.option(
@@ -317,14 +325,18 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 @click.option(
     "--raw-output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the raw output of the tools of a run in this directory, to check numbers with other programs.",
+    help="On this machine: keep the tools' raw output in this directory, to check numbers with other programs.",
 )
-@click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="On this machine: continue with the first trial that is missing in the results directory.",
+)
 @load_seed_option
 @fio_option
 @click.option("-y", "--yes", is_flag=True, help="In a cluster: do not ask for a confirmation.")
 @click.option("--rm", "remove", is_flag=True, help="In a cluster: remove it at the end, with its results.")
-@click.option("--dry-run", is_flag=True, help="In a cluster: print the manifest instead of creating it.")
+@click.option("--dry-run", is_flag=True, help="Print the manifest instead of creating it; needs no cluster.")
 @timeout_option("In a cluster: stop watching after this time")
 @strict_option
 @cluster_options
@@ -346,7 +358,7 @@ def command(
     timeout: int | None,
     strict: bool,
 ) -> None:
-    """Measure: a BenchmarkRun FILE, a round of a BenchmarkSuite FILE, or a StorageClass without any file.
+    """Measure a BenchmarkRun FILE, a round of a BenchmarkSuite FILE, or a StorageClass without a FILE.
 
     In a cluster it says what will be written and asks, creates the run or suite, and watches it like `watch`. Ctrl-C
     stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.

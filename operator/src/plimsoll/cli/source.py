@@ -27,6 +27,7 @@ from plimsoll.kube.port import ApiError, Kind, Kube
 from plimsoll.lifecycle import naming
 from plimsoll.measure.compare.values import RepeatsError, check_distinct
 from plimsoll.measure.text import first_few
+from plimsoll.suite.rounds.turns import LABEL_SUITE
 
 MAX_FILE_BYTES = 256 * 2**20  # more than the results of 512 points need
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
@@ -87,7 +88,7 @@ def find(source: str) -> Path | InCluster:
             f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run, nor bsuite/NAME"
         )
     if not is_object:
-        hint = f"there is no file or directory {source}, and as the name of a run: "
+        hint = f"there is no file or directory {source}. Looking for a run of that name: "
     else:
         hint = f"write ./{source} for the local path. " if path.exists() else ""
     try:
@@ -116,7 +117,10 @@ def load_results(source: str) -> list[BenchmarkResult]:
     """Read the results of a source, see `find`; exits if they cannot be read, or there are none."""
     place = find(source)
     if is_suite(place):
-        raise click.ClickException(f"{source} is a suite; name one of its runs")
+        message = f"{source} is a suite; name one of its runs"
+        if isinstance(place, InCluster):
+            message += f": `kubectl get brun --namespace {place.namespace} -l {LABEL_SUITE}={place.name}` lists them"
+        raise click.ClickException(message)
     if isinstance(place, InCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"
@@ -185,7 +189,13 @@ def _read_file(path: Path) -> list[BenchmarkResult]:
     if len(content) > MAX_FILE_BYTES:
         remedy = f"is larger than {MAX_FILE_BYTES // 2**20} MiB, the limit for results; is it the right file?"
         raise SpecError([Problem(field="", remedy=remedy)])
-    document = json.loads(content)
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        remedy = (
+            f"is not JSON ({error}); name a results directory, a run, or what `plimsoll results ... -o json` writes"
+        )
+        raise SpecError([Problem(field="", remedy=remedy)]) from error
     items = document.get("items", [document]) if isinstance(document, dict) else document
     if not isinstance(items, list):
         raise SpecError([Problem(field="items", remedy=f"must be a list of {RESULT_KIND} documents")])

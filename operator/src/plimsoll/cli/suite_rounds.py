@@ -21,7 +21,7 @@ from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, EndedRound, R
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
-from plimsoll.cli.local_storage import Target
+from plimsoll.cli.local_storage import Target, make_results_directory
 from plimsoll.cli.options import chosen_seed
 from plimsoll.cli.source import ROUND_FILE, RUN, SUITE_FILE, InCluster, find, no_such_object, results_of_run
 from plimsoll.conductor.sink import read_results, read_state, replace_file
@@ -104,6 +104,7 @@ def begin_round(
     start = RoundStart(
         minute=int(time.time()) // 60, seed=chosen_seed(seed), digest=suite_digest(suite.spec), targets=_paths(targets)
     )
+    make_results_directory(directory)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
     replace_file(directory / ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)
     return LocalRound(directory=directory, suite=suite, start=start)

@@ -313,7 +313,7 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
     )
 
 
-@click.command()
+@click.command(short_help="Follow a run or a suite in a cluster to its results.")
 @click.argument("source", metavar="RUN|bsuite/SUITE")
 @click.option(
     "--round",
