@@ -1,6 +1,5 @@
 """`plimsoll plan`: points, duration and capacity of a run, or the variants of a suite; of a file or in a cluster."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,14 +10,13 @@ from rich.text import Text
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import Vary
-from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import TABLE, document_option, freeze, read_file, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, SUITE, InCluster, find, no_such_object
-from plimsoll.cli.suite_plan import show_suite_plan
+from plimsoll.cli.suite_plan import ASSUMED_RATE, show_suite_plan, written_text
 from plimsoll.cli.suite_rounds import read_suite
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
@@ -26,16 +24,12 @@ from plimsoll.lifecycle import naming
 from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
 from plimsoll.plan.expand import (
-    ASSUMED_WRITE_BYTES_PER_SECOND,
     estimate,
-    estimate_writes,
     most_seconds,
     most_trials,
     round_count,
 )
 from plimsoll.plan.refusals import search_settings
-
-_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)
 
 
 @click.command(short_help="Show what a run or a suite takes: points, time and capacity.")
@@ -115,7 +109,7 @@ def _costs(plan: Plan) -> Table:
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     prefill, servers = "none", ""
     if plan.prepare.prefill and plan.volume is not None:
-        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {_RATE}/s"
+        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {ASSUMED_RATE}/s"
     if plan.servers is not None:
         nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
         servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
@@ -152,15 +146,6 @@ def _costs(plan: Plan) -> Table:
         ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}" if cost.data_bytes else ""),
     )
     return facts_table(facts)
-
-
-def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:
-    """Return what plans write if each is measured `repeat` times, in words; empty if they only read."""
-    writes = [estimate_writes(plan) for plan in plans]
-    preparing, loading = (repeat * sum(each) for each in zip(*((w.preparing, w.loading) for w in writes), strict=True))
-    prefilled = f"{decimal(preparing, separator=' ')} to prefill" if preparing else ""
-    loaded = f"about {decimal(loading, separator=' ')} while it loads, if a client without a rate writes {_RATE}/s"
-    return " and ".join(filter(None, (prefilled, loaded if loading else "")))
 
 
 def _pool(target: CephTarget) -> str:

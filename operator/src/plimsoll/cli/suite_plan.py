@@ -8,20 +8,24 @@ from pathlib import Path
 
 from pydantic import JsonValue
 from rich.console import RenderableType
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.quantity import format_quantity
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli.options import TABLE, chosen_seed, freeze_variants, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import Estimate, estimate
+from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, Estimate, estimate, estimate_writes
 from plimsoll.report.view import NONE, Column
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
+
+ASSUMED_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)  # of a client, per second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +99,13 @@ def _view(
     yield ""
     name = suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
-    problem = size_problem(spec.repeat, [variant.plan for variant in variants.values()])
+    plans = [variant.plan for variant in variants.values()]
+    problem = size_problem(spec.repeat, plans)
     facts = (
         ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
         ("Total", f"{_time(_seconds(variants, turns))} without repeated attempts"),
+        ("Writing", written_text(plans, spec.repeat)),
         ("Invalid", f"in a cluster: {problem}" if problem else ""),
     )
     yield facts_table(facts)
@@ -114,6 +120,17 @@ def _view(
         if texts:
             yield Text(f"\n{heading}", style="bold")
         yield from (Text(f"{name}: {text}") for name, text in texts.items())
+
+
+def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:
+    """Return what plans write if each is measured `repeat` times, in words; empty if they only read."""
+    writes = [estimate_writes(plan) for plan in plans]
+    preparing, loading = (repeat * sum(each) for each in zip(*((w.preparing, w.loading) for w in writes), strict=True))
+    prefilled = f"{decimal(preparing, separator=' ')} to prefill" if preparing else ""
+    loaded = (
+        f"about {decimal(loading, separator=' ')} while it loads, if a client without a rate writes {ASSUMED_RATE}/s"
+    )
+    return " and ".join(filter(None, (prefilled, loaded if loading else "")))
 
 
 def _changes(variant: _PlannedVariant) -> str:
