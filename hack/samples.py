@@ -24,6 +24,9 @@ plimsoll init claim-latency --storage-class fast > run.yaml
 kubectl --namespace bench apply --filename run.yaml
 ```
 
+An administrator sets the chart's values that a sample needs; its first comment has them
+([Allow](../../docs/how-to/allow.md#ceph)). Pools with three copies need three hosts with OSDs.
+
 | question | sample | needs | takes |
 |---|---|---|---|
 """
@@ -51,8 +54,9 @@ def main() -> int:
 
 def _row(job: str, text: str) -> str:
     document = yaml.safe_load(text)
-    storage = document["spec"].get("storage", {})
-    needs = []
+    spec = document["spec"].get("run", document["spec"])
+    storage = spec.get("storage", {})
+    needs = [] if storage else [f"{spec['clients']['count']} nodes"]
     if "storageClass" in storage:
         needs.append("raw disks as PersistentVolumes" if PROFILE.findall(text) == ["baseline"] else "a StorageClass")
     for values in VALUES.findall(text):
@@ -62,7 +66,7 @@ def _row(job: str, text: str) -> str:
         needs.append(f"a namespace with the profile `{PROFILE.findall(text)[0]}`")
     (time,) = TIME.findall(text)
     a_round = " each round" if document["kind"] == "BenchmarkSuite" else ""
-    return f"| {question(job)} | [{job}.yaml]({job}.yaml) | {', '.join(needs) or 'nothing'} | {time}{a_round} |"
+    return f"| {question(job)} | [{job}.yaml]({job}.yaml) | {', '.join(needs)} | {time}{a_round} |"
 
 
 if __name__ == "__main__":
