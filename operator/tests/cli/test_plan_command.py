@@ -41,7 +41,7 @@ def test_table_shows_points_and_costs() -> None:
         "Prefill    0:00:03 if every client writes 100Mi/s",
         "Settling   2 s",
         "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
-        "Writing    429.5 MB to prefill and about 5.0 GB while it loads, if a client without a rate writes 100Mi/s",
+        "Writing    429.5 MB to prefill and about 5.0 GB in trials, at 100Mi/s of each client without a rate limit",
         "Capacity   429.5 MB of data, without the copies that the storage keeps",
     ]
 

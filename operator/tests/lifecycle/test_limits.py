@@ -76,7 +76,7 @@ def test_a_plan_that_writes_too_much_is_refused_with_its_numbers(spare: int, is_
     assert (excess is not None) == is_refused
     if excess is not None:
         assert excess.reason is Reason.LIMIT_EXCEEDED
-        assert "the run writes 1.6 GiB to prefill and about 23.4 GiB while it loads" in excess.message
+        assert "the run writes 1.6 GiB to prefill and about 23.4 GiB in trials" in excess.message
         assert "the chart's limits.maxWrittenBytes" in excess.message
 
 
@@ -111,7 +111,10 @@ def test_a_trial_that_is_longer_than_all_windows_is_refused_with_the_remedy() ->
     ("spec", "says"),
     [
         ({}, "writes 1.6 GiB to prefill; its data sets fill at most 1.6 GiB"),
-        ({"prepare": {"prefill": False}, "workloads": [WORKLOAD]}, "writes about 23.4 GiB while it loads, if a client"),
+        (
+            {"prepare": {"prefill": False}, "workloads": [WORKLOAD]},
+            "writes about 23.4 GiB in trials, at 100 MiB/s of each client",
+        ),
         ({"workloads": [{"name": "net", "iperf3": {}}], "storage": None}, "writes no data"),
     ],
 )

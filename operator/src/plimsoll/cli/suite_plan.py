@@ -128,7 +128,7 @@ def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:
     preparing, loading = (repeat * sum(each) for each in zip(*((w.preparing, w.loading) for w in writes), strict=True))
     prefilled = f"{decimal(preparing, separator=' ')} to prefill" if preparing else ""
     loaded = (
-        f"about {decimal(loading, separator=' ')} while it loads, if a client without a rate writes {ASSUMED_RATE}/s"
+        f"about {decimal(loading, separator=' ')} in trials, at {ASSUMED_RATE}/s of each client without a rate limit"
     )
     return " and ".join(filter(None, (prefilled, loaded if loading else "")))
 

@@ -68,7 +68,7 @@ def _written_text(writes: Writes) -> str:
     parts = [f"{size_text(writes.preparing)} to prefill"] if writes.preparing else []
     if writes.loading:
         rate = size_text(ASSUMED_WRITE_BYTES_PER_SECOND)
-        parts.append(f"about {size_text(writes.loading)} while it loads, if a client without a rate writes {rate}/s")
+        parts.append(f"about {size_text(writes.loading)} in trials, at {rate}/s of each client without a rate limit")
     return f"writes {' and '.join(parts)}" if parts else "writes no data"
 
 
