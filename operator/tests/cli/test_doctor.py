@@ -427,7 +427,7 @@ def test_a_directory_is_checked_without_fio_and_nothing_is_left(tmp_path: Path) 
 
 
 def test_a_directory_that_is_measured_is_refused(tmp_path: Path) -> None:
-    with Target(directory=tmp_path).claimed("nightly", destroy=False):
+    with Target(directory=tmp_path).claimed("nightly"):
         findings = {finding.check: finding for finding in check_machine(Target(directory=tmp_path), "no-such-fio")}
     assert "is being measured by another run (run nightly" in findings["Target"].text
     assert findings["Target"].fix.startswith("wait until it has ended")

@@ -58,9 +58,9 @@ def part(plan: Plan, client: int, *devices: Path) -> BlockDevice:
     return volume
 
 
-def refusal(device: Path, *, destroy: bool = True) -> str:
+def refusal(device: Path) -> str:
     with pytest.raises(PlaceError) as caught:
-        check_devices([device], destroy=destroy)
+        check_devices([device])
     return str(caught.value)
 
 
@@ -110,12 +110,6 @@ def test_a_client_that_is_started_again_keeps_its_share(
 # Devices
 
 
-def test_devices_require_confirmation(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "nothing", destroy=False) == (
-        "--device destroys all data on the device; add --destroy-data to confirm"
-    )
-
-
 def test_file_is_no_device(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -133,13 +127,13 @@ def test_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.system
 def test_empty_device_may_be_used(loop: Path) -> None:
-    check_devices([loop], destroy=True)
+    check_devices([loop])
 
 
 @pytest.mark.system
 def test_every_device_is_checked(loop: Path, tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match="No such file"):
-        check_devices([loop, tmp_path / "nothing"], destroy=True)
+        check_devices([loop, tmp_path / "nothing"])
 
 
 @pytest.mark.system
@@ -150,7 +144,7 @@ def test_device_with_a_file_system_is_refused(loop: Path) -> None:
     assert 'TYPE="ext4"' in message
     assert message.endswith(f"run `wipefs --all {loop}` if it is not needed")
     subprocess.run(["wipefs", "--quiet", "--all", str(loop)], check=True)
-    check_devices([loop], destroy=True)
+    check_devices([loop])
 
 
 @pytest.mark.system

@@ -167,6 +167,15 @@ def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("sample", ["demos/quickstart.yaml", "local/suite.yaml"])
+def test_devices_require_confirmation_before_anything_is_written(tmp_path: Path, sample: str) -> None:
+    results = tmp_path / "results"
+    options = [str(MANIFESTS / sample), "--device", str(tmp_path / "nothing"), "--output", str(results)]
+    refused = CliRunner().invoke(run_command, options)
+    assert (refused.exit_code, results.exists()) == (2, False)
+    assert refused.output.endswith("--device destroys all data on the device; add --destroy-data to confirm\n")
+
+
+@pytest.mark.parametrize("sample", ["demos/quickstart.yaml", "local/suite.yaml"])
 def test_results_that_cannot_be_written_are_refused(tmp_path: Path, sample: str) -> None:
     (tmp_path / "file").touch()
     output = tmp_path / "file" / "results"

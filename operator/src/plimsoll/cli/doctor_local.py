@@ -42,7 +42,7 @@ def check_machine(target: Target, fio: str) -> Iterator[Finding]:
         if shutil.which(name) is None:
             yield judged(f"{name} is missing", "", _install(name), check=name)
     try:
-        with target.claimed("doctor", destroy=True):
+        with target.claimed("doctor"):
             for path in target.paths:
                 yield from (_directory if target.directory else _device)(path, program, host)
     except (click.ClickException, OSError) as error:

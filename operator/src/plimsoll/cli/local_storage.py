@@ -91,14 +91,12 @@ def make_raw_directory(path: Path, *, resume: bool) -> Path:
     return path.absolute()
 
 
-def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
+def check_devices(devices: Sequence[Path]) -> None:
     """Refuse devices that must not be overwritten.
 
-    A PlaceError without --destroy-data, or if a device is mounted, in use by another driver, has a signature (of a file
-    system or a partition table, for example), or is not a block device.
+    A PlaceError if one is mounted, in use by another driver, has a signature (of a file system or a partition table,
+    for example), or is not a block device.
     """
-    if not destroy:
-        raise PlaceError("--device destroys all data on the device; add --destroy-data to confirm")
     if len({device.resolve() for device in devices}) != len(devices):
         raise PlaceError("--device is given twice for the same device; give each device once")
     for device in devices:
@@ -217,14 +215,14 @@ class Target:
         return self.devices if self.directory is None else (self.directory,)
 
     @contextmanager
-    def claimed(self, name: str, *, destroy: bool) -> Iterator[None]:
+    def claimed(self, name: str) -> Iterator[None]:
         """Keep other runs from the target while the run `name` uses it; a PlaceError if it cannot be used."""
         if self.directory is not None:
             with claimed_directory(self.directory, name):
                 yield
             return
         with claimed_devices(self.devices):
-            check_devices(self.devices, destroy=destroy)
+            check_devices(self.devices)
             yield
 
 

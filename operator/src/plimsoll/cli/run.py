@@ -375,6 +375,8 @@ def command(
         _refuse_options(_IN_CLUSTER, "is for a cluster; leave it out, or --directory and --device")
     else:
         _refuse_options(_HERE, "is for a run on this machine; add --directory DIR or --device DEVICE")
+    if devices and not destroy_data:
+        raise click.UsageError("--device destroys all data on the device; add --destroy-data to confirm")
     if generated is None:
         _refuse_options(_GENERATED, "is for --storage-class NAME; a FILE has its own workloads")
     if file is None and generated is None:
@@ -393,10 +395,10 @@ def command(
             raise click.UsageError("--raw-output is for a run; a suite has many")
         places = targets_of([variant.name for variant in manifest.spec.variants], directories, devices)
         round_ = _round(file, manifest, places, results, seed, resuming=resume)
-        sys.exit(_run_round(round_, file, places, destroy=destroy_data, fio=fio, strict=strict))
+        sys.exit(_run_round(round_, file, places, fio=fio, strict=strict))
     target = targets_of([""], directories, devices)[""]
     run = fit_to_machine(file, manifest, target)
-    with target.claimed(run.metadata.name, destroy=destroy_data):
+    with target.claimed(run.metadata.name):
         raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
         plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
         sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw, strict=strict))
@@ -415,11 +417,9 @@ def _round(
     return resume_round(results, file, suite, places) if resuming else begin_round(results, file, suite, places, seed)
 
 
-def _run_round(
-    round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str, strict: bool
-) -> Exit:
+def _run_round(round_: LocalRound, file: Path, places: Mapping[str, Target], *, fio: str, strict: bool) -> Exit:
     """Measure the remaining runs of a round, print its results, and return the exit code."""
-    codes = _measure_all(round_, file, places, destroy=destroy, fio=fio)
+    codes = _measure_all(round_, file, places, fio=fio)
     if Exit.INTERRUPTED in codes.values():
         return Exit.INTERRUPTED
     rounds = evaluate_rounds([round_])
@@ -431,9 +431,7 @@ def _run_round(
     return exit_code(rounds.last) or exit_of_numbers(rounds.last_results, strict=strict)
 
 
-def _measure_all(
-    round_: LocalRound, file: Path, places: Mapping[str, Target], *, destroy: bool, fio: str
-) -> Mapping[str, Exit]:
+def _measure_all(round_: LocalRound, file: Path, places: Mapping[str, Target], *, fio: str) -> Mapping[str, Exit]:
     """Measure the runs that are not complete, and return the exit code of each; an interruption ends the round."""
     runs, unfinished, total = variant_runs(round_.suite), round_.unfinished, len(round_.turns)
     codes: dict[str, Exit] = {}
@@ -443,7 +441,7 @@ def _measure_all(
         metadata = runs[turn.variant].metadata.model_copy(update={"name": name})
         run = fit_to_machine(here, runs[turn.variant].model_copy(update={"metadata": metadata}), target)
         try:
-            with target.claimed(name, destroy=destroy):
+            with target.claimed(name):
                 is_begun = (results / PLAN_FILE).exists()
                 plan = resumed_plan(here, run, results) if is_begun else new_plan(here, run, results, turn.seed)
                 codes[name] = measure(run, plan, target, results=results, fio=fio)
