@@ -241,7 +241,7 @@ def test_endless_file_is_refused() -> None:
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    assert "is neither an existing directory or file" in run(str(tmp_path / "run.yaml"), code=1)
+    assert "there is no file or directory" in run(str(tmp_path / "run.yaml"), code=1)
     assert "Is a directory" in run(str(tmp_path), code=1)
 
 

@@ -85,7 +85,8 @@ def find(source: str) -> Path | InCluster:
         return path
     if named is None:
         raise click.ClickException(
-            f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run, nor bsuite/NAME"
+            f"there is no file or directory {source!r}, and it is no name of a run (NAME, NAMESPACE/NAME) or a suite "
+            "(bsuite/NAME)"
         )
     if not is_object:
         hint = f"there is no file or directory {source}. Looking for a run of that name: "
