@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from plimsoll.cli import Exit, main
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.port import ForbiddenError
+from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from support.command_line import NAMESPACE, SUITE_SPEC, ConnectedKube, Document, condition, invoke
 from support.specs import manifest
 
@@ -143,7 +144,7 @@ def test_what_continues_can_be_stopped(kube: ConnectedKube, file: str, kind: str
     ("file", "remedy"),
     [
         ("run.yaml", "a run measures once; choose another metadata.name"),
-        ("suite.yaml", "`kubectl annotate bsuite nightly plimsoll.dev/request-round=TEXT` requests another round"),
+        ("suite.yaml", f"run bsuite/{NAMESPACE}/nightly` requests another round"),
     ],
 )
 def test_a_name_that_is_taken_is_refused(kube: ConnectedKube, file: str, remedy: str) -> None:
@@ -192,4 +193,24 @@ def test_without_the_right_to_create_the_role_is_named(kube: ConnectedKube) -> N
 )
 def test_options_that_do_not_fit_are_refused(kube: ConnectedKube, arguments: str, code: Exit, message: str) -> None:
     assert message in " ".join(invoke("run", *arguments.split(), code=code).split())
+    assert kube.requests == []
+
+
+def test_a_round_of_a_suite_that_exists_is_requested_and_followed(kube: ConnectedKube) -> None:
+    options = ("run", f"bsuite/{NAMESPACE}/nightly", "--yes", "--timeout", "1s")
+    assert f"there is no suite {NAMESPACE}/nightly; create it with" in invoke(*options, code=Exit.ERROR)
+    kube.put(manifest("BenchmarkSuite", SUITE_SPEC, name="nightly", namespace=NAMESPACE))
+    requests = set()
+    for _ in range(2):
+        output = invoke(*options, code=Exit.TIMEOUT)
+        assert "to prefill" in output
+        assert f"Round of suite {NAMESPACE}/nightly requested" in output
+        (suite,) = kube.objects("BenchmarkSuite")
+        requests.add(suite["metadata"]["annotations"][REQUEST_ROUND])
+    assert len(requests) == 2, "each request is another one"
+
+
+@pytest.mark.parametrize("option", ["--rm", "--dry-run", "--resume", "--directory=.", "--pattern=read"])
+def test_options_of_new_runs_do_not_concern_a_suite_that_exists(kube: ConnectedKube, option: str) -> None:
+    assert f"{option.partition('=')[0]} is for" in invoke("run", "bsuite/nightly", "--yes", option, code=Exit.USAGE)
     assert kube.requests == []

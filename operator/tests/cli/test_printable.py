@@ -160,6 +160,11 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("report", "round-0", "round-1"),
     ("watch", "bsuite/bench/weekly"),
     ("watch", "bsuite/bench/weekly", "--quiet"),
+    ("run", "bsuite/bench/weekly", "--yes", "--timeout", "1s"),
+    ("doctor", "-n", "bench"),
+    ("doctor", "--directory", "/absent{}"),
+    ("init", "job{}"),
+    ("init", "claim-latency", "--storage-class", "class{}"),
     ("absent{}",),
 )
 """Each command, with what it reads; `{}` stands for the hostile text."""
@@ -186,7 +191,7 @@ def put_objects(kube: ConnectedKube, payload: str) -> None:
         if "refused/" in request or request.endswith(" refused"):
             raise ForbiddenError(f"{request}{payload}", f"webhook: {payload}")
 
-    kube.interfere = refuse
+    kube.interfere, kube.user = refuse, payload
     for namespace in ("bench", "refused"):
         kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     run = ended(succeeded=False, message=f"client 1: {payload}")

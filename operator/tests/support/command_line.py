@@ -23,6 +23,7 @@ from plimsoll.api.status import CurrentTrial, Live, LiveRate, RunState, TrialKey
 from plimsoll.api.suite import decode_suite, load_suite
 from plimsoll.cli import main
 from plimsoll.cli.suite_rounds import RoundStart
+from plimsoll.kube.connection import ApiClock
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import suite_digest, turns_by_name
 from support.apiserver import CRDS, ApiServer, account_config, read_yaml
@@ -35,6 +36,8 @@ class ConnectedKube(FakeKube):
     """A cluster as a connection to it: the API is the same at every connection."""
 
     connections = 0
+    user = "somebody"
+    clock = ApiClock()
 
     async def __aenter__(self) -> Self:
         self.connections += 1
@@ -45,6 +48,9 @@ class ConnectedKube(FakeKube):
 
     def drop(self, kind: Kind, namespace: str, name: str) -> None:
         self._objects.pop(Key(kind, namespace, name))
+
+    async def review(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**review, "status": {"allowed": True, "userInfo": {"username": self.user}}}
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         found = await self.list(kind, namespace=namespace, labels=labels)

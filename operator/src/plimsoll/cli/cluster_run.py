@@ -5,7 +5,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from pydantic import JsonValue
 
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
 from plimsoll.cli.options import YAML, Duration, StorageClassName, decode_file, freeze, freeze_variants, write_document
-from plimsoll.cli.source import RUN, SUITE, InCluster
+from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
 from plimsoll.cli.suite_plan import written_text
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.cli.watch import watch
@@ -147,11 +148,7 @@ def run_in_cluster(
     namespace = metadata.setdefault("namespace", where.namespace)
     kind = RUN if isinstance(manifest, BenchmarkRun) else SUITE
     place = InCluster(kind=kind, access=where, namespace=namespace, name=manifest.metadata.name)
-    Terminal().print(facts_table([("Cluster", where.cluster), ("Namespace", namespace), *_facts(source, manifest)]))
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError("there is no terminal to ask for a confirmation; add --yes to confirm")
-        click.confirm("Create it?", abort=True)
+    _confirm(place, _facts(source, manifest), "Create it?", yes=yes)
     uid = ask(where, lambda kube: _create(kube, place, written), role="edit")
     click.echo(f"{place.word.capitalize()} {place} created")
     has_ended, has_to_go = False, True
@@ -167,6 +164,32 @@ def run_in_cluster(
             command = f"kubectl delete {kind.kind.lower()} {place.name} --namespace {namespace}{kubectl_options()}"
             click.echo(f"`{command}` {'removes' if has_ended else 'stops and removes'} it", err=True)
     return code
+
+
+def request_round(source: str, *, yes: bool, timeout: int | None, strict: bool) -> Exit:
+    """Request a round of a suite that exists in the cluster, follow it to its end, and return the exit code."""
+    place = find_in_cluster(source)
+    suite = ask(place.access, lambda kube: kube.get(place.kind, place.name, place.namespace))
+    if suite is None:
+        raise click.ClickException(f"there is no suite {place}; create it with `{program()} run FILE`")
+    file, metadata = Path(source), {"name": place.name, "namespace": place.namespace}
+    described = {"apiVersion": API_VERSION, "kind": SUITE_KIND, "metadata": metadata, "spec": suite["spec"]}
+    _confirm(place, _facts(file, decode_file(file, cast("JsonValue", described))), "Begin a round?", yes=yes)
+    request = f"{format_time(datetime.now(UTC))} {secrets.token_hex(3)}"
+    patch = {"metadata": {"annotations": {REQUEST_ROUND: request}}}
+    ask(place.access, lambda kube: kube.patch(place.kind, place.name, place.namespace, patch), role="edit")
+    click.echo(f"Round of suite {place} requested")
+    return watch(place, timeout, request=request, strict=strict)
+
+
+def _confirm(place: InCluster, facts: Iterator[tuple[str, str]], question: str, *, yes: bool) -> None:
+    """Say what will be loaded, and return once the user agrees; exits otherwise."""
+    where = [("Cluster", place.access.cluster), ("Namespace", place.namespace)]
+    Terminal().print(facts_table([*where, *facts]))
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("there is no terminal to ask for a confirmation; add --yes to confirm")
+        click.confirm(question, abort=True)
 
 
 def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tuple[str, str]]:
@@ -192,7 +215,7 @@ async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]
         if created is None:
             raise click.ClickException(f"somebody deleted {place.word} {place} right after it was created")
         return cast("str", created["metadata"]["uid"])
-    again = f"`kubectl annotate bsuite {place.name} {REQUEST_ROUND}=TEXT` requests another round"
+    again = f"`{program()} run {place.source}` requests another round"
     remedy = again if place.kind == SUITE else "a run measures once; choose another metadata.name, or delete that run"
     raise click.ClickException(
         f"{place.word} {place} exists already, and `{program()} watch {place.source}` follows it; {remedy}"

@@ -26,7 +26,7 @@ from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.cluster_run import Load, cluster_run_options, run_in_cluster
+from plimsoll.cli.cluster_run import Load, cluster_run_options, request_round, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import (
     PlaceError,
@@ -280,6 +280,20 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
     return targets
 
 
+class _Source(click.Path):
+    """A file, or `bsuite/NAME` for a suite in the cluster, which stays text."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | Path:
+        if isinstance(value, str) and value.startswith("bsuite/") and not Path(value).exists():
+            return value
+        return Path(str(super().convert(value, param, ctx)))
+
+
 _HERE = ("destroy_data", "output", "raw_output", "resume", "seed", "fio")
 _GENERATED = tuple(field.name for field in fields(Load))
 _IN_CLUSTER = (
@@ -294,6 +308,8 @@ _IN_CLUSTER = (
     "kubeconfig",
 )
 
+_NEW_OR_HERE = ("storage_class", *_GENERATED, "remove", "dry_run", "directories", "devices", *_HERE)
+
 
 def _refuse_options(names: Sequence[str], reason: str) -> None:
     context = click.get_current_context()
@@ -304,7 +320,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 
 
 @click.command(short_help="Measure a run, a suite or a StorageClass.")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", metavar="[FILE|bsuite/NAME]", required=False, type=_Source(exists=True, dir_okay=False))
 @cluster_run_options
 @click.option(
     "--directory",
@@ -342,7 +358,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 @cluster_options
 def command(
     *,
-    file: Path | None,
+    file: Path | str | None,
     generated: Mapping[str, Any] | None,
     directories: tuple[str, ...],
     devices: tuple[str, ...],
@@ -358,10 +374,11 @@ def command(
     timeout: int | None,
     strict: bool,
 ) -> None:
-    """Measure a BenchmarkRun FILE, a round of a BenchmarkSuite FILE, or a StorageClass without a FILE.
+    """Measure a BenchmarkRun FILE, a round of a BenchmarkSuite, or a StorageClass without a FILE.
 
     In a cluster it says what will be written and asks, creates the run or suite, and watches it like `watch`. Ctrl-C
     stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.
+    bsuite/NAME requests a round of a suite that exists.
 
     With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE;
     everything else is as in a cluster. Of a suite, each variant is measured `repeat` times, one run after the other, in
@@ -370,6 +387,9 @@ def command(
 
     Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
     """
+    if isinstance(file, str):
+        _refuse_options(_NEW_OR_HERE, "is for a FILE; leave it out to request a round of a suite in the cluster")
+        sys.exit(request_round(file, yes=yes, timeout=timeout, strict=strict))
     is_here = bool(directories or devices)
     if is_here:
         _refuse_options(_IN_CLUSTER, "is for a cluster; leave it out, or --directory and --device")
