@@ -219,6 +219,10 @@ _ACCESS = [
             ("without a size", [{"percent": 1}, {"size": "8Ki", "percent": 99}], "[0].size", "Required value"),
             ("with all of one", mix(("4Ki", 0), ("64Ki", 100)), "[1].percent", "less than or equal to 99"),
             ("with odd bytes", mix((1000, 50), ("64Ki", 50)), "[0].size", "multiple of 512"),
+            ("of few bytes", mix((511, 50), ("64Ki", 50)), "[0].size", "greater than or equal to 512"),
+            ("of many bytes", mix((2**26 + 512, 50), ("64Ki", 50)), "[0].size", "less than or equal to 67108864"),
+            ("of many digits", mix(("4" * 33, 50), ("64Ki", 50)), "[0].size", "may not be more than 32 bytes"),
+            ("of another unit", mix(("4KB", 50), ("64Ki", 50)), "[0].size", "should match"),
         )
     ),
     _fio(
@@ -235,6 +239,7 @@ _ACCESS = [
         for value, words in (
             *((value, "should match") for value in ("zipf", "normal:20", "zipf:-1", "zipf:1.1234", "pareto:1.5", "")),
             *((value, "with a theta above 0 other than 1") for value in ("zipf:0", "zipf:0.00", "zipf:1", "zipf:1.0")),
+            ("zipf:1." + "1" * 16, "may not be more than 16 bytes"),
             *((value, "above 0 and below 0.5") for value in ("pareto:0.0", "pareto:0.5", "pareto:0.51")),
         )
     ),

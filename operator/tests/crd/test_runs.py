@@ -58,7 +58,7 @@ def test_defaults_are_stored(api: ApiServer) -> None:
                 "rampSeconds": 10,
                 "fio": {
                     "pattern": "randread",
-                    "blockSize": ["4Ki"],
+                    "randomDistribution": "random",
                     "ioDepth": [1],
                     "jobs": 1,
                     "fsyncEvery": 0,
