@@ -147,8 +147,12 @@ class PretendCluster:
                 self._complain(claim, "ExternalProvisioning", words, kind="Normal")
             elif self.faults.no_volumes:
                 self._complain(claim, "ProvisioningFailed", 'storageclass.storage.k8s.io "absent" not found')
-            elif users:
+            elif users or self._binds_immediately(claim):
                 self.set_status(claim, phase="Bound")
+
+    def _binds_immediately(self, claim: Document) -> bool:
+        storage_class = self.find("StorageClass", claim["spec"].get("storageClassName", ""))
+        return storage_class is not None and storage_class.get("volumeBindingMode") != "WaitForFirstConsumer"
 
     def _users(self, claim: Document) -> Sequence[Document]:
         def is_user(pod: Document) -> bool:

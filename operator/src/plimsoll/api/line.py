@@ -192,7 +192,3 @@ class Line(Model):
             return None
         width = 100 * (self.high - self.low) / self.estimate
         return width if 0 <= width < math.inf else None
-
-
-NOTHING_TRIED = Line(probes=0, counted=0)
-"""The line before the first probe."""

@@ -503,4 +503,4 @@ class BenchmarkResult(Model):
     kind: Annotated[Literal["BenchmarkResult"], Field()] = "BenchmarkResult"
     metadata: ResultMeta
     spec: ResultSpec
-    status: ResultStatus = ResultStatus()
+    status: Annotated[ResultStatus, Field(default_factory=ResultStatus)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
-from plimsoll.api.line import NOTHING_TRIED, LineSearch
+from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import API_VERSION, RESULT_KIND, Operation, RunPhase, format_duration
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult, InFlight, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
@@ -291,7 +291,7 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
     reason = f"{reasons[0]}{more}"[:_MAX_CHARACTERS] if reasons else None
     if search is not None:
         text = short_text(status.line, search)[:_MAX_CHARACTERS] if status.line else None
-        return ResultDisplay(line=text, trials=progress_text(status.line or NOTHING_TRIED), reason=reason)
+        return ResultDisplay(line=text, trials=progress_text(status.line or Line(probes=0, counted=0)), reason=reason)
     summary = status.summary
     trials = f"{summary.trials if summary else 0}/{repetitions}"
     operations = summary.operations if summary else ()

@@ -77,25 +77,23 @@ def missing_objects(
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
     # A new Job is created once one that a suspension deletes is gone.
     is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
-    if is_permitted and seen.conductor_job is None and not _may_crowd_out_clients(run, plan, seen, now):
+    if is_permitted and seen.conductor_job is None and not _may_crowd_out_clients(plan, seen, now):
         yield Create(obj=render_conductor.job(run, plan, settings))
 
 
-def crowding_conductor(run: Run, plan: Plan, seen: Observed, now: datetime) -> tuple[Action, ...]:
+def crowding_conductor(plan: Plan, seen: Observed, now: datetime) -> tuple[Action, ...]:
     """Return the deletion of a conductor that may take a client's place on a node."""
     job = seen.conductor_job
-    if job is None or job.child.deleting or seen.has_gathered or not _may_crowd_out_clients(run, plan, seen, now):
+    if job is None or job.child.deleting or seen.has_gathered or not _may_crowd_out_clients(plan, seen, now):
         return ()
     return deletions([job.child], foreground=True)
 
 
-def _may_crowd_out_clients(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool:
+def _may_crowd_out_clients(plan: Plan, seen: Observed, now: datetime) -> bool:
     """Whether a client's pod has had no room on any node for a while; until then, all of them start at once.
 
     Clients that wait for something else, such as a volume or a quota, get it whether or not there is a conductor.
     """
-    if seen.unbound_claims and provider_of(run).binds_immediately(plan):
-        return False
     pods = filter(None, map(seen.client_pod, range(plan.members)))
     return any("Unschedulable" in pod.problem and age_seconds(pod.created, now) > _SCHEDULING_SECONDS for pod in pods)
 

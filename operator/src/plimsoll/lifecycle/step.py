@@ -150,11 +150,11 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
     if blocker := missing_finalizer(run, seen) or version_blocker(run, seen):
-        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(run, plan, seen)
+        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if (not seen.jobs or queue.has_lost_place(run)) and (wait := _wait_to_start(run, seen, plan, settings, now)):
         return _situation(Stage.WAITING, wait.reason, wait.message, Admitted=wait)
-    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(run, plan, seen)
+    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(plan, seen)
     cause = waiting_fact(storage_fact, clients, seen)
     situation = _situation(
         Stage.PROVISIONING,
@@ -167,7 +167,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         StorageReady=storage_fact,
         ClientsReady=clients,
     )
-    removed = (*provisioning.held_pods(seen), *provisioning.crowding_conductor(run, plan, seen, now))
+    removed = (*provisioning.held_pods(seen), *provisioning.crowding_conductor(plan, seen, now))
     missing = provisioning.missing_objects(run, plan, seen, settings, storage, now)
     situation = replace(situation, actions=(*removed, *missing))
     if not seen.all_registered:

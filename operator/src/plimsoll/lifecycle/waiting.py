@@ -28,7 +28,7 @@ from plimsoll.lifecycle.decision import Fact, Refusal, RunEnding, reason_of_word
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
 from plimsoll.lifecycle.run import Run, Settings
-from plimsoll.lifecycle.storage.registry import provider_of, storage_of
+from plimsoll.lifecycle.storage.registry import storage_of
 from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
@@ -78,7 +78,7 @@ def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
     return clients if clients.reason is Reason.UNSCHEDULABLE and not complaints else storage
 
 
-def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
+def clients_fact(plan: Plan, seen: Observed) -> Fact:
     """Return ClientsReady: whether every client has registered, and otherwise why not."""
     clients = range(plan.members)
     problems = [text for client in clients if (text := client_problem(client, seen))]
@@ -91,8 +91,6 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
         pods = [pod for client in clients if (pod := seen.client_pod(client)) is not None]
         has_failed = any(pod.phase == "Failed" for pod in pods)
         reason = _worst_reason(pods) or (Reason.CLIENT_FAILED if has_failed else Reason.CLIENTS_MISSING)
-        if reason is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
-            reason = Reason.CLAIMS_NOT_BOUND
         return Fact.false(_refused_pods(clients, seen) or reason, "; ".join(texts))
     if conductor is not None:
         return conductor
@@ -409,7 +407,7 @@ def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settin
     if seen.refusal is not None and not seen.refusal.blocks_removal:
         return refused_too_long(seen.refusal, limit)
     storage = storage_of(run, seen, settings, now).fact()
-    fact = waiting_fact(storage, clients_fact(run, plan, seen), seen)
+    fact = waiting_fact(storage, clients_fact(plan, seen), seen)
     if fact.reason is Reason.STARTING:
         fact = not_running_fact(plan, seen)
     return not_ready_too_long(fact, limit)

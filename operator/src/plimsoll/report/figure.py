@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.json_reader import printable_text
-from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, Probe
+from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Verdict, format_duration
 from plimsoll.api.operation import OperationSummary, SteadinessState
 from plimsoll.api.quantity import parse_quantity
@@ -427,7 +427,7 @@ def is_search(result: BenchmarkResult) -> bool:
 
 def line_of(result: BenchmarkResult) -> Line:
     """Return what the search of a point found so far."""
-    return result.status.line or NOTHING_TRIED
+    return result.status.line or Line(probes=0, counted=0)
 
 
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:

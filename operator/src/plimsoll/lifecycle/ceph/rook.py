@@ -65,7 +65,8 @@ class RookProvider(common.ClusterProvider):
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the record, pools, users, access and PVCs."""
         there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
-        claims = Claims(view=view, storage_class=self.claims_class(view.run) if has_class else "")
+        storage_class = self.claims_class(view.run) if has_class else ""
+        claims = Claims(view=view, storage_class=storage_class, binds_immediately=has_class)
         if not isinstance(there, ExternalObjects):
             return [common.Unseen(), claims]
         makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
@@ -138,10 +139,6 @@ class RookProvider(common.ClusterProvider):
     def look(self, view: View) -> Look[ExternalObjects] | None:
         """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
         return look_at_rook(view) if view.run.start_time is not None else None
-
-    def binds_immediately(self, plan: Plan) -> bool:
-        """Whether there are PVCs: the run's own StorageClass binds them immediately."""
-        return rook_render.needs_storage_class(plan)
 
 
 class Cluster(common.CephResource):

@@ -28,6 +28,7 @@ class Claims(Resource):
 
     view: View
     storage_class: str = ""
+    binds_immediately: bool = False  # whether the StorageClass binds PVCs before a pod uses them
 
     # With WaitForFirstConsumer, a PVC is bound only when a pod that uses it has a node.
     bound_by_clients: ClassVar[bool] = True
@@ -40,6 +41,14 @@ class Claims(Resource):
         for claim in render.claims(self.view.run, plan, self.storage_class):
             if claim["metadata"]["name"] not in existing:
                 yield Create(obj=claim)
+
+    def is_usable(self) -> bool:
+        """Whether the PVCs exist, and are bound if clients are not what binds them.
+
+        The scheduler pauses for a second before it tries a pod again whose PVC it found unbound.
+        """
+        is_awaited = self.binds_immediately and not self.view.in_use
+        return super().is_usable() and not (is_awaited and self.view.seen.unbound_claims)
 
     def ready(self) -> Fact:
         """Return whether every client has its volume, and why not."""

@@ -34,7 +34,9 @@ class StorageClassProvider(Provider):
 
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the PVCs."""
-        return [Claims(view=view, storage_class=self.claims_class(view.run))]
+        described = view.plan.environment.storage_class if view.plan else None
+        is_immediate = isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
+        return [Claims(view=view, storage_class=self.claims_class(view.run), binds_immediately=is_immediate)]
 
     def claims_class(self, run: Run) -> str:
         """Return the StorageClass that the run names."""
@@ -55,11 +57,6 @@ class StorageClassProvider(Provider):
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
         """Return the environment of any cluster, and the StorageClass."""
         return environment_of(platform, _name(document))
-
-    def binds_immediately(self, plan: Plan) -> bool:
-        """Whether the StorageClass had that binding mode when the plan was frozen."""
-        described = plan.environment.storage_class
-        return isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
 
     def limitation(self, plan: Plan) -> str:
         """Return that gates on a Ceph cluster have no effect, if there are any."""

@@ -234,10 +234,6 @@ class Provider(ABC):
         """
         return None
 
-    def binds_immediately(self, plan: Plan) -> bool:
-        """Whether PVCs are bound before their pods are scheduled, so that unscheduled pods wait for their PVCs."""
-        return False
-
     def limitation(self, plan: Plan) -> str:
         """Return which fields of the specification have no effect, as a clause after a semicolon; empty if none."""
         return ""
