@@ -25,7 +25,7 @@ def enforce(world: PretendWorld, level: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "clients"), [("Immediate", "ClaimsNotBound"), ("WaitForFirstConsumer", "Unschedulable")]
+    ("mode", "clients"), [("Immediate", "ClientsMissing"), ("WaitForFirstConsumer", "Unschedulable")]
 )
 def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str, clients: str) -> None:
     bind(world, mode)
@@ -37,6 +37,20 @@ def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str,
     for words in ("PVC plimsoll-a-client-0 is Pending", "external provisioner 'absent'", "check the StorageClass"):
         assert words in ended["message"]
     assert "add nodes" not in ended["message"]
+
+
+@pytest.mark.parametrize(("mode", "pods"), [("Immediate", 0), ("WaitForFirstConsumer", 2)])
+def test_clients_wait_for_claims_that_they_do_not_bind(world: PretendWorld, mode: str, pods: int) -> None:
+    bind(world, mode)
+    world.cluster.faults.no_driver = True
+    uid = world.create("a")
+    for _ in range(8):
+        world.round()
+    assert len(world.client_pods(uid)) == pods
+    world.cluster.faults.no_driver = False
+    world.until_ended(uid)
+    assert len(world.client_pods(uid)) == 2
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
 
 
 def test_room_that_is_missing_is_told_when_the_claims_are_bound_or_wait_for_a_pod(world: PretendWorld) -> None:

@@ -138,10 +138,10 @@ ENTRIES = (
     _normal(Reason.BOUND, (ConditionType.STORAGE_READY,), "all PVCs are bound"),
     _normal(
         Reason.CLAIMS_NOT_BOUND,
-        (ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY, *_SUMMARY),
+        _STORAGE,
         "a PVC is pending; the message has its last warning, or the reason for the wait: a CSI driver that is not "
-        "installed reports nothing (`ExternalProvisioning`). For `ClientsReady`: pods are not scheduled because "
-        "their PVCs, of a StorageClass with volumeBindingMode Immediate, are not bound",
+        "installed reports nothing (`ExternalProvisioning`). Clients are created once all PVCs of a StorageClass with "
+        "volumeBindingMode Immediate are bound",
         "check the StorageClass, its provisioner and its capacity. With WaitForFirstConsumer a PVC waits for its "
         "pod: check `ClientsReady`",
         ended=Explanation(
