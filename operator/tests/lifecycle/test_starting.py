@@ -52,10 +52,14 @@ def test_a_volume_that_cannot_be_mounted_is_explained_while_the_client_waits(wor
     assert "FailedMapVolume" not in clients()["message"]
 
 
-@pytest.mark.parametrize(("faults", "is_replaced"), [({"over_quota": {0}}, False), ({"over_quota": {0}}, True)])
+@pytest.mark.parametrize(
+    ("faults", "is_replaced"), [({"no_driver": True}, False), ({"over_quota": {0}}, False), ({"over_quota": {0}}, True)]
+)
 def test_a_conductor_remains_while_clients_wait_for_something_else_than_room_on_a_node(
     world: PretendWorld, faults: dict[str, Any], *, is_replaced: bool
 ) -> None:
+    (fast,) = world.cluster.kube.objects("StorageClass")
+    world.cluster.edit(fast, lambda new: new.update(volumeBindingMode="Immediate"))
     world.cluster.faults = Faults(silent={1}, **({} if is_replaced else faults))
     uid = world.create("a", timeouts=TIMEOUTS)
     world.until(lambda: conductor_runs(world), rounds=8)

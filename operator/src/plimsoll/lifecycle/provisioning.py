@@ -68,7 +68,7 @@ def missing_objects(
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
         yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
-    for client in range(plan.members):
+    for client in range(plan.members if storage.is_schedulable() else 0):
         jobs = seen.client_jobs(client)
         if not jobs:
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))

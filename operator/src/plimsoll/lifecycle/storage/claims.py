@@ -42,13 +42,9 @@ class Claims(Resource):
             if claim["metadata"]["name"] not in existing:
                 yield Create(obj=claim)
 
-    def is_usable(self) -> bool:
-        """Whether the PVCs exist, and are bound if clients are not what binds them.
-
-        The scheduler pauses for a second before it tries a pod again whose PVC it found unbound.
-        """
-        is_awaited = self.binds_immediately and not self.view.in_use
-        return super().is_usable() and not (is_awaited and self.view.seen.unbound_claims)
+    def is_schedulable(self) -> bool:
+        """Whether all PVCs are bound that no client has to bind."""
+        return not (self.binds_immediately and self.view.seen.unbound_claims)
 
     def ready(self) -> Fact:
         """Return whether every client has its volume, and why not."""

@@ -110,6 +110,13 @@ class Resource(ABC):
         """Whether clients can be created: it is ready or, if clients have to bind it, it exists."""
         return not [*self.desired()] if self.bound_by_clients else bool(self.ready().holds)
 
+    def is_schedulable(self) -> bool:
+        """Whether the scheduler accepts a pod that uses it.
+
+        It pauses for a second before it looks again at a pod that it rejected.
+        """
+        return True
+
     def remove(self) -> Teardown | None:
         """Return the next step of its removal; None if nothing is left.
 
@@ -141,6 +148,10 @@ class Storage:
     def is_provided(self) -> bool:
         """Whether clients can be created. While some are running, only the resources that clients bind count."""
         return all(resource.is_usable() for resource in self.resources if resource.bound_by_clients or not self.in_use)
+
+    def is_schedulable(self) -> bool:
+        """Whether the scheduler accepts clients."""
+        return all(resource.is_schedulable() for resource in self.resources)
 
     def fact(self) -> Fact:
         """Return the condition StorageReady: the fact of the first resource that is not ready.
