@@ -25,7 +25,7 @@ def enforce(world: PretendWorld, level: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "clients"), [("Immediate", "ClientsMissing"), ("WaitForFirstConsumer", "Unschedulable")]
+    ("mode", "clients"), [("Immediate", "Starting"), ("WaitForFirstConsumer", "Unschedulable")]
 )
 def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str, clients: str) -> None:
     bind(world, mode)
@@ -48,9 +48,8 @@ def test_clients_wait_for_claims_that_they_do_not_bind(world: PretendWorld, mode
         world.round()
     assert len(world.client_pods(uid)) == pods
     world.cluster.faults.no_driver = False
-    world.until_ended(uid)
-    assert len(world.client_pods(uid)) == 2
-    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    world.until(lambda: len(world.client_pods(uid)) == 2)
+    assert world.until_ended(uid)["reason"] == "Valid"
 
 
 def test_room_that_is_missing_is_told_when_the_claims_are_bound_or_wait_for_a_pod(world: PretendWorld) -> None:

@@ -151,7 +151,7 @@ class PretendCluster:
                 self.set_status(claim, phase="Bound")
 
     def _binds_immediately(self, claim: Document) -> bool:
-        storage_class = self.find("StorageClass", claim["spec"].get("storageClassName", ""))
+        storage_class = self.find("StorageClass", claim.get("spec", {}).get("storageClassName", ""))
         return storage_class is not None and storage_class.get("volumeBindingMode") != "WaitForFirstConsumer"
 
     def _users(self, claim: Document) -> Sequence[Document]:
