@@ -24,9 +24,7 @@ def enforce(world: PretendWorld, level: str) -> None:
     world.cluster.edit(namespace, lambda new: new["metadata"].update(labels=labels))
 
 
-@pytest.mark.parametrize(
-    ("mode", "clients"), [("Immediate", "Starting"), ("WaitForFirstConsumer", "Unschedulable")]
-)
+@pytest.mark.parametrize(("mode", "clients"), [("Immediate", "Starting"), ("WaitForFirstConsumer", "Unschedulable")])
 def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str, clients: str) -> None:
     bind(world, mode)
     world.cluster.faults.no_driver = True
