@@ -24,7 +24,7 @@ KUBERNETES = "1.31.0"
 
 GENERATED = "# Generated from charts/plimsoll by `make generate`: change it there.\n"
 INSTALLATION = f"""{GENERATED}#
-# Plimsoll as the chart's defaults have it, for those who do not use Helm:
+# Plimsoll as the chart's defaults have it, with local images, for those who do not use Helm:
 #
 #   kubectl apply --server-side -f manifests/install.yaml
 ---
@@ -101,7 +101,7 @@ def rendered(template: str = "", *, values: str = "") -> str:
     """Return the rendered chart, or one of its templates, without Helm's own labels."""
     helm = os.environ.get("PLIMSOLL_HELM") or "helm"
     command = [helm, "template", "plimsoll", str(CHART), "--namespace", NAMESPACE]
-    command += ["--no-hooks", "--kube-version", KUBERNETES]
+    command += ["--no-hooks", "--kube-version", KUBERNETES, "--values", str(CHART / "ci" / "local-values.yaml")]
     command += ["--show-only", template] if template else []
     command += ["--set", values] if values else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -112,10 +112,19 @@ spec:
 ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']
 {{- end }}
 
-{{/* An image, of a list of the chart's context and the image's values. */}}
+{{/* An image, of a list of the chart's context and the path of the image's values. */}}
 {{- define "plimsoll.image" -}}
 {{- $context := index . 0 }}
-{{- with index . 1 }}
+{{- $path := index . 1 }}
+{{- $image := $context.Values }}
+{{- range splitList "." $path }}
+{{- $image = index $image . }}
+{{- end }}
+{{- with $image }}
+{{- if not .repository }}
+{{- $name := trimSuffix "image" $path | trimSuffix "." | default "operator" | kebabcase }}
+{{- fail (printf "\n\n%s.repository is empty, and no image of Plimsoll is published yet: set it to the repository from which your nodes pull, such as registry.example.org/team/plimsoll-%s. `make images` prints the values for the images that it builds.\n" $path $name) }}
+{{- end }}
 {{- if .digest }}
 {{- printf "%s@%s" .repository .digest }}
 {{- else }}
@@ -182,7 +191,7 @@ securityContext: {{- include "plimsoll.podSecurityContext" $context | nindent 2 
 {{- end }}
 containers:
   - name: plimsoll
-    image: {{ include "plimsoll.image" (list $context $context.Values.image) }}
+    image: {{ include "plimsoll.image" (list $context "image") }}
     imagePullPolicy: {{ $context.Values.image.pullPolicy }}
     args: {{- toYaml (index . 2) | nindent 6 }}
     resources:

@@ -13,6 +13,7 @@ import yaml
 from support.apiserver import read_yamls
 
 CHART = Path(__file__).parents[3] / "charts" / "plimsoll"
+LOCAL_IMAGES = CHART / "ci" / "local-values.yaml"
 NAMESPACE = "plimsoll-system"
 MONITORING = ("ServiceMonitor", "PodMonitor", "PrometheusRule")
 
@@ -87,11 +88,11 @@ def helm(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def render(values: Document | None = None, *, release: str = "plimsoll", serves_monitoring: bool = True) -> Rendering:
-    """Render the chart with these values, for a cluster with or without the Prometheus Operator."""
+    """Render the chart with local images and these values, for a cluster with or without the Prometheus Operator."""
     arguments = ["template", release, str(CHART), "--namespace", NAMESPACE, "--kube-version", "1.31.0"]
     if serves_monitoring:
         arguments += [f"--api-versions=monitoring.coreos.com/v1/{kind}" for kind in MONITORING]
-    done = helm(*arguments, "--values", "-", text=yaml.safe_dump(values or {}))
+    done = helm(*arguments, "--values", str(LOCAL_IMAGES), "--values", "-", text=yaml.safe_dump(values or {}))
     return Rendering(text=done.stdout, complaint=done.stderr if done.returncode else "")
 
 

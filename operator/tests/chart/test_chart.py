@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.rendering import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, pod_specs, render
+from chart.rendering import CHART, EVERYTHING, LOCAL_IMAGES, NAMESPACE, Document, Rendering, helm, pod_specs, render
 from plimsoll import __version__
 from plimsoll.api.kinds import KINDS
 from plimsoll.api.run import load_run
@@ -36,7 +36,8 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
     path = tmp_path / "values.yaml"
     path.write_text(yaml.safe_dump(values))
     served = [f"--set=metrics.{part}.enabled=false" for part in ("serviceMonitor", "podMonitor", "rules")]
-    done = helm("lint", "--strict", str(CHART), "--kube-version", "1.31.0", "--values", str(path), *served)
+    options = ["--kube-version", "1.31.0", "--values", str(LOCAL_IMAGES), "--values", str(path), *served]
+    done = helm("lint", "--strict", str(CHART), *options)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -47,6 +48,11 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"image": {"tga": "1"}}, "at '/image': additional properties 'tga' not allowed"),
         ({"runner": {"image": {"digest": "sha256:1"}}}, "at '/runner/image/digest': 'sha256:1' does not match pattern"),
         ({"image": {"repository": "a@sha256:1"}}, "at '/image/repository'"),
+        ({"image": {"repository": ""}}, "image.repository is empty, and no image of Plimsoll is published yet"),
+        ({"image": {"repository": ""}}, "such as registry.example.org/team/plimsoll-operator"),
+        ({"runner": {"image": {"repository": ""}}}, "such as registry.example.org/team/plimsoll-runner"),
+        ({"caches": COLD, "image": {"repository": ""}}, "image.repository is empty"),
+        ({"kubeBurner": COLD | {"image": {"repository": ""}}}, "registry.example.org/team/plimsoll-kube-burner"),
         ({"image": {"pullPolicy": "Sometimes"}}, "value must be one of 'Always', 'IfNotPresent', 'Never'"),
         ({"crds": {"keep": False}}, "at '/deleteRunsOnUninstall/enabled': value must be true"),
         ({"crds": {"keep": "no"}}, "at '/crds/keep': got string, want boolean"),
@@ -111,7 +117,8 @@ def test_commands_in_the_notes_can_be_pasted(namespaces: list[str], tmp_path: Pa
     chart = shutil.copytree(CHART, tmp_path / "chart")
     (chart / "templates" / "NOTES.txt").rename(chart / "notes.txt")
     (chart / "templates" / "notes.yaml").write_text('notes: {{ tpl (.Files.Get "notes.txt") . | quote }}')
-    values = ["--show-only", "templates/notes.yaml", "--kube-version", "1.31.0", "--values", "-"]
+    values = ["--show-only", "templates/notes.yaml", "--kube-version", "1.31.0"]
+    values += ["--values", str(LOCAL_IMAGES), "--values", "-"]
     done = helm("template", "plimsoll", str(chart), *values, text=yaml.safe_dump({"watchNamespaces": namespaces}))
     pasted = read_yaml(done.stdout)["notes"].partition("storageclasses`:\n")[2].partition("\n\n")[0]
     kubectl = 'kubectl() { echo "# $*"; [[ $1 != apply ]] || cat; }\n'

@@ -155,7 +155,7 @@ def _gauges() -> Iterator[Sample]:
     )
     yield from run_samples([run_metrics(ended), run_metrics(active)])
     yield from suite_samples([suite_metrics(_weekly()), suite_metrics(_object(IDLE, 1.0, display={"status": "Idle"}))])
-    yield Sample(catalogue.OPERATOR_INFO, ("0.1.0",), 1)
+    yield Sample(catalogue.OPERATOR_INFO, ("0.2.0",), 1)
     yield Sample(catalogue.OPERATOR_LEADER, (), 1)
     yield from _conductor()
 
