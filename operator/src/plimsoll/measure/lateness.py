@@ -10,6 +10,8 @@ it either. Two things do:
   one, due *p* later, waits for `w(n+1) = max(0, w(n) + s(n) - p)` (Lindley 1952, "The theory of queues with a single
   server"). Latencies are taken as independent of each other; those of storage that slows down at times are not, and
   wait for longer.
+
+Each job of a tool has a depth and a part of the rate of its own: what is due in it waits even if another job is idle.
 """
 
 import math
@@ -51,11 +53,11 @@ class Lateness:
         return max(times * self.published, self.by_chance)
 
 
-def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> Lateness | None:
+def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], jobs: int = 1) -> Lateness | None:
     """Return what the latencies of a trial leave out at least, by the better evidence; None if nothing shows it.
 
     The rate is that of all clients, the latency that of all operations without syncs. The gaps are those of each
-    client; None of a client whose tool reports none.
+    client, which are those of all its jobs; None of a client whose tool reports none.
     """
     percentile = next((name for name in _PERCENTILES if name in latency.percentiles), None)
     if percentile is None or not offer.depth or not gaps:
@@ -64,16 +66,16 @@ def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None]) -> 
         histogram = Histogram.decode(latency.histogram or "")
     except HistogramError:
         return None
-    period = len(gaps) * NANOSECONDS / offer.load
+    period, depth = len(gaps) * NANOSECONDS / offer.load, offer.depth // jobs
     published, beyond = latency.percentiles[percentile], 1 - float(percentile) / 100
     # After equal times, the first operation may be due a whole period after the beginning of a gap.
-    places = offer.depth + (0 if offer.at_random else 1)
+    places = depth + (0 if offer.at_random else 1)
     lengths = [length * _MILLISECOND for client in gaps if client for length in client.lengths]
     # How long the first operation that found no place in each gap waited.
-    longest = [wait for length in lengths if (wait := length - places * period) > 0]
+    longest = [wait for length in lengths if (wait := length - places * jobs * period) > 0]
     ways = [_by_gaps(histogram, longest, period, is_caught_up=not offer.at_random)]
-    if offer.depth == 1 and not offer.at_random:
-        ways.append(_by_replay(histogram, period))
+    if depth == 1 and not offer.at_random:
+        ways.append(_by_replay(histogram, jobs * period))
     cases = [
         Lateness(
             percentile=percentile,

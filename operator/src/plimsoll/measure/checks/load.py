@@ -233,7 +233,7 @@ def depth_full(evidence: Evidence) -> CheckedValues:
     if len(evidence.measured) >= len(evidence.facts.clients):
         latencies = [result.latency for result in evidence.operations if result.operation is not Operation.SYNC]
         gaps = [item.measurement.gaps for item in evidence.measured]
-        late = lateness_of(offer, merge_latencies(latencies), gaps)
+        late = lateness_of(offer, merge_latencies(latencies), gaps, evidence.measured[0].measurement.submitters)
     if late is not None and late.waited >= NEGLIGIBLE_TIME:
         detail = (
             f"about {percent_text(100 * late.waited)} of the operations were due while ioDepth, {depth} on each "
