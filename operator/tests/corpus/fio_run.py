@@ -9,7 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -79,7 +79,16 @@ class FioRun:
         return operation.value
 
     def files(self) -> dict[str, str]:
-        """Return the document and the logs, by file name."""
+        """Return the document and the logs, by file name; all jobs do the same."""
+        if (jobs := self.parameters.jobs) > 1:
+            alone = self.parameters.model_copy(update={"jobs": 1})
+            parts = tuple(replace(stretch, iops=stretch.iops / jobs) for stretch in self.stretches)
+            files = replace(self, parameters=alone, stretches=parts).files()
+            document = json.loads(files.pop("fio.json"))
+            document["jobs"] *= jobs
+            numbered = ((name, number) for name in files for number in range(1, jobs + 1))
+            logs = {name.replace(".1.", f".{number}."): files[name] for name, number in numbered}
+            return {"fio.json": json.dumps(document, indent=2) + "\n", **logs}
         cells = self.cells()
         kibibytes = {second: ios * min(self.parameters.block_sizes) // 2**10 for second, ios in cells.items()}
         return {

@@ -463,6 +463,62 @@ def test_an_unknown_percentile_is_absent(slices: LatencySlices | None) -> None:
     assert p99_of(slices) is None
 
 
+@pytest.mark.parametrize(
+    ("tails", "part"),
+    [
+        ([10.0] * 20, None),
+        ([10.0] * 10 + [11.0] * 10, None),
+        ([10.0] * 10 + [30.0] * 10, (0, 30)),
+        ([30.0] * 4 + [10.0] * 16, (0, 12)),
+        ([10.0, 30.0] * 10, None),
+        ([10.0] * 8 + [90.0] + [10.0] * 11, None),
+    ],
+)
+def test_few_operations_show_a_change_of_their_tail_by_when_the_slowest_of_them_were(
+    tails: list[float], part: tuple[float, float] | None
+) -> None:
+    """Of 300 operations in each slice, three exceed their 99th percentile."""
+    sample = of_cells([100.0] * MINUTE, tailed(tails, count=300, tail=0.03))
+    found = latency_steadiness([share(sample)], WINDOW, 99)
+    assert (None if found is None else (found.start_seconds, found.end_seconds)) == part
+    if found is not None:
+        assert found.state is NOT_STEADY
+        slow, fast = max(found.inside, found.outside), min(found.inside, found.outside)
+        assert (slow, fast) == (pytest.approx(30 * MILLISECOND, rel=0.1), pytest.approx(10 * MILLISECOND, rel=0.1))
+        assert abs(found.change) > LEAST_DEVIATIONS * found.deviation
+
+
+def hesitating(
+    chance: random.Random, number: int, sigma: float, late: Callable[[float], float] = lambda _: 0.0
+) -> LatencySlices:
+    """Make slices of log-normal latencies, of which a part, by the part of the window, takes 20 times as long."""
+    slices = [Counter[int]() for _ in range(MINUTE // 3)]
+    for _ in range(number):
+        time = chance.random()
+        factor = 20 if chance.random() < late(time) else 1
+        slices[int(time * len(slices))][bin_index(int(factor * 8e6 * math.exp(chance.gauss(0, sigma))))] += 1
+    texts = tuple(Histogram(counts=dict(sorted(counts.items()))).encode() for counts in slices)
+    return LatencySlices(width_nanoseconds=3 * SECOND, histograms=texts)
+
+
+@pytest.mark.parametrize("number", [1500, 6000])
+def test_the_tail_of_few_operations_is_marked_if_it_changes_and_not_if_it_comes_in_clusters(number: int) -> None:
+    marked = Counter[str]()
+    for trial in range(20):
+        chance = random.Random(f"{number} {trial}")  # noqa: S311 - numbers, not secrets
+        begins = [chance.random() for _ in range(6)]
+        for name, late in (
+            ("steady", lambda _: 0.01),
+            ("hiccups of a second", lambda time: 0.3 * any(0 < time - begin < 1 / MINUTE for begin in begins)),  # noqa: B023
+            ("last fifth", lambda time: 0.1 * (time > 0.8)),
+        ):
+            sample = of_cells([number / MINUTE] * MINUTE, hesitating(chance, number, 0.7, late))
+            found = latency_steadiness([share(sample)], WINDOW, 99)
+            marked[name] += found is not None and found.state is NOT_STEADY
+    assert (marked["steady"], marked["hiccups of a second"]) == (0, 0)
+    assert marked["last fifth"] >= (18 if number == 6000 else 12)
+
+
 # The median, of workloads that set their rate
 
 
@@ -498,8 +554,6 @@ def test_only_where_the_workload_sets_the_rate_the_median_is_judged() -> None:
     sample = of_cells([100.0] * MINUTE, sliced([1] * 10 + [2] * 10, count=300))
     one = document(0, measurement(sample, runtime=MINUTE * SECOND))
     offered = measure(one, runtime_seconds=MINUTE, offer=Offer(load=100, at_random=False))
-    (result,) = offered.operations
-    assert result.p99_steadiness is None, "six rounds are too few"
     message = only(offered, not_steady.reason).message
     assert message.startswith("write p50: ")
     assert "in the first 30 s of 60 s" in message

@@ -18,7 +18,7 @@ from itertools import accumulate, chain, combinations
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
-from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError
+from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.text import number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
@@ -90,18 +90,18 @@ def is_change_of_states(
     rates, variance = _rates(shares, window, quantities)
     if 0 in rates:
         return False
-    edges = (measured.start_seconds, measured.end_seconds)
-    start, end = (round(edge * NANOSECONDS * len(rates) / window.length) for edge in edges)
-    scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], (start, end), longest=1))
-    deviation = math.sqrt(scatter) * _spread(len(rates), (start, end)) * len(rates) / sum(rates)
+    part = _rounds_of(measured, window, len(rates))
+    scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], part, longest=1))
+    deviation = math.sqrt(scatter) * _spread(len(rates), part) * len(rates) / sum(rates)
     return abs(measured.change) > LEAST_DEVIATIONS * deviation
 
 
 def latency_steadiness(shares: Collection[Share], window: Interval, percentile: int) -> Steadiness | None:
     """Judge a percentile, 0 to 100, of one operation's latency, in nanoseconds, over all clients.
 
-    None if the tool keeps no latencies over time, if they are incomplete or damaged, or if there are not ten rounds
-    with ten operations beyond the percentile.
+    Where there are not ten rounds with ten operations beyond the percentile, only a change that these operations show
+    is judged (`_of_few`), and otherwise nothing is known: None, as if the tool keeps no latencies over time, or if they
+    are incomplete or damaged.
     """
     try:
         slices = []
@@ -116,9 +116,8 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
         # The last one, which is partial, may be missing.
         covered = Interval(start=window.start, end=min(window.end, *(part[-1][0].end for part in slices)))
         timed = sum(share.sample.latency.count for share in shares)
-        rounds = _rounds(
-            covered, [part[0][0].length for part in slices], most=timed * (100 - percentile) // (100 * MINIMUM_BEYOND)
-        )
+        widths, most = [part[0][0].length for part in slices], timed * (100 - percentile) // (100 * MINIMUM_BEYOND)
+        rounds = _rounds(covered, widths, most=most if most >= LEAST_ROUNDS else MAX_ROUNDS)
         edges = divided(covered, max(1, rounds))
         texts: list[list[str]] = [[] for _ in range(rounds)]
         for piece, text in chain.from_iterable(slices):
@@ -129,12 +128,38 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
         merged = [Histogram.merge_texts(part) for part in texts]
     except HistogramError:
         return None
+    if most < LEAST_ROUNDS:
+        return _of_few(merged, covered, percentile)
     tails = [tail for histogram in merged if (tail := _value(histogram, percentile)) is not None]
     if not tails or len(tails) < rounds:
         return None
     variance = math.fsum(deviation**2 for _, deviation in tails) / rounds
     values = [value for value, _ in tails]
     return _judged(values, covered, _parts(rounds), variance=variance, limit=MAX_LATENCY_CHANGE)
+
+
+def _of_few(rounds: Sequence[Histogram], window: Interval, percentile: int) -> Steadiness | None:
+    """Return a change of a percentile that too few operations exceed for one of each round; None if there is none.
+
+    How many operations of each round reach the percentile of the whole window shows it (Mood's median test, for another
+    quantile: Conover, "Practical Nonparametric Statistics", section 4.3). They are counted, and scatter as counts do.
+    """
+    whole = Histogram.merge(rounds)
+    usual = whole.percentile(percentile)
+    if usual is None or whole.samples_beyond(percentile) < MINIMUM_BEYOND:
+        return None
+    late = [sum(count for index, count in each.counts.items() if bin_midpoint(index) >= usual) for each in rounds]
+    counted = _judged(late, window, _parts(len(late)), variance=sum(late) / len(late), limit=0.0)
+    if counted is None or counted.state is not SteadinessState.NOT_STEADY:
+        return None
+    start, end = _rounds_of(counted, window, len(rounds))
+    parts = rounds[start:end], [*rounds[:start], *rounds[end:]]
+    inside, outside = (Histogram.merge(part).percentile(percentile) or math.inf for part in parts)
+    change = (inside - outside) / usual
+    if not MAX_LATENCY_CHANGE < abs(change) < math.inf:
+        return None
+    values = {"inside": inside, "outside": outside, "change": round(change, _DECIMALS)}
+    return counted.model_copy(update=values | {"deviation": round(abs(change) / _deviations(counted), _DECIMALS)})
 
 
 def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
@@ -252,6 +277,11 @@ def _bursts(rounds: Sequence[float]) -> list[_Part]:
         if end - start <= number // 2
         and total / number - (total - sums[end] + sums[start]) / (number - end + start) > most
     ]
+
+
+def _rounds_of(measured: Steadiness, window: Interval, rounds: int) -> _Part:
+    start, end = measured.start_seconds, measured.end_seconds
+    return round(start * NANOSECONDS * rounds / window.length), round(end * NANOSECONDS * rounds / window.length)
 
 
 def _spread(rounds: int, part: _Part) -> float:

@@ -135,6 +135,15 @@ def test_what_is_due_in_a_freeze_starts_late_although_all_of_it_comes(depth: int
     assert not messages(measure(document(0, frozen(1000, depth, 80, 1)), offer=offer))
 
 
+def test_a_freeze_stops_the_operations_of_all_jobs() -> None:
+    """Each of four jobs has two places, and an operation due every 4 ms: of 400 ms, what was due in 388 waits."""
+    fast = merge_latencies([sample_of([500_000] * 20_000)])
+    gaps = Gaps(width_nanoseconds=10_000_000, starts=(5000,), lengths=(400,))
+    late = lateness_of(Offer(load=1000, depth=8, at_random=False), fast, [gaps], 4)
+    assert late is not None
+    assert late.waited == pytest.approx(388 / 20_000)
+
+
 def test_each_client_has_a_depth_of_its_own() -> None:
     offer = Offer(load=2000, depth=8, at_random=False)
     healthy = working(1000, value=500_000)
@@ -152,35 +161,43 @@ def test_random_arrivals_that_a_freeze_omits_are_missing_and_not_late() -> None:
     assert late.waited == pytest.approx(200 / 19_200)
 
 
-def queue(busy: float, sigma: float, depth: int = 1) -> tuple[float, float, Lateness | None]:
-    """Return the published and the real 99th percentile of a disk at a limited rate, and what the trial shows."""
-    chance, free, published, real = Random(f"queue {busy}"), [0.0] * depth, [], []  # noqa: S311 - numbers
-    period = 0.008 / busy
+def queue(busy: float, sigma: float, depth: int = 1, jobs: int = 1) -> tuple[float, float, Lateness | None]:
+    """Return the published and the real 99th percentile of a disk at a limited rate, and what the trial shows.
+
+    Each job has its own depth, in which its part of the rate keeps operations in flight for `busy` times all the time.
+    """
+    chance, published, real = Random(f"queue {busy}"), list[float](), list[float]()  # noqa: S311 - numbers
+    places = [[0.0] * depth for _ in range(jobs)]
+    period = 0.008 / busy / jobs
     for number in range(20_000):
+        free = places[number % jobs]
         due, place = number * period, min(range(depth), key=free.__getitem__)
         start, taken = max(due, free[place]), chance.lognormvariate(math.log(0.008) - sigma**2 / 2, sigma)
         free[place] = start + taken
         published.append(taken)
         real.append(start + taken - due)
-    offer = Offer(load=1 / period, depth=depth, at_random=False)
+    offer = Offer(load=1 / period, depth=depth * jobs, at_random=False)
     timed = merge_latencies([sample_of([round(taken * 10**9) for taken in published])])
-    late = lateness_of(offer, timed, [None])
+    late = lateness_of(offer, timed, [None], jobs)
     return sorted(published)[19_800], sorted(real)[19_800], late
 
 
-@pytest.mark.parametrize(("busy", "sigma"), [(0.8, 0.7), (0.7, 1.0), (0.9, 0.5)])
-def test_a_depth_of_1_is_a_queue_with_one_server(busy: float, sigma: float) -> None:
-    published, real, late = queue(busy, sigma)
+@pytest.mark.parametrize(("busy", "sigma", "jobs"), [(0.8, 0.7, 1), (0.7, 1.0, 1), (0.9, 0.5, 1), (0.8, 0.7, 4)])
+def test_a_depth_of_1_is_a_queue_with_one_server(busy: float, sigma: float, jobs: int) -> None:
+    published, real, late = queue(busy, sigma, jobs=jobs)
     assert late is not None
     assert late.published == pytest.approx(10**9 * published, rel=0.02)
     assert late.from_due == pytest.approx(10**9 * real, rel=0.3)
     assert late.from_due > late.longest(2)
 
 
-@pytest.mark.parametrize(("busy", "sigma", "depth"), [(0.4, 0.7, 1), (0.6, 0.7, 1), (0.8, 0.4, 1), (1.65, 1.0, 4)])
-def test_a_disk_that_keeps_up_is_not_late(busy: float, sigma: float, depth: int) -> None:
+@pytest.mark.parametrize(
+    ("busy", "sigma", "depth", "jobs"),
+    [(0.4, 0.7, 1, 1), (0.6, 0.7, 1, 1), (0.8, 0.4, 1, 1), (1.65, 1.0, 4, 1), (0.6, 0.7, 1, 4), (1.65, 1.0, 4, 4)],
+)
+def test_a_disk_that_keeps_up_is_not_late(busy: float, sigma: float, depth: int, jobs: int) -> None:
     """Nor with a heavy tail at a depth at which the other places go on."""
-    published, real, late = queue(busy, sigma, depth)
+    published, real, late = queue(busy, sigma, depth, jobs)
     assert real < 1.6 * published
     assert late is not None
     assert late.from_due <= late.longest(2)
