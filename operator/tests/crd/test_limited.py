@@ -10,7 +10,7 @@ import pytest
 
 from plimsoll.api.run import decode_run
 from plimsoll.kube.port import error_of
-from plimsoll.lifecycle.decision import reason_of_words
+from plimsoll.lifecycle.refusals import reason_of_words
 from plimsoll.lifecycle.render import client
 from plimsoll.lifecycle.run import run_of
 from plimsoll.operator.execute import refusal_of
@@ -123,6 +123,14 @@ def test_a_quota_or_limit_range_that_refuses_an_object_is_named(api: ApiServer, 
         assert reasons_of(refused(api, case, "quota: tight")) == {"QuotaExceeded"}
         patch(api, status, {"status": {"used": used}}).expect(200)
     assert reasons_of(refused(api, case, case.says)) == {"QuotaExceeded"}
+
+
+def test_a_run_that_requests_more_than_its_limit_meets_no_quota(api: ApiServer) -> None:
+    case = Case(name="more", refused=JOB, says="", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})
+    api.request("POST", "/api/v1/namespaces", {"metadata": {"name": case.name}}).expect(201)
+    answer = attempt(api, case)
+    assert "must be less than or equal to cpu limit" in answer.message
+    assert reasons_of(answer) == {"ApiRefused"}
 
 
 def test_a_pod_security_level_is_no_quota(api: ApiServer) -> None:

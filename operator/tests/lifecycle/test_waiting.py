@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from plimsoll.api.names import RunPhase
+from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.decision import reason_of_words
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
+from plimsoll.lifecycle.refusals import reason_of_words, refused_pod
 from support.fake_kube import is_going
 from support.pretend_cluster import KUBELET, label, role_of
 from support.pretend_rook import ROOK
@@ -176,10 +176,28 @@ def test_a_refusal_is_told_at_once_and_forgotten_when_it_is_over(world: PretendW
         ("ValidatingAdmissionPolicy 'quota policy' denied request: no label", "ApiRefused"),
         ("pods \"quota-client-0\" is forbidden: ValidatingAdmissionPolicy 'quota' denied request: no", "ApiRefused"),
         ("Internal error occurred: resource quota evaluation timed out", "ApiUnavailable"),
+        ("spec.template.spec.containers[0].resources.requests: must be less than or equal to cpu limit", "ApiRefused"),
+        ("spec.containers[0].resources.requests: must be less than or equal to memory limit of 64Mi", "QuotaExceeded"),
     ],
 )
 def test_a_quota_is_named_by_what_is_said_and_not_by_names(words: str, reason: str) -> None:
     assert reason_of_words(words, passing=reason == "ApiUnavailable") == reason
+
+
+def test_only_a_pod_that_cannot_be_created_is_refused(world: PretendWorld) -> None:
+    """A Job that has failed warns too; events about all Jobs are read while one of them waits for its pod."""
+    assert refused_pod("BackoffLimitExceeded: Job has reached the specified backoff limit") is None
+    world.cluster.faults.over_quota = {1}
+    uid = world.create("a")
+    world.until(lambda: [pod["status"]["phase"] for pod in world.client_pods(uid)] == ["Running"])
+    world.cluster.pass_time(1.0)
+    (pod,) = world.client_pods(uid)
+    world.cluster.delete(pod)
+    world.cluster.let_go(pod, KUBELET)
+    world.cluster.run_jobs()
+    world.look(uid)
+    ready = world.conditions(uid)["ClientsReady"]
+    assert (ready["reason"], "BackoffLimitExceeded" in ready["message"]) == ("QuotaExceeded", True)
 
 
 def test_a_refusal_that_stays_is_written_and_told_once(world: PretendWorld) -> None:
@@ -231,6 +249,28 @@ def test_a_client_that_is_lost_before_a_conductor_starts_and_cannot_come_back_en
     ended = world.until_ended(uid)
     assert "exceeded quota: few" in ended["message"]
     assert world.cluster.now - lost < timedelta(minutes=3)
+
+
+def test_a_refused_client_is_not_the_cause_of_another_failure(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.faults.over_quota = {0}
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    world.until(lambda: world.conditions(uid)["ClientsReady"]["reason"] == "QuotaExceeded", rounds=6)
+    world.conductors.knobs.fails[uid] = FailureReason.CLUSTER_AT_RISK
+    ended = world.until_ended(uid)
+    assert ended["reason"] == "ClusterAtRisk"
+
+
+def test_a_deletion_that_is_refused_is_told_and_not_why_a_client_is_missing(world: PretendWorld) -> None:
+    world.cluster.faults.sidecars = True
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.faults.silent = {0}
+    refuse(world, "delete Pod", "denied by policy")
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    ended = world.until_ended(uid)
+    assert (ended["reason"], "could not delete Pod" in ended["message"]) == ("ClientsNotReady", True)
 
 
 def test_what_the_api_refuses_is_part_of_the_conductors_last_word(world: PretendWorld) -> None:

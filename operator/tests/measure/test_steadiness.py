@@ -22,7 +22,10 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
 from plimsoll.measure.steadiness import (
     LEAST_DEVIATIONS,
+    MAX_LATENCY_CHANGE,
     MAX_RATE_CHANGE,
+    MAX_SHIFT,
+    MAX_SHIFT_OF_FEW,
     deviations_of,
     is_change_of_states,
     latency_steadiness,
@@ -210,6 +213,16 @@ def test_a_trial_says_that_its_window_is_too_short(seconds: int, is_short: bool)
     assert numbers.verdict is Verdict.VALID
     words = f"the window of {seconds} s is too short to show whether the rate was steady; measure for 10 s or longer"
     assert [warning for warning in numbers.warnings if "steady" in warning] == ([words] if is_short else [])
+
+
+def test_a_clear_change_of_a_short_window_is_not_called_scatter() -> None:
+    sample = of_cells([10_000 - second * 5_000 / 7 for second in range(8)])
+    numbers = measure(document(0, measurement(sample, runtime=8 * SECOND)), runtime_seconds=8)
+    assert numbers.steadiness is not None
+    assert abs(numbers.steadiness.change) > 10 * numbers.steadiness.deviation
+    assert [warning for warning in numbers.warnings if "steady" in warning] == [
+        "the window of 8 s is too short to show whether the rate was steady; measure for 10 s or longer"
+    ]
 
 
 def in_turn(second: int) -> float:
@@ -571,7 +584,7 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     )
     finding = only(numbers, not_steady.reason)
     assert finding.message.startswith(
-        "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean (limit 10 %)"
+        "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean and "
     )
     assert "standard deviations of chance (limit 6); look for what else happened" in finding.message
 
@@ -616,4 +629,5 @@ def test_what_ends_when_its_work_is_done_is_not_judged() -> None:
 
 def test_the_table_of_checks_names_the_limits() -> None:
     assert not_steady.suspect == LEAST_DEVIATIONS
-    assert f"above {MAX_RATE_CHANGE:.0%}".replace("%", " %") in not_steady.what
+    for limit in (MAX_RATE_CHANGE, MAX_LATENCY_CHANGE, MAX_SHIFT, MAX_SHIFT_OF_FEW):
+        assert f"{100 * limit:.0f} %" in not_steady.what

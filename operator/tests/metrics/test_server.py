@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from plimsoll.cli.launch import free_port
 from plimsoll.metrics.catalogue import RESULTS_OMITTED, Sample
 from plimsoll.metrics.exposition import families, serving
-from plimsoll.net import address
-from plimsoll.net.address import AddressError
+from plimsoll.net import listener
+from plimsoll.net.listener import AddressError
 
 ANYWHERE = "http://127.0.0.1:0/metrics"
 
@@ -87,7 +87,7 @@ async def test_the_loop_keeps_running_while_a_scrape_is_written() -> None:
 async def test_a_connection_serves_one_scrape_and_an_idle_one_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(address, "_IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(listener, "_IDLE_SECONDS", 0.3)
     async with serving(ANYWHERE, lambda: Counted(1)) as port:
         for sent, answers in ((b"", 0), (b"GET /met", 0), (b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n" * 2, 1)):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -99,7 +99,7 @@ async def test_a_connection_serves_one_scrape_and_an_idle_one_is_closed(
 
 async def test_prometheus_gets_its_answer_while_many_hold_connections() -> None:
     async with serving(ANYWHERE, lambda: Counted(1)) as port, aiohttp.ClientSession() as session:
-        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * address._LIMITS.strangers)]
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * listener._AT_ADDRESS.strangers)]
         for _, writer in held:
             writer.write(b"GET /metrics HTTP/1.1\r\nSlow: ")
         async with asyncio.timeout(60):

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
-from plimsoll.measure.limits import layers
+from plimsoll.measure.layers import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference, Likeness
 from plimsoll.report.comparing import comparison_section

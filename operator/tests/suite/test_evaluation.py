@@ -8,8 +8,8 @@ import pytest
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
 from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
-from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
-from plimsoll.suite.rounds.observed import Judge, Judgement, RoundRuns
+from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
+from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation, RoundRuns
 from support.full_documents import RESULT
 from support.results import line, measured, result, searched, steady, trial, trials_of
 from support.specs import suite_document
@@ -43,12 +43,12 @@ def round_of(minute: int = 1, digest: str = "d", **means: Sequence[float]) -> Ro
     return RoundResults(minute=minute, digest=digest, repeat=3, runs=runs)
 
 
-def judged(asked: SuiteSpec, found: RoundResults, earlier: Sequence[RoundResults] = ()) -> Judgement:
+def judged(asked: SuiteSpec, found: RoundResults, earlier: Sequence[RoundResults] = ()) -> RecordedEvaluation:
     rounds = [one.measured() for one in earlier]
     request = Judge(
         round=RoundRuns(minute=found.minute, digest=found.digest, runs={}), baseline=(), pinned=(), questions=""
     )
-    judgement = judgement_of(request, found, evaluate(asked, found, accepted=rounds, pinned=rounds[:5]))
+    judgement = recorded_evaluation(request, found, evaluate_round(asked, found, accepted=rounds, pinned=rounds[:5]))
     assert judgement.request == request
     return judgement
 
@@ -94,6 +94,14 @@ def test_rounds_and_variants_are_compared_and_the_worst_round_decides() -> None:
     assert "-25" in first.message
     assert {(one.name, one.variant) for one in others} == {("upgrade", "small"), ("costs", "large")}
     assert worse.message.startswith("comparison upgrade, variant large: Regression: ")
+
+
+def test_the_status_says_why_a_worse_round_is_inconclusive() -> None:
+    found = judged(spec(ACCEPTED, variants=[{"name": "small"}]), round_of(9, small=(600, 1000, 1010)), EARLIER)
+    (outcome,) = found.comparisons
+    assert (found.verdict, outcome.verdict) == (RoundVerdict.INCONCLUSIVE, "Inconclusive")
+    assert "reads read iops: worse, but by no more than the runs of the round scatter" in outcome.message
+    assert outcome.message in found.message
 
 
 def test_accepted_round_that_has_lost_runs_is_no_baseline() -> None:

@@ -170,6 +170,31 @@ def test_one_bad_run_of_any_number_never_alarms(repeat: int, seed: int, loss: fl
     assert judged(accepted, changed(accepted[0], last)).conclusion is not Conclusion.REGRESSION
 
 
+def test_a_loss_within_the_scatter_of_its_own_runs_says_so() -> None:
+    suite = Rounds(points=1, noise=0.005)
+    last = suite.round(drawn(2), 6)
+    bad = {quantity_of(): {0: math.log(0.6), 1: 0.0, 2: 0.0}}
+    (variant,) = judged(rounds_of(suite, 1, 5), changed(last, {**last.values, **bad})).variants
+    words = "w read iops: worse, but by no more than the runs of the round scatter"
+    assert (variant.conclusion, [reason.partition(";")[0] for reason in variant.reasons]) == ("Inconclusive", [words])
+
+
+def test_a_single_run_is_compared_with_the_scatter_of_the_accepted_rounds_alone() -> None:
+    suite = Rounds(points=1, repeat=1, noise=0.01)
+    last = suite.round(drawn(2), 6)
+    bad = {quantity_of(): {0: math.log(0.8)}}
+    assert judged(rounds_of(suite, 1, 5), changed(last, {**last.values, **bad})).conclusion is Conclusion.REGRESSION
+
+
+def test_an_open_change_says_how_many_runs_would_decide_it() -> None:
+    suite = Rounds(points=1, noise=0.03)
+    last = suite.round(drawn(2), 6)
+    near = {quantity_of(): {0: -0.04, 1: -0.05, 2: -0.03}}
+    (variant,) = judged(rounds_of(suite, 1, 5), changed(last, {**last.values, **near})).variants
+    assert variant.conclusion is Conclusion.INCONCLUSIVE
+    assert any("runs on each side would decide it" in reason for reason in variant.reasons)
+
+
 def test_a_bad_run_of_one_point_of_several_leaves_a_doubt() -> None:
     """Scatter takes the certainty away that the round is worse, not the doubt that it is as good."""
     suite = Rounds(points=2, noise=0.03)

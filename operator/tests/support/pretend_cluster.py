@@ -227,8 +227,9 @@ class PretendCluster:
         return None
 
     def _conclude(self, job: Document, kind: str, reason: str, message: str) -> None:
-        entry = {"type": kind, "status": "True", "reason": reason, "message": message}
-        self.set_status(job, conditions=[entry])
+        self.set_status(job, conditions=[{"type": kind, "status": "True", "reason": reason, "message": message}])
+        if kind == "Failed":
+            self._complain(job, reason, message)
 
     def _make_pod(self, job: Document) -> None:
         self._numbers += 1

@@ -143,7 +143,7 @@ class _Desk:
         elif state.failure is not None:
             self._leave(EXIT_OF_FAILURE[state.failure.reason], f"{state.failure.reason}: {state.failure.message}")
         elif self.uid in self._all.knobs.fails:
-            self._fail(ledger, self._all.knobs.fails[self.uid], "as it was told")
+            self._fail(ledger, self._all.knobs.fails[self.uid], "as it was told", self._missing())
         elif state.elapsed_seconds > self.plan.timeouts.total_seconds:
             self._fail(ledger, FailureReason.DEADLINE_EXCEEDED, "the run's totalSeconds are over")
         elif state.in_flight is not None and self._all.knobs.stays is RunPhase.MEASURING:

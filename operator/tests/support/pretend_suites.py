@@ -35,12 +35,12 @@ from plimsoll.suite.rounds.observed import (
     Found,
     GetRun,
     Judge,
-    Judgement,
     Memory,
     Observed,
     Outcome,
     OwnedRun,
     PatchStatus,
+    RecordedEvaluation,
     Request,
     RunRefusal,
     Specification,
@@ -278,7 +278,7 @@ class PretendSuites:
             case Judge():
                 self.judged.append(request)
                 verdict = self.verdicts.pop(0) if self.verdicts else self.verdict
-                return Judgement(
+                return RecordedEvaluation(
                     request=request,
                     verdict=verdict,
                     is_acceptable=verdict is not RoundVerdict.REGRESSED,

@@ -116,8 +116,11 @@ class Steadiness(Model):
 
     Attributes:
         state: NotSteady if the change is above its limit, 0.1 for rates and 0.2 for percentiles of latency, and
-            above six standard deviations of chance. Steady if it is certainly below twice the limit. Otherwise Unknown:
-            chance is too large for the number of operations and the length of the window.
+            above six standard deviations of chance. A part below a fifth of the window (in its middle a third), or any
+            part of fewer than ten intervals, counts only as a burst of the rate that raises the mean by more than a
+            fifth of it above the rest, or two fifths if the intervals are fewer than ten. Steady if there are ten
+            intervals or more and the change is certainly below twice its limit. Otherwise Unknown: chance is too large
+            for the number of operations and the length of the window.
         start_seconds: Start of the part, after the start of the window.
         end_seconds: End of the part.
         inside: Mean of the quantity in the part, per second or in nanoseconds.

@@ -91,7 +91,18 @@ class RoundVerdict(StrEnum):
 
 
 class Conclusion(StrEnum):
-    """What a comparison shows."""
+    """What a comparison shows.
+
+    A suite becomes Regressed in these steps, from the last one to the first:
+
+    - The condition Regressed is True while a round that regressed is open (`rounds.baseline.open_regression`).
+    - A round regressed (`RoundVerdict`) if the worst of its comparisons with earlier rounds is a Regression; those of
+      two variants do not count (`suite.evaluation.evaluate_round`).
+    - A comparison is a Regression for a variant that is worse than the accepted rounds, or has drifted from the pinned
+      ones (`suite.judging.VariantJudgement`).
+    - One mean of a workload, or one point, that is a Regression decides (`measure.compare.comparison.overall`).
+    - When a change is a Regression: `suite.changes.judge_changes`, `measure.compare.significance.conclude`.
+    """
 
     REGRESSION = "Regression"
     NO_REGRESSION = "NoRegression"
@@ -200,7 +211,7 @@ class ComparisonOutcome(Model):
     Attributes:
         name: Name of the comparison.
         variant: The variant that was judged.
-        verdict: What the comparison shows.
+        verdict: Its conclusion.
         drift: Whether a regression is slow drift, so that the round is worse than the pinned rounds, but not than all
             accepted ones; absent without a regression, and if rounds are not compared.
         message: The result in words.

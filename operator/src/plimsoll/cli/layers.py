@@ -14,7 +14,7 @@ from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_doc
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.conductor.roster import MAX_FACTS
-from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
+from plimsoll.measure.layers import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
 from plimsoll.measure.text import first_few
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
 from plimsoll.report.view import layer_sentences

@@ -185,7 +185,7 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
     judged = [result for result in results if result.status.verdict not in {None, Verdict.VALID}]
     worst = max(judged, key=lambda result: SEVERITY.index(result.status.verdict or Verdict.VALID), default=None)
     reason = next(iter(reasons_of(worst.status)), "") if worst else ""
-    if worst and (remedy := remedy_of(reason)):
+    if worst and (remedy := remedy_of(reason, worst.status)):
         click.echo(f"What to do about {reason} at {worst.spec.point}: {remedy}")
 
 

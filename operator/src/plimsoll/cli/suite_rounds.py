@@ -29,7 +29,7 @@ from plimsoll.kube.port import Kube
 from plimsoll.studies.library import STUDY_NAMES, load_study
 from plimsoll.studies.model import StudyComparison, compare_with_study
 from plimsoll.suite.children import Turn, suite_digest, turns_by_name
-from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate
+from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate_round
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import JUDGED, State
@@ -223,7 +223,7 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
     for round_ in ordered:
         results = round_.results()
         former = [ended for ended in reversed(state.ended) if ended.accepted]
-        evaluation = evaluate(
+        evaluation = evaluate_round(
             suite.spec,
             results,
             accepted=[measured[ended.minute] for ended in former],
@@ -340,7 +340,7 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
         rounds=rounds,
         directories={},
         results=results[-1],
-        evaluation=evaluate(
+        evaluation=evaluate_round(
             suite.spec,
             results[-1],
             accepted=[measured for ended, measured in rounds[:-1] if ended.accepted],

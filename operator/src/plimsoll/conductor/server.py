@@ -18,7 +18,7 @@ from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.metrics.exposition import serving
 from plimsoll.metrics.live import LiveView, Scrape
-from plimsoll.net.address import AddressError
+from plimsoll.net.listener import AddressError
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import client_of
 

@@ -1,13 +1,12 @@
-"""The outcome of one look at a run: actions, its situation with conditions, events, and why a request was refused."""
+"""The outcome of one look at a run: actions, its situation with conditions, and events."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.reasons import REFUSALS, event_name, remedy_of, severity_of
+from plimsoll.api.reasons import REFUSALS, event_name, severity_of
 from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
@@ -18,17 +17,6 @@ _CONSEQUENCES = frozenset({Reason.ENDED, Reason.SUSPENDED})
 
 _BEGINNINGS = frozenset({Reason.STARTING, Reason.CONDUCTOR_STARTING})
 """After these reasons every client is briefly missing: the conductor is new, and no client has registered yet."""
-
-_NAME = re.compile(r"""["'][^"' ]*["']""")
-_LIMITED = re.compile(
-    r"\b(exceeded|failed|insufficient|status unknown for) quota\b"  # failed: a pod has no limit
-    r"|\b(minimum|maximum) \S+ usage per "
-    r"|\bmax limit to request ratio per "
-    # A request above the default limit of a LimitRange.
-    r"|must be less than or equal to \S+ limit\b",
-    re.IGNORECASE,
-)
-"""Words of ResourceQuotas and LimitRanges. Source: Kubernetes 1.34 to 1.37, its admission plugins and validation."""
 
 _ORDER = (
     ConditionType.SUSPENDED,
@@ -235,40 +223,3 @@ def _is_news(condition: Condition, before: Condition | None) -> bool:
         case ConditionType.SUSPENDED:
             return condition.status is ConditionStatus.TRUE or before is not None
     return condition.status is not ConditionStatus.UNKNOWN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A refused request."""
-
-    asked: str  # the request, beginning with the verb: `create Job bench/run-client-0-0`
-    reason: Reason  # one of `plimsoll.api.reasons.REFUSALS`
-    words: str  # the API server's answer
-
-    @property
-    def blocks_removal(self) -> bool:
-        """Whether a deletion was refused, not a creation."""
-        return self.asked.startswith("delete ")
-
-    def concerns(self, namespace: str) -> bool:
-        """Whether the request was about an object in that namespace."""
-        return f" {namespace}/" in self.asked
-
-    def is_permanent(self, namespace: str) -> bool:
-        """Whether nothing can be created any more for a run in that namespace, because it is being deleted."""
-        return self.reason is Reason.NAMESPACE_TERMINATING and self.concerns(namespace)
-
-    @property
-    def message(self) -> str:
-        """Return it for people, with the remedy."""
-        return f"could not {self.asked}: {self.words}; {remedy_of(self.reason)}"
-
-
-def reason_of_words(words: str, *, passing: bool = False) -> Reason:
-    """Return the reason for the message of an API server or a controller. `passing`: a retry may succeed."""
-    if "because it is being terminated" in words:
-        return Reason.NAMESPACE_TERMINATING
-    # Quotes enclose names, such as that of a run or a webhook.
-    if _LIMITED.search(_NAME.sub("", words)):
-        return Reason.QUOTA_EXCEEDED
-    return Reason.API_UNAVAILABLE if passing else Reason.API_REFUSED

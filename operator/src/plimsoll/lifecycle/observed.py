@@ -27,7 +27,7 @@ from plimsoll.lifecycle.children import (
     is_of_run,
     job_with_pods,
 )
-from plimsoll.lifecycle.decision import Refusal
+from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.plan.document import PLAN_FILE, Plan, RunIdentity, load_plan
 

@@ -15,7 +15,6 @@ from plimsoll.lifecycle.decision import (
     Decision,
     Delete,
     Fact,
-    Refusal,
     RunEnding,
     Situation,
     Stage,
@@ -23,16 +22,17 @@ from plimsoll.lifecycle.decision import (
     events_of,
 )
 from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.waiting import (
     clients_fact,
+    conflict_ending,
     ending_of,
     missing_finalizer,
     name_still_taken,
     not_ready_too_long,
-    obstacle,
     recorded_ending,
     refused_too_long,
     version_blocker,
@@ -90,7 +90,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
         # Until a run is admitted it has created nothing, but may wait long: the settings can still reject it. A run
         # with a plan does not fail because another version of the operator understands less of its specification.
         may_be_rejected = seen.plan is None or (run.start_time is None and run.document is not None)
-        ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or obstacle(run, seen)
+        ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or conflict_ending(run, seen)
     if ending is None and seen.plan is not None and run.start_time is None:
         ending = limits.plan_excess(seen.plan, settings, now)
     if ending is None and seen.plan is not None:

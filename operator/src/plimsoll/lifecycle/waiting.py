@@ -11,7 +11,8 @@
 6. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
    the conditions StorageReady and ClientsReady show both.
 
-In place of 3 and 6, the status shows the request that the API server has refused, if there is one (`Observed.refusal`).
+If the API server has refused what the plan (3) or the storage and the pods (6) need, the status shows that refusal
+instead (`refusals`).
 
 An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
 """
@@ -24,9 +25,10 @@ from plimsoll.api.reasons import REFUSALS, remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import PodFact
-from plimsoll.lifecycle.decision import Fact, Refusal, RunEnding, reason_of_words
+from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
+from plimsoll.lifecycle.refusals import Refusal, refused_pod
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import storage_of
 from plimsoll.measure.checks.judge import main_reasons
@@ -119,8 +121,8 @@ def conductor_fact(seen: Observed) -> Fact | None:
     else:
         problem = f"{_place(pod)} is {pod.phase} and not active yet"
     reason = _worst_reason(seen.conductor_pods[-1:]) or Reason.CONDUCTOR_STARTING
-    if warning and (pod is None or has_ended):
-        reason = reason_of_words(warning)
+    if pod is None or has_ended:
+        reason = refused_pod(warning) or reason
     return Fact.false(reason, f"the conductor {problem}")
 
 
@@ -203,8 +205,8 @@ def recorded_ending(run: Run) -> RunEnding | None:
     return RunEnding(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
 
 
-def obstacle(run: Run, seen: Observed) -> RunEnding | None:
-    """Return which existing or missing object makes a run impossible; None if none does."""
+def conflict_ending(run: Run, seen: Observed) -> RunEnding | None:
+    """Return the end of a run that another object, or the lack of its plan, makes impossible; None if none does."""
     damage = ""
     if seen.plan_problem:
         damage = f"{seen.plan_problem}; delete the run and create it again"
@@ -274,9 +276,11 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
     refused = _refused_pods(missing, seen)
     if missing and seen.refusal is not None:
         problems.append(seen.refusal.message)
-        refused = refused or seen.refusal.reason
-    # The conductor only knows that they are missing.
-    reason = refused if refused in {Reason.QUOTA_EXCEEDED, Reason.API_REFUSED} else Reason(failure.reason)
+        refused = refused or (None if seen.refusal.blocks_removal else seen.refusal.reason)
+    reason = Reason(failure.reason)
+    # The conductor knows that they are missing, but not why.
+    if reason is Reason.CLIENTS_NOT_READY and refused in {Reason.QUOTA_EXCEEDED, Reason.API_REFUSED}:
+        reason = refused
     return RunEnding.failure(reason, ". ".join([failure.message, *problems]))
 
 
@@ -454,9 +458,8 @@ def _job_warning(client: int, seen: Observed) -> str:
 
 
 def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
-    """Return why the API server refuses the pod of the first of these clients that can have none; None if all can."""
-    warnings = (_job_warning(client, seen) for client in clients)
-    return next((reason_of_words(warning) for warning in warnings if warning), None)
+    """Return why the API server refuses a pod of these clients, the first that it refuses; None if it refuses none."""
+    return next(filter(None, (refused_pod(_job_warning(client, seen)) for client in clients)), None)
 
 
 def _pod_warning(client: int, seen: Observed) -> str:

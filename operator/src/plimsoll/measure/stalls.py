@@ -1,4 +1,17 @@
-"""Time in which nothing completed, and freezes: times in which all operations in flight wait at once."""
+"""Idle time of a client, or of all clients together: stalls, and freezes, in which all operations in flight wait.
+
+- A stall is 2 s or more without a completion; or 1 s or more in which 20 operations should have completed (with fewer
+  than 8 in flight, 150 divided by their number). Of a tool that reports completions only in intervals (`cells`, usually
+  seconds), every empty interval is a stall.
+- A freeze is shorter than 1 s, and as many operations should have completed in it.
+
+Against the numbers count (`IdleTime.counted`):
+
+- all stalls of a client that is so fast outside of its stalls that an empty second is no chance: `least_pace`
+  operations a second, 10 or more (13 in a window of 60 s with 100 clients). Of a slower one those in which as many
+  operations should have completed as in a second at that pace, as in a freeze, and four queues;
+- freezes, if a stall counts, or if all of them take 5 % of the window.
+"""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,9 +23,9 @@ from plimsoll.api.result import Stalls
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, both, joined, length_of, without
 
-LEAST_FROZEN_PART = 0.05  # part of the window that freezes take before they count
-LONG = NANOSECONDS  # a stretch of this length that cannot be chance is a stall by itself
-VERY_LONG = 2 * NANOSECONDS  # a stretch of this length is a stall by itself unless the pace is slow
+VERY_LONG = 2 * NANOSECONDS  # a stretch of this length is a stall
+LONG = NANOSECONDS  # a freeze of this length is a stall
+LEAST_FROZEN_PART = 0.05  # part of the window that freezes take before they count without a stall
 
 _MILLISECOND = 10**6
 _FREEZE = 100 * _MILLISECOND  # every freeze of this length is found, unless completions are reported too coarsely
@@ -34,9 +47,9 @@ _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions nex
 class IdleTime:
     """The idle time of a client, or of all clients together, in seconds."""
 
-    stalled: float  # in stretches that are stalls by themselves
-    counted: float  # in those of them that are no chance at this pace
-    frozen: float  # in shorter freezes
+    stalled: float  # in stalls
+    significant: float  # in the stalls that are no chance at the pace of the client
+    frozen: float  # in freezes
     unsure: float  # how much longer the freezes may have been
 
     @property
@@ -44,10 +57,10 @@ class IdleTime:
         """All certain idle time."""
         return self.stalled + self.frozen
 
-    def charged(self, window: float) -> float:
-        """Return the seconds that count against the numbers: freezes only with a stall or from 5 % of the window."""
-        freezes_count = self.counted or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
-        return self.counted + self.frozen if freezes_count else self.counted
+    def counted(self, window: float) -> float:
+        """Return the seconds that count against the numbers of a window of so many seconds."""
+        freezes_count = self.significant or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
+        return self.significant + (self.frozen if freezes_count else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +72,13 @@ class Standstill:
     together: IdleTime  # the time in which all clients were idle
     alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
 
-    def charged_to_all(self) -> float:
+    def counted_of_all(self) -> float:
         """Return the seconds that count against the numbers of all clients together."""
-        return self.together.charged(self.window)
+        return self.together.counted(self.window)
 
-    def charged_to(self, client: int) -> float:
+    def counted_of(self, client: int) -> float:
         """Return the seconds that count against the numbers of one client alone."""
-        return self.alone[client].charged(self.window)
+        return self.alone[client].counted(self.window)
 
     def published(self) -> Stalls:
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
@@ -77,7 +90,10 @@ class Standstill:
 
 
 def least_pace(seconds: float) -> float:
-    """Return the pace at which not even one of so many seconds is empty by chance: `e^-pace` of them are."""
+    """Return the operations per second from which on an empty second is no chance in so many seconds.
+
+    If completions come at random, `e^-pace` of all seconds are empty.
+    """
     return max(LEAST_PACE, math.log(_CHANCE * max(1.0, seconds)))
 
 
@@ -102,7 +118,8 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         not_working=reduce(both, (part.not_working for part in progress.values())),
     )
     stalls, freezes = _stalls_and_freezes(of_all, window, shortest)
-    # The same stall may begin and end a little differently on each client.
+    # The same stall may begin and end differently on each client: by an interval, by which stalls are known, or by as
+    # much as the ends of a freeze are unknown.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
     near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=blur)])
     active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
@@ -115,13 +132,13 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         alone_stalled = without(client_stalls, near)
         # For a client that completes nothing, the mean of the others.
         pace = _pace(client_progress.ios, active[client]) if client_progress.ios else usual
-        counted = _no_chance(alone_stalled, client_progress, pace, window, clients=len(progress))
-        alone[client] = _idle_time(alone_stalled, counted, rest, blur)
+        significant = _significant(alone_stalled, client_progress, pace, window, clients=len(progress))
+        alone[client] = _idle_time(alone_stalled, significant, rest, blur)
     pace = _pace(of_all.ios, window.length - length_of(of_all.not_working))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, _no_chance(stalls, of_all, pace, window), freezes, blur),
+        together=_idle_time(stalls, _significant(stalls, of_all, pace, window), freezes, blur),
         alone=alone,
     )
 
@@ -135,11 +152,11 @@ def _pace(ios: float, nanoseconds: int) -> float:
 
 
 def _idle_time(
-    stalls: Iterable[Interval], counted: Iterable[Interval], freezes: Collection[Interval], blur: int
+    stalls: Iterable[Interval], significant: Iterable[Interval], freezes: Collection[Interval], blur: int
 ) -> IdleTime:
     return IdleTime(
         stalled=length_of(stalls) / NANOSECONDS,
-        counted=length_of(counted) / NANOSECONDS,
+        significant=length_of(significant) / NANOSECONDS,
         frozen=length_of(freezes) / NANOSECONDS,
         unsure=len(freezes) * blur / NANOSECONDS,
     )
@@ -152,9 +169,9 @@ class _Progress:
     ios: float
     in_flight: int  # the least number of operations that were in flight all the time
     idle: list[Interval]  # all recorded idle time
-    stalls: list[Interval]  # the part of it that is a stall unless the pace is slow
-    # The part of the stalls that does not count as working time for the pace. Of a stall that no cell shows, a second
-    # counts as working time: a client that rarely completes anything must not seem fast.
+    stalls: list[Interval]  # the part of it that is a stall whatever the pace
+    # The part that does not count as working time when the pace is computed: of a gap between two completions without
+    # half a second at either end, so that a client that rarely completes anything does not seem fast.
     not_working: list[Interval]
 
     @property
@@ -163,13 +180,12 @@ class _Progress:
         return max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, self.in_flight))
 
 
-def _no_chance(
+def _significant(
     stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
 ) -> Collection[Interval]:
-    """Return the stalls that count: at a pace at which an empty second is no chance, all of them.
+    """Return the stalls that are no chance at this pace; the head of the module has the rule.
 
-    At a slower pace, those in which at the pace of all other time more is missing than slow operations explain, and
-    a few queues, since storage may complete its queue at once.
+    Four queues have to be missing because storage may complete its queue at once.
     """
     least = least_pace(window.length / NANOSECONDS * clients)
     if pace >= least:

@@ -26,14 +26,15 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_betw
 LEAST_ROUNDS = 10
 """With fewer, chance is hardly known. Rounds are no shorter than the intervals of the series, usually a second."""
 FEWEST_ROUNDS = 5
-"""A window with fewer than `LEAST_ROUNDS` is never called steady; of one with fewer than these nothing is known."""
+"""A window with fewer than `LEAST_ROUNDS` is never called steady, and not steady only because of a burst; of one with
+fewer than these nothing is known."""
 MAX_ROUNDS = 40
 MAX_RATE_CHANGE = 0.10
 MAX_LATENCY_CHANGE = 0.20
 """Parts of the mean over the window; a smaller change moves the mean by half of it at most, and is no finding."""
 MAX_SHIFT, MAX_SHIFT_OF_FEW = 0.20, 0.40
-"""By which part of itself a burst, however short, may raise the mean above the rate of the rest of the window; the
-latter where there are fewer than `LEAST_ROUNDS`."""
+"""A burst, however short, is a change only if it raises the mean by more than this part of the mean above the rate of
+the rest of the window; with fewer than `LEAST_ROUNDS`, by more than the latter."""
 LEAST_DEVIATIONS = 6  # standard deviations of chance from which a change is one
 
 _DECIMALS = 6
@@ -83,9 +84,11 @@ def is_change_of_states(
     """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
 
     Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
-    rounds at a time, for which the window is then too short. Standstills have checks of their own.
+    rounds at a time, for which the window is then too short. Standstills have checks of their own. What is beyond all
+    scatter is unknown only because the rounds are few.
     """
-    if measured.state is not SteadinessState.UNKNOWN or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
+    is_unknown = measured.state is SteadinessState.UNKNOWN and _deviations(measured) <= LEAST_DEVIATIONS
+    if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
         return False
     rates, variance = _rates(shares, window, quantities)
     if 0 in rates:
@@ -168,7 +171,7 @@ def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
     return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
 
 
-def change_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:
+def steadiness_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:
     """Return the change of a quantity, shown by `show`, in words: `read p99: 5 ms in the first 20 s of 60 s, ...`."""
     start, end, seconds = map(number_text, (measured.start_seconds, measured.end_seconds, window_seconds))
     if not measured.start_seconds:
@@ -182,7 +185,7 @@ def change_text(measured: Steadiness, quantity: str, show: Callable[[float], str
 
 
 def deviations_of(measured: Steadiness) -> float:
-    """Return a change in standard deviations of chance, at most 1000; 0 if it is none."""
+    """Return a change in standard deviations of chance, at most 1000; 0 unless the state is NotSteady."""
     return _deviations(measured) if measured.state is SteadinessState.NOT_STEADY else 0.0
 
 

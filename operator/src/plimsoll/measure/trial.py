@@ -32,11 +32,11 @@ from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
 from plimsoll.measure.steadiness import (
     LEAST_ROUNDS,
-    change_text,
     is_change_of_states,
     is_too_short,
     latency_steadiness,
     rate_steadiness,
+    steadiness_text,
 )
 from plimsoll.measure.text import clients_text, number_text, quote, quote_finding
 from plimsoll.measure.timeline import (
@@ -283,7 +283,7 @@ def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[
             f"{LEAST_ROUNDS} s or longer"
         )
     if steadiness is not None and is_change_of_states(steadiness, shares, window, facts.quantities):
-        change = change_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
+        change = steadiness_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
         doubts.append(
             f"it is unknown whether the rate was steady: {change}, but it scatters too much to call that a change; if "
             "the series shows different states, measure for many times as long as they last, or each by itself"

@@ -16,7 +16,7 @@ from plimsoll import __version__
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import MetricFamily, Sample
 from plimsoll.metrics.objects import Exposed, result_samples, run_samples, suite_samples
-from plimsoll.net.address import serving_address
+from plimsoll.net.listener import serving_address
 
 
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:

@@ -8,9 +8,10 @@ import logging
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -23,6 +24,8 @@ _SHUTDOWN_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerLimits:
@@ -32,6 +35,16 @@ class ListenerLimits:
     stranger_seconds: float  # time that a connection has to authenticate
     patience_seconds: float = 2.0  # when there are too many strangers, those of this age give way to new ones
     connections: int = 8  # number of connections of one authenticated client; the newest stay
+
+
+_AT_ADDRESS = ListenerLimits(strangers=64, stranger_seconds=60.0)
+"""Clients are not authenticated: a connection serves one request and ends, whether or not the client reads it."""
+
+_IDLE_SECONDS = 5.0
+
+
+class AddressError(Exception):
+    """The address cannot be served; the message has the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,6 +189,36 @@ async def serving_requests(
             yield taken
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def serving_address(address: str, answer: Answer, *, example: str, **others: Answer) -> AsyncIterator[int]:
+    """Answer plain HTTP requests for an address that a user writes, and for `others` next to it by name.
+
+    It yields the port: with port 0 a free one. `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
+    AddressError: the address is invalid or in use; the message shows `example`.
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise AddressError(f"{address}: {error}; write it as {example}") from error
+    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
+        raise AddressError(f"{address} is not a valid address; write it as {example}")
+
+    application = web.Application()
+    application.router.add_get(parts.path, answer)
+    for name, other in others.items():
+        application.router.add_get(f"{parts.path.rpartition('/')[0]}/{name}", other)
+    async with AsyncExitStack() as stack:
+        try:
+            listener = Listener(_AT_ADDRESS)
+            server = serving_requests(application, listener, parts.hostname, port, idle_seconds=_IDLE_SECONDS)
+            taken = await stack.enter_async_context(server)
+        except OSError as error:
+            problem = f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            raise AddressError(problem) from error
+        yield taken
 
 
 async def _until_readable(listening: socket.socket) -> None:

@@ -32,10 +32,9 @@ from plimsoll.lifecycle.decision import (
     Create,
     CreateSecret,
     Delete,
-    Refusal,
-    reason_of_words,
 )
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
+from plimsoll.lifecycle.refusals import Refusal, reason_of_words
 
 _SECRET = Kind(api_version="v1", kind="Secret")
 

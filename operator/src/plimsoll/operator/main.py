@@ -23,7 +23,7 @@ from plimsoll.kube.port import CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
 from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, PodDefaults, Settings
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
-from plimsoll.net.address import AddressError, serving_address
+from plimsoll.net.listener import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler

@@ -18,10 +18,11 @@ from plimsoll.kube.port import (
     persist,
 )
 from plimsoll.lifecycle import shapes
-from plimsoll.lifecycle.decision import Action, Decision, Fact, Refusal
+from plimsoll.lifecycle.decision import Action, Decision, Fact
 from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
+from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Run, is_protected, needs_attention, run_of
 from plimsoll.lifecycle.status import status_of_removal
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen

@@ -32,7 +32,7 @@ from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_
 from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import measured_digest, turn_in_name
-from plimsoll.suite.evaluation import RoundResults, evaluate, judgement_of, projected
+from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.observed import (
@@ -48,12 +48,12 @@ from plimsoll.suite.rounds.observed import (
     Found,
     GetRun,
     Judge,
-    Judgement,
     Memory,
     Observed,
     Outcome,
     OwnedRun,
     PatchStatus,
+    RecordedEvaluation,
     Request,
     RoundRuns,
     RunRefusal,
@@ -314,15 +314,17 @@ def _reason(error: ApiError) -> str:
     return error.reason
 
 
-async def judge_round(action: Judge, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube) -> Judgement:
+async def judge_round(
+    action: Judge, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube
+) -> RecordedEvaluation:
     """Return the evaluation of a round of a suite with that specification. ApiError: results could not be read."""
     memory.rounds = [(runs, values) for runs, values in memory.rounds if runs in action.baseline]
     accepted = [await _accepted_round(runs, spec, namespace, memory, kube) for runs in action.baseline]
     pinned = [measured for measured in accepted if measured.minute in action.pinned]
     current = await _round(action.round, spec, namespace, kube)
 
-    def judgement() -> Judgement:
-        return judgement_of(action, current, evaluate(spec, current, accepted=accepted, pinned=pinned))
+    def judgement() -> RecordedEvaluation:
+        return recorded_evaluation(action, current, evaluate_round(spec, current, accepted=accepted, pinned=pinned))
 
     return await asyncio.to_thread(judgement)
 

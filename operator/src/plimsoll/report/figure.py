@@ -18,7 +18,7 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
-from plimsoll.measure.limits import LayerRow
+from plimsoll.measure.layers import LayerRow
 from plimsoll.measure.line.search import arrived_load, counting_trials
 from plimsoll.measure.text import count_text
 from plimsoll.report.view import Block, Chart, Json, Section, Text

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Matrix, Pair
-from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
+from plimsoll.measure.layers import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text, number_text, percent_text
 from plimsoll.report.figure import (

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from plimsoll.api.suite_status import RoundVerdict
-from plimsoll.measure.checks.judge import remedy_of
 from plimsoll.measure.compare.comparison import notes_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import count_text, first_few, quote
@@ -183,12 +182,11 @@ def _points(run: ReportedRun) -> Iterator[Block]:
 
 
 def _reasons(run: ReportedRun) -> Iterator[Block]:
-    items = []
-    for case in verdict_reasons([run]):
-        remedy = f" What to do: {remedy}." if (remedy := remedy_of(case.reason)) else ""
-        where = inline(first_few(case.points, _MOST_NAMES))
-        items.append(f"{marked(case.verdict)}: {inline(case.reason)} at {where}: {inline(case.message)}.{remedy}")
-    yield from _list(items)
+    yield from _list(
+        f"{marked(case.verdict)}: {inline(case.reason)} at {inline(first_few(case.points, _MOST_NAMES))}: "
+        f"{inline(case.message)}."
+        for case in verdict_reasons([run])
+    )
 
 
 def comparison_markdown(compared: Compared) -> str:

@@ -18,7 +18,7 @@ from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.measure.checks.check import SEVERITY
-from plimsoll.measure.checks.judge import reasons_of, remedy_of
+from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.compare.comparison import change_text, interval_text, quantity_text, verdict_text
 from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.sides import Comparison
@@ -144,9 +144,7 @@ def _case_of_point(result: BenchmarkResult, *, strict: bool) -> Case:
 
 
 def _finding_text(finding: Finding) -> str:
-    remedy = f" What to do: {remedy}." if (remedy := remedy_of(finding.reason)) else ""
-    message = quote(finding.message, len(finding.message)).removesuffix(".")
-    return f"{finding.reason} ({finding.verdict}): {message}.{remedy}"
+    return f"{finding.reason} ({finding.verdict}): {quote(finding.message, len(finding.message))}"
 
 
 def suite_of_comparison(name: str, comparison: Comparison) -> Suite:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from plimsoll.api.names import Layer, Metric, format_duration
-from plimsoll.measure.limits import Best, LayerRow
+from plimsoll.measure.layers import Best, LayerRow
 from plimsoll.measure.rates import rate_text
 
 Json = dict[str, Any]  # a part of a figure in plotly's JSON

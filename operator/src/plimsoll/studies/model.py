@@ -18,7 +18,7 @@ from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.hypotheses.decide import decide
 from plimsoll.measure.hypotheses.select import MeasuredRun
-from plimsoll.measure.limits import LayerRow
+from plimsoll.measure.layers import LayerRow
 from plimsoll.studies.shares import LayerShare, Origin, Published, PublishedRange, Share, Unit, published_range
 
 ExperimentId = Annotated[str, Field(pattern=r"^[A-Z]{3,4}-[A-Z0-9][A-Za-z0-9-]*$")]

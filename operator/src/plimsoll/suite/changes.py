@@ -11,6 +11,7 @@ from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
 from plimsoll.measure.compare.sides import Ratios, ratios_of
 from plimsoll.measure.compare.significance import (
+    ROUND_LEVEL,
     Judgement,
     LogChange,
     Member,
@@ -106,9 +107,6 @@ def mean_runs(points: Sequence[Runs]) -> Runs:
     )
 
 
-LEVEL = 0.01
-"""The probability of any false alarm in a round, one-sided."""
-
 _USUAL_RUNS = 3
 
 
@@ -152,6 +150,10 @@ def judge_changes(
     """Judge all changes of a round against these baselines, means first.
 
     Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
+    A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
+    round scatter, if it has several. So one bad run of several is no regression; a single run is compared with the
+    scatter of the earlier rounds alone.
+
     `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
     own runs exclude a loss beyond the threshold too.
     """
@@ -163,26 +165,29 @@ def judge_changes(
             if len(quantities) > 1:
                 tested += [(quantity.point, runs_of[quantity], of_point) for quantity in quantities]
             for point, runs, weight in tested:
-                change_of = partial(JudgedChange, against=against, group=group, point=point, points=len(quantities))
-                tests.append((change_of, runs, Member(metric=group.metric, change=runs.change(), weight=weight)))
-    assessments = assess([member for _, _, member in tests], LEVEL)
+                place = partial(JudgedChange, against=against, group=group, point=point, points=len(quantities))
+                tests.append((place, runs, Member(metric=group.metric, change=runs.change(), weight=weight)))
+    assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
     judged = []
-    for (change_of, runs, member), assessment in zip(tests, assessments, strict=True):
+    for (place, runs, member), assessment in zip(tests, assessments, strict=True):
         worsened = worsening(member.metric, assessment.change.estimate)
-        # A single bad run is no regression: a round has to be worse by more than its own runs scatter. This limit, one
-        # standard deviation of three runs, shrinks like the error of the mean, and one bad run of any number does not
-        # reach it. A round below it is doubtful nevertheless: it is not shown to be as good either.
+        # One standard deviation of three runs; it shrinks like the error of the mean, so that one bad run never makes
+        # the mean of several worse by more.
         values = [*runs.judged.values()]
         scatter = math.sqrt(mean_and_variance(values)[1] * _USUAL_RUNS / len(values)) if len(values) > 1 else -math.inf
         worse = assessment.worse and worsened > scatter
         judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
+        if assessment.worse and judgement.suspected:
+            note = "worse, but by no more than the runs of the round scatter; request another round, or raise repeat"
+            judgement = replace(judgement, trials_needed=None, note=note)
         if (
             has_own_scatter
             and judgement.conclusion is Conclusion.NO_REGRESSION
             and worsened + _half_width(values) > rule.log_threshold(member.metric)
         ):
-            judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE)
-        judged.append(change_of(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
+            note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
+            judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE, note=note)
+        judged.append(place(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
     return sorted(judged, key=lambda change: bool(change.point))
 
 

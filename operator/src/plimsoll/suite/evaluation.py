@@ -31,7 +31,7 @@ from plimsoll.suite.children import unexplained
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from plimsoll.suite.merging import changes_between
-from plimsoll.suite.rounds.observed import Judge, Judgement, worst_comparisons, worst_hypotheses
+from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation, worst_comparisons, worst_hypotheses
 
 _VERDICTS = {
     Conclusion.REGRESSION: RoundVerdict.REGRESSED,
@@ -164,7 +164,7 @@ class Evaluation:
         return {conclusion.value: counts[conclusion] for conclusion in WORST_FIRST if conclusion in counts}
 
 
-def evaluate(
+def evaluate_round(
     spec: SuiteSpec, results: RoundResults, *, accepted: Sequence[MeasuredRound], pinned: Sequence[MeasuredRound]
 ) -> Evaluation:
     """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
@@ -216,12 +216,12 @@ def versions_of(fingerprints: Iterable[Fingerprint | None]) -> dict[str, str]:
     return environment
 
 
-def judgement_of(request: Judge, results: RoundResults, evaluation: Evaluation) -> Judgement:
+def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evaluation) -> RecordedEvaluation:
     """Return the part of an evaluation that the status of a suite records."""
     fingerprints = [
         result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
     ]
-    return Judgement(
+    return RecordedEvaluation(
         request=request,
         verdict=evaluation.verdict,
         is_acceptable=evaluation.is_acceptable,

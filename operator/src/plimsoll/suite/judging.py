@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
-from plimsoll.measure.compare.comparison import overall
+from plimsoll.measure.compare.comparison import overall, quantity_text
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -43,7 +43,7 @@ class VariantJudgement:
     # The conclusion against the pinned rounds; None as long as these are the accepted rounds.
     drift: Conclusion | None = None
     judged: Sequence[JudgedChange] = ()  # what was compared, means first
-    reasons: Sequence[str] = ()  # why it is not known that nothing is worse, apart from the numbers
+    reasons: Sequence[str] = ()  # why it is not known that nothing is worse
     # Whether the first attempts decide, because the attempts that count look better: only repeating made them so.
     is_of_first_attempts: bool = False
 
@@ -157,6 +157,8 @@ def _judge(
                 judged=variant_changes,
                 reasons=doubts,
             )
+            if judgement.conclusion is Conclusion.INCONCLUSIVE:
+                judgement = replace(judgement, reasons=[*doubts, *dict.fromkeys(_open_questions(variant_changes))])
             judgements.append(judgement)
     return RoundJudgement(
         minute=measured.minute,
@@ -174,8 +176,18 @@ def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conc
     return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
 
 
+def _open_questions(changes: Sequence[JudgedChange]) -> Iterator[str]:
+    """Yield why means, and points that may be worse, are inconclusive, or what would decide them."""
+    for change in changes:
+        judgement = change.judgement
+        needed = judgement.trials_needed
+        why = judgement.note or (f"about {needed} runs on each side would decide it at this scatter" if needed else "")
+        if why and (judgement.suspected or not change.point):
+            yield f"{change.place} {quantity_text(change.group.operation, change.metric)}: {why}"
+
+
 def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: str) -> Iterator[str]:
-    """Yield why a variant of the round cannot be shown to be as good as the accepted rounds."""
+    """Yield why a variant of the round cannot be shown to be as good as the accepted rounds, apart from the numbers."""
     yield from measured.doubts.get(variant, ())
     yield from measured.gaps.get(variant, ())
     # The points without numbers that enough accepted rounds have, or all if they are few.

@@ -1,6 +1,10 @@
+import pytest
+
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
-from plimsoll.measure.checks.judge import main_reasons, reasons_of
+from plimsoll.measure.checks.check import Check
+from plimsoll.measure.checks.judge import CHECKS, main_reasons, reasons_of, remedy_of
+from plimsoll.measure.text import quote_finding
 
 STALLED = Finding(reason="Stalled", verdict=Verdict.SUSPECT, message="")
 LATE = Finding(reason="LateClient", verdict=Verdict.SUSPECT, message="")
@@ -63,6 +67,21 @@ def test_where_nothing_counts_the_reason_that_most_attempts_share_comes_first() 
     assert reasons_of(final(NOTHING_COUNTS, trials=attempts)) == ranked
     doubted_then_refused = (trial(STALLED), trial(STALLED.model_copy(update={"verdict": Verdict.INVALID})))
     assert reasons_of(final(NOTHING_COUNTS, trials=doubted_then_refused)) == ("Stalled",), "each reason once"
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.reason}: {check.what[:40]}")
+def test_a_remedy_is_that_of_the_check_that_failed_although_others_share_its_reason(check: Check) -> None:
+    verdict = Verdict.INVALID if check.suspect is None else Verdict.SUSPECT
+    message = quote_finding(f"pass 1: {'long ' * 200}; {check.remedy}")
+    found = Finding(reason=check.reason, verdict=verdict, message=message)
+    assert remedy_of(check.reason, final(found)) == check.remedy
+    assert remedy_of(check.reason, final(trials=(trial(found),))) == check.remedy
+
+
+def test_a_reason_without_a_finding_has_a_remedy_unless_only_another_version_has_it() -> None:
+    for reason in ("Drifting", AbortReason.CLIENT_LOST):
+        assert remedy_of(reason, final())
+    assert remedy_of("Later", final()) == ""
 
 
 def test_main_reasons_are_counted() -> None:

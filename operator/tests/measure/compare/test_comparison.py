@@ -155,9 +155,9 @@ def test_two_states_are_pointed_out() -> None:
     assert any("trials of the candidate form two groups" in note for note in metric(found, Metric.IOPS).notes)
 
 
-def test_noise_beyond_the_threshold_is_ungateable() -> None:
+def test_noise_beyond_the_threshold_is_unreliable_and_gates() -> None:
     found = one(trials_of([900, 1000, 1100]), trials_of([900, 1000, 1100]))
-    assert any(note.startswith("ungateable: it varies by 10.0 %") for note in metric(found, Metric.IOPS).notes)
+    assert any(note.startswith("unreliable: it varies by 10.0 %") for note in metric(found, Metric.IOPS).notes)
     assert not metric(found, Metric.P99).notes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.kube.port import ApiError, TransientError
-from plimsoll.suite.evaluation import evaluate
+from plimsoll.suite.evaluation import evaluate_round
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite
 from support.specs import suite_document
@@ -96,11 +96,11 @@ async def test_one_round_is_evaluated_at_a_time(monkeypatch: pytest.MonkeyPatch)
     kube = FakeKube(namespaces=("a", "b", "c"))
 
     def noting(*arguments: Any, **options: Any) -> Any:
-        found = evaluate(*arguments, **options)
+        found = evaluate_round(*arguments, **options)
         kube.requests.append("evaluated")
         return found
 
-    monkeypatch.setattr("plimsoll.operator.suites.evaluate", noting)
+    monkeypatch.setattr("plimsoll.operator.suites.evaluate_round", noting)
     suites = [PlayedSuite(kube=kube, operator=Mortal(kube), namespace=namespace) for namespace in ("a", "b", "c")]
     for one in suites:
         one.reconciler = suites[0].reconciler

@@ -57,6 +57,17 @@ def test_regression_is_a_condition_and_does_not_stall_the_suite() -> None:
     assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("True", "Regressed")}
 
 
+def test_regression_names_the_worst_comparison_of_rounds() -> None:
+    outcomes = (
+        ComparisonOutcome(name="costs", variant="b", verdict=Conclusion.REGRESSION, estimate=-0.9),
+        ComparisonOutcome(name="up", variant="a", verdict=Conclusion.REGRESSION, drift=False, message="reads -9.0 %"),
+    )
+    world = PretendSuites(spec={"repeat": 1}, verdicts=[RoundVerdict.REGRESSED], comparisons=outcomes)
+    world.measure_round()
+    words = f"round {round_name(START_MINUTE)} is worse than its baseline: comparison up, variant a: reads -9.0 %; fix"
+    assert world.condition("Regressed")["message"].startswith(words)
+
+
 def test_regression_stalls_a_suite_that_is_a_gate_until_a_round_does_not_regress() -> None:
     world = with_verdict(RoundVerdict.REGRESSED, gate=True)
     assert summary(world) == {

@@ -14,7 +14,7 @@ PASSED_BY = frozenset(entry.reason for entry in ENTRIES if entry.is_passed_by)
 """Reasons with which the queue skips a run that is not admitted yet."""
 
 REFUSALS = frozenset(entry.reason for entry in ENTRIES if entry.is_refusal)
-"""Reasons of refused requests."""
+"""Reasons of failed requests (`lifecycle.refusals`); of two of them the request succeeds later without any change."""
 
 
 def remedy_of(reason: str) -> str:

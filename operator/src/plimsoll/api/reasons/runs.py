@@ -314,8 +314,9 @@ ENTRIES = (
     ReasonEntry(
         Reason.QUOTA_EXCEEDED,
         (*_REQUESTS, ConditionType.CLEANED_UP),
-        "a ResourceQuota or LimitRange blocks the creation of an object, or of a Job's pod; the message quotes the "
-        "API server or the Job controller",
+        "a ResourceQuota or LimitRange of the namespace blocks the creation of an object, or of a Job's pod; the "
+        "message quotes the API server or the Job controller. A full pool of Ceph is `QuotaReached`, a limit of the "
+        "chart `LimitExceeded`",
         "change the quota or LimitRange, or `clients.count`, `volume.size` or the `resources` of `clients` and "
         "`conductor`; where a quota counts limits, these have to be set",
         ended=_REFUSED_TOO_LONG,

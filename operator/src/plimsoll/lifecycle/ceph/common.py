@@ -30,9 +30,9 @@ from plimsoll.lifecycle.decision import (
     RunEnding,
     Teardown,
     deletions,
-    reason_of_words,
 )
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
+from plimsoll.lifecycle.refusals import refused_pod
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import network
 from plimsoll.lifecycle.render import teardown as render_teardown
@@ -428,15 +428,15 @@ class Leftovers(CephResource):
         trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
         last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
         problem = (last and (last.problem or last.exit_message)) or job.failure
-        refused = "" if trying else there.warnings.get(job.child.uid, "")
+        warning = "" if trying else there.warnings.get(job.child.uid, "")
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
             step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
-        elif refused and not problem:
+        elif (refused := refused_pod(warning)) and not problem:
             message = (
                 f"Job {job.child.place}, which removes what the run left in Ceph, has no pod: "
-                f"{refused[:_MAX_CHARACTERS]}; change what refuses it in namespace {job.child.namespace}"
+                f"{warning[:_MAX_CHARACTERS]}; change what refuses it in namespace {job.child.namespace}"
             )
-            step = removal_step(message, reason=reason_of_words(refused))
+            step = removal_step(message, reason=refused)
         elif not problem:
             step = self._waiting(job)
         else:

@@ -100,11 +100,16 @@ def cause_of(finding: Finding) -> Cause | None:
     return finding.cause or _CAUSES.get(finding.reason, Cause.STORAGE)
 
 
-def remedy_of(reason: str) -> str:
-    """Return what to do about a reason of `reasons_of`; empty if only another version has it."""
-    if check := next((check for check in CHECKS if check.reason == reason), None):
-        return check.remedy
-    return next((entry.advice for abort, entry in ATTEMPT_REASONS.items() if abort == reason), "")
+def remedy_of(reason: str, status: ResultStatus) -> str:
+    """Return what to do about one of the `reasons_of` a result; empty if only another version has it.
+
+    Of the checks that share a reason, it is the remedy of the one whose finding the result has.
+    """
+    findings = chain(status.findings, *(trial.findings for trial in status.trials))
+    message = next((finding.message for finding in findings if finding.reason == reason), "")
+    remedies = [check.remedy for check in CHECKS if check.reason == reason]
+    remedies += [entry.advice for abort, entry in ATTEMPT_REASONS.items() if abort == reason]
+    return next(filter(message.endswith, remedies), next(iter(remedies), ""))
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:

@@ -21,8 +21,10 @@ from plimsoll.measure.steadiness import (
     LEAST_DEVIATIONS,
     MAX_LATENCY_CHANGE,
     MAX_RATE_CHANGE,
-    change_text,
+    MAX_SHIFT,
+    MAX_SHIFT_OF_FEW,
     deviations_of,
+    steadiness_text,
 )
 from plimsoll.measure.text import clients_text, number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
@@ -39,13 +41,13 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
     load_explains=True,
     what="part of the window in which no client completed anything",
     unit="%",
-    suspect=100 * NEGLIGIBLE_TIME,
+    suspect=0.5,
     invalid=10,
     remedy="look for what stopped the storage at that time: peering, slow operations, a full device, a lost path",
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.charged_to_all()):
+    if standstill is not None and (seconds := standstill.counted_of_all()):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
@@ -54,23 +56,19 @@ def stalled(evidence: Evidence) -> CheckedValues:
     load_explains=True,
     what="part of the window in which one client completed nothing while others did",
     unit="%",
-    suspect=100 * NEGLIGIBLE_TIME,
+    suspect=0.5,
     invalid=10,
     remedy="check the client's node and everything that only its volume depends on",
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
-    """Judge the time in which a client stood still while another one worked.
+    """Judge the idle time of each client that counts (`stalls`) while another client worked.
 
-    A client stands still in 2 s without a completion, or in 1 s in which it should have completed 20 operations (with
-    fewer than 8 in flight, 150 divided by their number), if it usually completes 10 a second or more. If it is slower,
-    it stands still while it should have completed as many, and four queues. Freezes, which are shorter, count with
-    such a stall, or if all of them take 5 % of the window. `stalls` finds both. One trial that counts makes its point
-    Suspect (`summary.rolled_up`).
+    One trial that is Suspect makes its point Suspect (`summary.rolled_up`).
     """
     standstill = evidence.standstill
     if standstill is not None:
         for client in standstill.alone:
-            if seconds := standstill.charged_to(client):
+            if seconds := standstill.counted_of(client):
                 yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
@@ -144,10 +142,12 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        "difference between a part of the window and the rest, in standard deviations of chance: of the rate of all "
-        f"operations, if it is above {100 * MAX_RATE_CHANGE:g} % of the mean, or of a 99th percentile (or a median, if "
-        f"the workload sets the rate), if it is above {100 * MAX_LATENCY_CHANGE:g} %; not with until "
-        "DataSetDone, nor in a search by rate"
+        "standard deviations of chance by which a part of the window differs from the rest, if it differs by more than "
+        f"{100 * MAX_RATE_CHANGE:g} % of the mean in the rate of all operations, or {100 * MAX_LATENCY_CHANGE:g} % in "
+        "a 99th percentile (or a median, if the workload sets the rate). A part below a fifth of the window (in its "
+        "middle a third), or any part of fewer than ten intervals, counts only as a burst of the rate that raises the "
+        f"mean by more than {100 * MAX_SHIFT:g} % above the rest ({100 * MAX_SHIFT_OF_FEW:g} % if the intervals are "
+        "fewer than ten). Not judged with until DataSetDone, nor in a search by rate"
     ),
     suspect=LEAST_DEVIATIONS,
     remedy=(
@@ -156,24 +156,26 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     ),
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
-    """Judge the rate of all operations, and if that is steady, the percentiles of each."""
+    """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`).
+
+    One trial that is not steady makes its point Suspect (`summary.rolled_up`).
+    """
     rate, window = evidence.steadiness, evidence.window
     if window is None:
         return
     judged = []
     if rate is not None:
-        text = change_text(rate, f"{evidence.facts.quantities.unit}/s", number_text, window.seconds)
-        judged.append((rate, text, MAX_RATE_CHANGE))
+        text = steadiness_text(rate, f"{evidence.facts.quantities.unit}/s", number_text, window.seconds)
+        judged.append((rate, text))
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
             for name, latency in (("p50", result.p50_steadiness), ("p99", result.p99_steadiness)):
                 if latency is not None:
-                    text = change_text(latency, f"{result.operation} {name}", format_duration, window.seconds)
-                    judged.append((latency, text, MAX_LATENCY_CHANGE))
-    for measured, text, limit in judged:
+                    text = steadiness_text(latency, f"{result.operation} {name}", format_duration, window.seconds)
+                    judged.append((latency, text))
+    for measured, text in judged:
         value = deviations_of(measured)
-        detail = f"{text} (limit {percent_text(100 * limit)}) and {number_text(value)} standard deviations of chance"
-        yield CheckedValue(value=value, detail=detail)
+        yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
 
 
 @TrialCheck(

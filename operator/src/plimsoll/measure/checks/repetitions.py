@@ -23,10 +23,10 @@ BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point
 LEAST_SCATTERED = 2
 LEAST_ALONG = 5
 """Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
-LATENCY_FACTOR = 2  # by which the limits of latencies exceed those of rates, as those of steadiness do
+LATENCY_FACTOR = 2  # the limits of latencies are as many times those of rates, as the limits of steadiness are
 CLOSED_LOOP_FACTOR = 3
-"""The same where the storage sets the rate, which the other checks judge. The tails of sound storage scatter, and one
-hiccup in five trials is neither a trend nor a second state: there only the scatter is judged."""
+"""The same if the storage sets the rate. The tails of sound storage scatter, and one hiccup in five trials is neither a
+trend nor a second state, so of these latencies only the scatter is judged."""
 _DIGEST_BYTES = 4
 """Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
 with 2e-10."""
@@ -62,8 +62,8 @@ TRIALS_APART = Check(
 SCATTERED = Check(
     reason="Scattered",
     what=(
-        f"least variation of a rate over at least {LEAST_SCATTERED} trials, with 99 % confidence (the lower limit of "
-        "its coefficient of variation, by chi-square)"
+        f"least variation of a rate over at least {LEAST_SCATTERED} trials, with 99 % confidence, or more if the point "
+        "has several values (the lower limit of its coefficient of variation, by chi-square)"
     ),
     unit="%",
     suspect=10,
@@ -72,6 +72,9 @@ SCATTERED = Check(
         "measure for longer; a mean describes none of trials that contradict each other"
     ),
 )
+"""Computed by `_variations`, with limits of 10 % for rates, 20 % for latencies if the workload sets the rate, and 30 %
+for other latencies. The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials,
+22 % in 3, 18 % in 5, and 16 % in 10."""
 
 
 def _of_latency(check: Check, factor: float, where: str) -> Check:
@@ -103,10 +106,10 @@ def judge_agreement(
 ) -> tuple[Finding, ...]:
     """Return the findings on values over trials in the order of time, by name such as `read operations/s`.
 
-    Latencies are in nanoseconds, and their limits depend on whether the workload sets its rate (`offers_load`). Chance
-    gives a point without a trend, with one state, that varies by 10 %, one of the findings in less than 1 of 100 cases
-    each, whatever the number of its values, among which that probability is divided (Bonferroni). Latencies of a closed
-    loop have a percent of their own, so that they do not weaken the tests of rates, and are judged if all rates agree.
+    Latencies are in nanoseconds. Their limits depend on whether the workload sets its rate (`offers_load`). Each check
+    marks fewer than 1 of 100 points that vary by 10 % without a trend and without a second state: that probability is
+    divided among the values of a point (Bonferroni). Latencies of a closed loop have a percent of their own, so that
+    they do not weaken the tests of rates. They are judged only if all rates agree.
     """
     present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
     offered = latencies if offers_load else {}

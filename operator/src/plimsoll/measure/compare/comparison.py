@@ -46,10 +46,10 @@ from plimsoll.measure.text import first_few
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
-    """Return the conclusion of a comparison: one regression decides, whatever else is unknown.
+    """Return the conclusion of a comparison: one Regression decides, whatever else is unknown.
 
-    The `deciding` conclusions must not be open; `others` may be, because a mean covers them. `doubted` is whether there
-    is any other reason against `NoRegression`.
+    For NoRegression, all `deciding` ones have to be NoRegression, and nothing else may be `doubted`. The `others` may
+    be Inconclusive, because a mean includes them.
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):

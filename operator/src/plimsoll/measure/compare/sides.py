@@ -47,7 +47,7 @@ from plimsoll.measure.summary import (
     values_of,
 )
 
-MOST_SCATTER_OF_THRESHOLD = 2 / 3  # a metric that scatters by more of its threshold gives random conclusions
+MOST_SCATTER_OF_THRESHOLD = 2 / 3  # the conclusion of a metric that scatters by more of its threshold is random
 UNKNOWN_NOISE = (
     f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
     f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
@@ -72,7 +72,7 @@ class Case:
 
     unassessed: "MetricComparison"  # what is known of it without a test
     sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
-    noise: str  # that the metric scatters too much to gate at this point alone; empty if it does not
+    noise: str  # that the metric scatters too much to be relied on at this point alone; empty if it does not
     remarks: tuple[str, ...]  # other notes on the values
 
 
@@ -104,12 +104,12 @@ def side_of(values: Sequence[float | None]) -> Side:
 
 
 def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
-    """Return the note that a metric scatters too much to gate; empty if it does not."""
+    """Return the note that a metric, which gates nevertheless, scatters too much; empty if it does not."""
     limit = MOST_SCATTER_OF_THRESHOLD * rule.threshold(metric)
     if side.deviation is None or side.deviation <= limit:
         return ""
     return (
-        f"ungateable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
+        f"unreliable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
         "thirds of the threshold); measure for longer, or find the source of the noise"
     )
 
@@ -203,8 +203,8 @@ class Change(MetricModel):
     # Two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if the metric
     # gates.
     p_value: float | None = None
-    # One-sided p-value of no change for the worse, adjusted, below 2 % for a regression; absent if the metric does not
-    # gate.
+    # One-sided p-value of no change for the worse, adjusted; absent if the metric does not gate. A regression of a run
+    # needs less than 2 %.
     p_worse: float | None = None
     conclusion: Conclusion
     confirmed: bool = False  # a regression whose whole interval is beyond the threshold

@@ -3,6 +3,9 @@
 Regression: the estimate is beyond the threshold, and the one-sided p-value, adjusted by Holm's method over everything
 that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values; of several points on their mean
 in each pass. It assumes that the passes of a run are independent of each other, and that runs differ by nothing else.
+
+Rounds of a suite are compared at 1 % by a test of their own, and have to be worse by more than their own runs scatter
+(`suite.changes`).
 """
 
 import math
@@ -22,6 +25,7 @@ from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 
 MINIMUM_RUNS = 2
 REGRESSION_LEVEL = 0.02  # probability of any false alarm, one-sided and adjusted; the threshold makes them rarer
+ROUND_LEVEL = 0.01  # the same of a round of a suite
 _SUSPICION_LEVEL = 1 - CONFIDENCE
 """At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
 _EXCLUSION_LEVEL = 1 - CONFIDENCE  # one-sided, not adjusted: `NoRegression` excludes a change beyond the threshold
@@ -130,8 +134,9 @@ def log_standard_deviation(values: Sequence[float]) -> float:
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's weighted step-down method, in the order given.
 
-    Rejecting those below 5 % makes any false rejection in at most 5 % of cases, however the tests depend on each other.
-    A test has the part of the 5 % that its weight is of all weights not rejected yet.
+    If all tests with an adjusted p-value below a level are rejected, the probability of any false rejection is at most
+    that level, however the tests depend on each other. A test has the share of the level that its weight has of the
+    weights of all tests that are not rejected yet.
     Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
     """
     adjusted = [0.0] * len(p_values)

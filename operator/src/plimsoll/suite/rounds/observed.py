@@ -222,7 +222,7 @@ class RoundRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Evaluate the results of a round. Outcome: a `Judgement` of exactly this request."""
+    """Evaluate the results of a round. Outcome: a `RecordedEvaluation` of exactly this request."""
 
     round: RoundRuns  # the round to judge
     baseline: tuple[RoundRuns, ...]  # the accepted rounds, oldest first
@@ -324,7 +324,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class RecordedEvaluation:
     """The evaluation of a round's results."""
 
     request: Judge  # what was evaluated. A judgement of other data is not used.
@@ -366,14 +366,14 @@ class Unanswered:
     """
 
 
-Outcome = Found | Absent | Deleted | RunRefusal | Checked | Judgement | Unanswered
+Outcome = Found | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation | Unanswered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What the operator has learnt from outcomes. A restarted operator can learn all of it again."""
 
-    judgement: Judgement | None = None  # the last one, if any
+    judgement: RecordedEvaluation | None = None  # the last one, if any
     checked: Checked | None = None  # the last dry run, if any
     refusal: RunRefusal | None = None  # of the last request to create or to get a run; None if it succeeded
     # Runs that the API server returned since the operator was woken, by name
@@ -398,7 +398,7 @@ class Memory:
                 memory = replace(self, refusal=outcome)
             case Checked():
                 memory = replace(self, checked=outcome)
-            case Judgement():
+            case RecordedEvaluation():
                 memory = replace(self, judgement=outcome)
         return memory
 

@@ -84,7 +84,7 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
     return facts | {SuiteConditionType.READY: replace(blocker, holds=False)}
 
 
-def refusal_of(seen: Observed, request: Request | None) -> RunRefusal | None:
+def recorded_refusal(seen: Observed, request: Request | None) -> RunRefusal | None:
     """Return the refusal of a request that was made before; None if it was not refused."""
     refusal = seen.memory.refusal
     is_same = isinstance(request, CreateRun | GetRun) and refusal is not None and refusal.name == request.name
@@ -111,7 +111,7 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     checked = refused_check(seen)
     if checked is not None and isinstance(request, DryRun):
         return _with_remedy(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
-    refusal = refusal_of(seen, request)
+    refusal = recorded_refusal(seen, request)
     if refusal is None:
         return _refused_before(seen, request)
     if refusal.is_taken:
@@ -205,8 +205,12 @@ def _regressed(state: State) -> Fact:
         return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
     if regression is not None:
         message = f"round {regression.name} is worse than its baseline"
-        later = f", and round {last.name} does not show that this is over" if last != regression else ""
-        return _with_remedy(SuiteReason.REGRESSED, message + later)
+        if last != regression:
+            message += f", and round {last.name} does not show that this is over"
+        # Comparisons between variants have no drift.
+        elif worst := next((outcome for outcome in state.comparisons if outcome.drift is not None), None):
+            message += f": comparison {worst.name}, variant {worst.variant}: {worst.message}"
+        return _with_remedy(SuiteReason.REGRESSED, message)
     match last.verdict:
         case RoundVerdict.REGRESSED:
             message = f"round {last.name} regressed and was accepted"

@@ -29,7 +29,7 @@ from plimsoll.suite.rounds.progress import (
     next_minute,
     progress_of,
 )
-from plimsoll.suite.rounds.status import facts_of, is_written, refusal_of, refused_check, status_of
+from plimsoll.suite.rounds.status import facts_of, is_written, recorded_refusal, refused_check, status_of
 from plimsoll.suite.rounds.turns import (
     abandoned_run,
     lost_runs,
@@ -124,7 +124,7 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
 
 def _pause_seconds(seen: Observed, request: Request) -> float:
     """Return how long a request that was refused has to wait; 0 if it was not."""
-    refusal, checked = refusal_of(seen, request), refused_check(seen)
+    refusal, checked = recorded_refusal(seen, request), refused_check(seen)
     if refusal is not None:
         passed, pause = seen.now - refusal.time, _RETRY
     elif checked is not None and isinstance(request, DryRun):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.limits import LayerRow, layers, osd_count, too_high
+from plimsoll.measure.layers import LayerRow, layers, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, osds
 
