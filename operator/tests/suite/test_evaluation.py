@@ -97,7 +97,8 @@ def test_rounds_and_variants_are_compared_and_the_worst_round_decides() -> None:
 
 
 def test_the_status_says_why_a_worse_round_is_inconclusive() -> None:
-    found = judged(spec(ACCEPTED, variants=[{"name": "small"}]), round_of(9, small=(600, 1000, 1010)), EARLIER)
+    earlier = [round_of(minute, small=(1000 + minute, 1010, 990)) for minute in range(20)]
+    found = judged(spec(ACCEPTED, variants=[{"name": "small"}]), round_of(99, small=(600, 1000, 1010)), earlier)
     (outcome,) = found.comparisons
     assert (found.verdict, outcome.verdict) == (RoundVerdict.INCONCLUSIVE, "Inconclusive")
     assert "reads read iops: worse, but by no more than the runs of the round scatter" in outcome.message

@@ -174,7 +174,7 @@ def test_a_loss_within_the_scatter_of_its_own_runs_says_so() -> None:
     suite = Rounds(points=1, noise=0.005)
     last = suite.round(drawn(2), 6)
     bad = {quantity_of(): {0: math.log(0.6), 1: 0.0, 2: 0.0}}
-    (variant,) = judged(rounds_of(suite, 1, 5), changed(last, {**last.values, **bad})).variants
+    (variant,) = judged(rounds_of(suite, 1, 20), changed(last, {**last.values, **bad})).variants
     words = "w read iops: worse, but by no more than the runs of the round scatter"
     assert (variant.conclusion, [reason.partition(";")[0] for reason in variant.reasons]) == ("Inconclusive", [words])
 

@@ -158,7 +158,7 @@ def _judge(
                 reasons=doubts,
             )
             if judgement.conclusion is Conclusion.INCONCLUSIVE:
-                judgement = replace(judgement, reasons=[*doubts, *dict.fromkeys(_open_questions(variant_changes))])
+                judgement = replace(judgement, reasons=[*doubts, *_open_questions(variant_changes)])
             judgements.append(judgement)
     return RoundJudgement(
         minute=measured.minute,
@@ -176,14 +176,17 @@ def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conc
     return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
 
 
-def _open_questions(changes: Sequence[JudgedChange]) -> Iterator[str]:
-    """Yield why means, and points that may be worse, are inconclusive, or what would decide them."""
+def _open_questions(changes: Sequence[JudgedChange]) -> Sequence[str]:
+    """Return why means, and points that may be worse, are inconclusive, or what would decide them."""
+    questions: dict[str, str] = {}
     for change in changes:
         judgement = change.judgement
         needed = judgement.trials_needed
         why = judgement.note or (f"about {needed} runs on each side would decide it at this scatter" if needed else "")
         if why and (judgement.suspected or not change.point):
-            yield f"{change.place} {quantity_text(change.group.operation, change.metric)}: {why}"
+            # Against the accepted rounds before the pinned ones.
+            questions.setdefault(f"{change.place} {quantity_text(change.group.operation, change.metric)}", why)
+    return [f"{what}: {why}" for what, why in questions.items()]
 
 
 def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: str) -> Iterator[str]:
