@@ -1,18 +1,24 @@
 """What a user can read while something does not come: at once, in the conditions, and no longer than it lasts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.status import Failure, RunState
 from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
-from plimsoll.lifecycle import naming
+from plimsoll.lifecycle import naming, waiting
+from plimsoll.lifecycle.children import Members
+from plimsoll.lifecycle.observed import observe
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
-from plimsoll.lifecycle.refusals import reason_of_words, refused_pod
+from plimsoll.lifecycle.refusals import Refusal, reason_of_words, refused_pod
+from plimsoll.plan.document import RunIdentity
 from support.fake_kube import is_going
 from support.pretend_cluster import KUBELET, label, role_of
 from support.pretend_rook import ROOK
@@ -262,15 +268,16 @@ def test_a_refused_client_is_not_the_cause_of_another_failure(world: PretendWorl
     assert ended["reason"] == "ClusterAtRisk"
 
 
-def test_a_deletion_that_is_refused_is_told_and_not_why_a_client_is_missing(world: PretendWorld) -> None:
-    world.cluster.faults.sidecars = True
-    uid = world.create("a")
-    until_trial(world)
-    world.cluster.faults.silent = {0}
-    refuse(world, "delete Pod", "denied by policy")
-    world.cluster.end(world.client_pods(uid)[0], 137)
-    ended = world.until_ended(uid)
-    assert (ended["reason"], "could not delete Pod" in ended["message"]) == ("ClientsNotReady", True)
+@pytest.mark.parametrize(("asked", "reason"), [("create Job n/a", "ApiRefused"), ("delete Pod n/a", "ClientsNotReady")])
+def test_a_deletion_that_is_refused_is_told_and_not_why_a_client_is_missing(asked: str, reason: str) -> None:
+    seen = replace(
+        observe([], run=RunIdentity(name="a", namespace="n", uid="u"), members=Members()),
+        state=RunState(failure=Failure(reason=FailureReason.CLIENTS_NOT_READY, message="no client 0"), missing=(0,)),
+        refusal=Refusal(asked=asked, reason=Reason.API_REFUSED, words="denied"),
+    )
+    ending = waiting._conductor_failure(seen)
+    assert ending is not None
+    assert (ending.reason, f"could not {asked}: denied" in ending.message) == (reason, True)
 
 
 def test_what_the_api_refuses_is_part_of_the_conductors_last_word(world: PretendWorld) -> None:
