@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.kube.port import TerminatingError
-from plimsoll.lifecycle.decision import reason_of_words
+from plimsoll.lifecycle.refusals import reason_of_words
 from plimsoll.operator.execute import refusal_of
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld

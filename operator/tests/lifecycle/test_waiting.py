@@ -13,11 +13,12 @@ from plimsoll.conductor import sink
 from plimsoll.conductor.attempt import Timings
 from plimsoll.kube import client
 from plimsoll.kube.port import ForbiddenError
-from plimsoll.lifecycle import naming, waiting
+from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Members
 from plimsoll.lifecycle.observed import observe
 from plimsoll.lifecycle.provisioning import LOAD_GONE_SECONDS
 from plimsoll.lifecycle.refusals import Refusal, reason_of_words, refused_pod
+from plimsoll.lifecycle.waiting import _conductor_failure
 from plimsoll.plan.document import RunIdentity
 from support.fake_kube import is_going
 from support.pretend_cluster import KUBELET, label, role_of
@@ -275,7 +276,7 @@ def test_a_deletion_that_is_refused_is_told_and_not_why_a_client_is_missing(aske
         state=RunState(failure=Failure(reason=FailureReason.CLIENTS_NOT_READY, message="no client 0"), missing=(0,)),
         refusal=Refusal(asked=asked, reason=Reason.API_REFUSED, words="denied"),
     )
-    ending = waiting._conductor_failure(seen)
+    ending = _conductor_failure(seen)
     assert ending is not None
     assert (ending.reason, f"could not {asked}: denied" in ending.message) == (reason, True)
 
