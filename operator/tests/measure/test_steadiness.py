@@ -216,7 +216,7 @@ def test_a_trial_says_that_its_window_is_too_short(seconds: int, is_short: bool)
 
 
 def test_a_clear_change_of_a_short_window_is_not_called_scatter() -> None:
-    sample = of_cells([10_000 - second * 5_000 / 7 for second in range(8)])
+    sample = of_cells([10_000.0] * 4 + [5_000.0] * 4)
     numbers = measure(document(0, measurement(sample, runtime=8 * SECOND)), runtime_seconds=8)
     assert numbers.steadiness is not None
     assert abs(numbers.steadiness.change) > 10 * numbers.steadiness.deviation
