@@ -19,7 +19,7 @@ SEARCH = {
     "start": 50,
     "limit": 1600,
     "precisionPercent": 30,
-    "objectives": [{"percentile": "90", "latencyMicroseconds": 200_000}],
+    "objectives": [{"percentile": "90", "latency": "200ms"}],
 }
 
 

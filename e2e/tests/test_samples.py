@@ -33,7 +33,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """One point of each workload, and so little load that a busy machine does not look like freezing storage."""
 
-SEARCH = {"start": 50, "limit": 100, "objectives": [{"percentile": "90", "latencyMicroseconds": 200_000}]}
+SEARCH = {"start": 50, "limit": 100, "objectives": [{"percentile": "90", "latency": "200ms"}]}
 
 
 def small(job: str, namespace: str, **names: str | None) -> dict[str, Any]:

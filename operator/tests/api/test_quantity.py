@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.quantity import format_quantity, parse_amount, parse_quantity
+from plimsoll.api.quantity import format_quantity, normal_latency, parse_amount, parse_latency, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,30 @@ def test_round_trip_of_a_quantity(number: int, suffix: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     with suppress(ValueError):
         assert parse_quantity(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("written", "microseconds", "normal"),
+    [
+        ("1us", 1, "1us"),
+        ("1250us", 1250, "1.25ms"),
+        ("0.5ms", 500, "500us"),
+        ("5.000ms", 5000, "5ms"),
+        ("0.000001s", 1, "1us"),
+        ("9.999999s", 9_999_999, "9.999999s"),
+        ("10000ms", 10**7, "10s"),
+    ],
+)
+def test_latency_is_a_number_of_microseconds(written: str, microseconds: int, normal: str) -> None:
+    assert (parse_latency(written), normal_latency(written)) == (microseconds, normal)
+
+
+@given(st.integers(1, 10**7))
+def test_round_trip_of_a_latency(microseconds: int) -> None:
+    assert parse_latency(normal_latency(f"{microseconds}us")) == microseconds
+
+
+@pytest.mark.parametrize("value", [5000, None, ["5ms"], "5", "5 ms", "5ms\n", "٤ms", "0us", "10.000001s", "0.0005ms"])
+def test_what_is_no_latency_is_refused_with_an_example(value: object) -> None:
+    with pytest.raises(ValueError, match=r"must be whole microseconds from 1us to 10s, such as 500us, 2\.5ms or 1s"):
+        parse_latency(value)

@@ -88,7 +88,7 @@ def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Expos
 def search(run: str, vary: Vary, estimate: float, *, finished: float) -> Exposed:
     """Return the result of a search for the line."""
     document = _result_document(run, Verdict.VALID, finished)
-    objective = {"percentile": "99", "latencyMicroseconds": 5000}
+    objective = {"percentile": "99", "latency": "5ms"}
     document["spec"] |= {
         "workload": f"line-{vary}",
         "point": f"line-{vary}-000",

@@ -396,7 +396,7 @@ def test_a_point_without_attempts_has_no_reason() -> None:
 
 
 async def test_the_searches_that_ended_are_loaded(kube: FakeKube) -> None:
-    search = LineSearch(start=1, limit=9, objectives=(Objective(percentile="99", latency_microseconds=5),))
+    search = LineSearch(start=1, limit=9, objectives=(Objective(percentile="99", latency="5us"),))
     points = (PLAN.points[0].model_copy(update={"line": search}), PLAN.points[1].model_copy(update={"line": search}))
     sink = KubeSink(kube, PLAN.model_copy(update={"points": points}), "default")
     await sink.record("w-000", ResultStatus(line=Line(probes=1, counted=1)))

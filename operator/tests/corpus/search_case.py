@@ -15,7 +15,7 @@ def search(searched: Searched) -> ResultStatus:
         start=searched.start,
         limit=searched.limit,
         precision_percent=searched.precision_percent,
-        objectives=(Objective(percentile="99", latency_microseconds=5_000),),
+        objectives=(Objective(percentile="99", latency="5ms"),),
     )
     point = plan.points[0].model_copy(update={"line": asked})
     ledger = Ledger(plan.model_copy(update={"points": (point,)}))

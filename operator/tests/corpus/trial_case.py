@@ -107,7 +107,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
 def _offer(setting: Setting) -> Offer | None:
     if setting.objective_microseconds is None:
         return offer_of(setting.fio, setting.clients) if setting.tool == "fio" else None
-    objective = Objective(percentile="99", latency_microseconds=setting.objective_microseconds)
+    objective = Objective(percentile="99", latency=f"{setting.objective_microseconds}us")
     search = LineSearch(vary=Vary.DEPTH, start=1, limit=10_000, objectives=(objective,))
     return Offer(search=search, load=setting.clients * setting.fio.io_depth)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from crd.corpus_tools import SPELLING
 from crd.manifests import CEPH, FIO, IMAGE, ROOK, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
+from plimsoll.api.quantity import LATENCY_RANGE
 
 
 def _fio(name: str, says: tuple[str, ...], **parameters: Any) -> Manifest:
@@ -297,7 +298,7 @@ WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES, *_ACCESS]
 
 
 LINE = "spec.workloads.0.line"
-_OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
+_OBJECTIVES = [{"percentile": "99", "latency": "5ms"}]
 _RATE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": _OBJECTIVES}
 _DEPTH = {"vary": "Depth", "start": 4, "limit": 512, "objectives": _OBJECTIVES}
 _OPEN = {"ioDepth": [64]}
@@ -315,7 +316,7 @@ LINE_REFUSED = [
     _search(
         "percentile twice",
         _OPEN,
-        {**_RATE, "objectives": [*_OBJECTIVES, {"percentile": "99", "latencyMicroseconds": 1}]},
+        {**_RATE, "objectives": [*_OBJECTIVES, {"percentile": "99", "latency": "1us"}]},
         f"{_W}.line.objectives",
         "each percentile once",
     ),
@@ -386,16 +387,30 @@ _OUT_OF_BOUNDS = [
     *(("precisionPercent", {**_RATE, "precisionPercent": value}) for value in (0, 51)),
     ("vary", {**_RATE, "vary": "Both"}),
     ("objectives", {**_RATE, "objectives": _OBJECTIVES * 5}),
-    ("objectives[0].latencyMicroseconds", {**_RATE, "objectives": [{"percentile": "99"}]}),
+    ("objectives[0].latency", {**_RATE, "objectives": [{"percentile": "99"}]}),
     ("objectives[0].percentile", {**_RATE, "objectives": [{**_P99, "percentile": "42"}]}),
-    *(
-        ("objectives[0].latencyMicroseconds", {**_RATE, "objectives": [{**_P99, "latencyMicroseconds": value}]})
-        for value in (0, 10_000_001)
-    ),
 ]
 LINE_REFUSED += [
     _search(f"out of bounds {number}: {field}", _OPEN, line, f"{_W}.line.{field}")
     for number, (field, line) in enumerate(_OUT_OF_BOUNDS)
+]
+
+
+def _within(latency: Any) -> dict[str, Any]:
+    return {**_RATE, "objectives": [{"latency": latency}]}
+
+
+_LATENCY = f"{_W}.line.objectives[0].latency"
+LINE_REFUSED += [
+    *(
+        _search(f"latency {value!r}", _OPEN, _within(value), _LATENCY, words)
+        for value, words in (
+            (5000, "must be of type string"),
+            ("5" * 17 + "ms", "may not be more than 16 bytes"),
+            *((value, LATENCY_RANGE) for value in ("0us", "0.000ms", "10.001s", "99999.999ms", "5", "", "5 ms", "5ns")),
+            *((value, LATENCY_RANGE) for value in ("1m", "-5ms", ".5ms", "0.5us", "0.0001ms", "1s5ms")),
+        )
+    ),
 ]
 
 _ARITHMETIC = "the models know the clients that share a load, and the operations of a trial"
@@ -415,6 +430,10 @@ LINE_ACCEPTED = [
         {},
         {**_without(_DEPTH, "limit"), "start": 10**6},
         server_accepts=_ARITHMETIC,
+    ),
+    *(
+        _search(f"latency {value!r}", _OPEN, _within(value))
+        for value in ("500us", "0.5ms", "05.250ms", "0.000200s", "6s")
     ),
     _search("the 99th percentile", _OPEN, {**_RATE, "objectives": [_without(_P99, "percentile")]}),
     _search("shared unevenly", {"jobs": 64}, {**_DEPTH, "limit": 63}, server_accepts=_ARITHMETIC),

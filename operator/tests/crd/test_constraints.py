@@ -197,6 +197,7 @@ def test_every_constraint_on_what_a_result_is_of_is_seen_to_refuse(
     of_a_search: tuple[tuple[str, Any], ...] = (
         ("objectives", []),
         ("objectives", search["objectives"] * 2),
+        ("objectives", [{"latency": "11s"}]),
         ("start", search["limit"] + 1),
     )
     for name, wrong in of_a_search:

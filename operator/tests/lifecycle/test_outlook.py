@@ -148,7 +148,7 @@ def test_attempts_without_numbers_and_a_suspension_between_two_conductors_teach_
 def searching(*trials: TrialFact, done: int = 0, probe: int = 0) -> Observed:
     """Return what is seen while the first point is searched for its line; the second one has two trials."""
     plan = plan_of()
-    objectives = (Objective(percentile="99", latency_microseconds=5000),)
+    objectives = (Objective(percentile="99", latency="5ms"),)
     line = LineSearch(start=100, limit=1000, objectives=objectives)
     index = plan.order[0][0]
     points = tuple(

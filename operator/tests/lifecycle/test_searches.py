@@ -18,7 +18,7 @@ WORKLOAD: dict[str, Any] = {
         "start": 500,
         "limit": 20_000,
         "precisionPercent": 20,
-        "objectives": [{"percentile": "99", "latencyMicroseconds": 5000}],
+        "objectives": [{"percentile": "99", "latency": "5ms"}],
     },
 }
 

@@ -89,7 +89,7 @@ def test_a_line_above_the_limit_has_a_lower_bound_that_was_tried() -> None:
 
 
 def test_the_objectives_are_those_that_all_had_to_hold(found: BenchmarkResult) -> None:
-    objectives = (Objective(percentile="50", latency_microseconds=800), OBJECTIVE)
+    objectives = (Objective(percentile="50", latency="800us"), OBJECTIVE)
     spec = found.spec.model_copy(update={"line": SEARCH.model_copy(update={"objectives": objectives})})
     samples = exposed(found.model_copy(update={"spec": spec}))
     (labels,) = values(samples, catalogue.RESULT_LINE_INFO)

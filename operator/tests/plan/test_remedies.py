@@ -30,7 +30,7 @@ FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Fi
 SHARED = {"storageClass": {"name": "nfs"}, "volume": {"size": "1Gi", "sharing": "Shared"}}
 ON_ROOK_FILES = {"rook": ROOK_FILES, "volume": {"size": "1Gi"}}
 
-P99 = [{"percentile": "99", "latencyMicroseconds": 5000}]
+P99 = [{"percentile": "99", "latency": "5ms"}]
 RATE = {"vary": "Rate", "start": 800, "limit": 8000, "objectives": P99}
 DEPTH = {"vary": "Depth", "start": 8, "limit": 64, "objectives": P99}
 OPEN = {"fio": {"ioDepth": [64]}, "line": RATE}
@@ -237,9 +237,9 @@ CASES = [
     ),
     search(
         OPEN,
-        {"line.objectives.0.latencyMicroseconds": 7_000_000},
-        [{"runtimeSeconds": 70}, {"line.objectives.0.latencyMicroseconds": 6_000_000}],
-        "raise it to at least 70, or lower latencyMicroseconds",
+        {"line.objectives.0.latency": "7s"},
+        [{"runtimeSeconds": 70}, {"line.objectives.0.latency": "6s"}],
+        "raise it to at least 70, or lower latency",
     ),
     run("set it to 0", [{"fio": {"until": "DataSetDone"}}], [{"workloads.0.rampSeconds": 0}]),
     run(

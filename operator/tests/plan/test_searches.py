@@ -21,7 +21,7 @@ from .conftest import _run
 MakeRun = Callable[..., BenchmarkRun]
 Fields = Mapping[str, Any]
 
-OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
+OBJECTIVES = [{"percentile": "99", "latency": "5ms"}]
 RATE: Fields = {"vary": "Rate", "start": 800, "limit": 80_000, "objectives": OBJECTIVES}
 DEPTH: Fields = {"vary": "Depth", "start": 8, "limit": 1024, "objectives": OBJECTIVES}
 
@@ -65,7 +65,7 @@ def test_without_a_limit_a_search_offers_as_much_as_the_clients_can(
 
 
 def test_an_objective_is_about_the_99th_percentile_unless_it_says_otherwise() -> None:
-    line = {**RATE, "objectives": [{"latencyMicroseconds": 5000}]}
+    line = {**RATE, "objectives": [{"latency": "5ms"}]}
     assert expand(searching({"ioDepth": [64]}, line)) == expand(searching({"ioDepth": [64]}, RATE))
 
 
@@ -89,7 +89,7 @@ def test_a_trial_of_a_search_has_its_load() -> None:
 )
 def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, share: float, start: int) -> None:
     fio = {"pattern": "randrw", "readPercent": percent, "ioDepth": [16]}
-    line = {**RATE, "start": start, "limit": 9000, "objectives": [{"percentile": "50", "latencyMicroseconds": 1}]}
+    line = {**RATE, "start": start, "limit": 9000, "objectives": [{"percentile": "50", "latency": "1us"}]}
     (point,) = expand(searching(fio, line, clients={"count": clients}))
     assert point.line is not None
     settings = search_settings(point, point.line)
@@ -178,7 +178,7 @@ LIBRBD = {
 
 
 def test_a_first_load_with_too_few_operations_for_the_percentile_names_loads_and_runtimes_that_suffice() -> None:
-    slow = {**RATE, "start": 80, "objectives": [{"percentile": "99.9", "latencyMicroseconds": 5000}]}
+    slow = {**RATE, "start": 80, "objectives": [{"percentile": "99.9", "latency": "5ms"}]}
     said = problem(searching({"ioDepth": [64]}, slow))
     assert said == (
         "line.start: 80 offers 4800 operations in 60 s, but percentile 99.9 needs 10000, so that 10 are beyond it; "
@@ -191,10 +191,10 @@ def test_a_first_load_with_too_few_operations_for_the_percentile_names_loads_and
 
 def test_a_trial_in_which_a_growing_backlog_would_not_be_late_is_refused() -> None:
     """At twice what the storage completes, an operation waits half of the trial at most."""
-    slow = {**RATE, "objectives": [*OBJECTIVES, {"percentile": "50", "latencyMicroseconds": 6_000_001}]}
+    slow = {**RATE, "objectives": [*OBJECTIVES, {"percentile": "50", "latency": "6.000001s"}]}
     assert problem(searching({"ioDepth": [64]}, slow)) == (
         "runtimeSeconds: 60 is less than 10 times the 6 s that operations may take, so that a backlog which grows "
-        "until the end would not be late; raise it to at least 61, or lower latencyMicroseconds"
+        "until the end would not be late; raise it to at least 61, or lower latency"
     )
     assert expand(_run({"fio": {"ioDepth": [64]}, "line": slow, "runtimeSeconds": 61}))
     closed = {**DEPTH, "objectives": slow["objectives"]}
@@ -240,8 +240,8 @@ def identity_and_context(line: Fields | None) -> Any:
         ({"precisionPercent": 5}, [("context", "search.precisionPercent")]),
         ({"start": 1600, "limit": 60_000}, [("context", "search.limit"), ("context", "search.start")]),
         (
-            {"objectives": [{"percentile": "99", "latencyMicroseconds": 2000}]},
-            [("identity", "line.latencyMicroseconds.99")],
+            {"objectives": [{"percentile": "99", "latency": "2ms"}]},
+            [("identity", "line.latency.99")],
         ),
     ],
 )
@@ -251,7 +251,7 @@ def test_only_what_is_sought_belongs_to_the_identity(changed: Fields, parts: lis
 
 
 def test_the_order_of_objectives_does_not_matter() -> None:
-    both = [*OBJECTIVES, {"percentile": "50", "latencyMicroseconds": 900}]
+    both = [*OBJECTIVES, {"percentile": "50", "latency": "900us"}]
     first = identity_and_context({**RATE, "objectives": both})
     assert first.identity_sha256 == identity_and_context({**RATE, "objectives": both[::-1]}).identity_sha256
 

@@ -150,7 +150,7 @@ def test_an_open_interval_ends_at_the_loads_that_were_tried(
 
 
 def test_each_objective_has_a_figure(small: BenchmarkResult) -> None:
-    objectives = (Objective(percentile="99.9", latency_microseconds=20_000), OBJECTIVE)
+    objectives = (Objective(percentile="99.9", latency="20ms"), OBJECTIVE)
     spec = small.spec.model_copy(update={"line": SEARCH.model_copy(update={"objectives": objectives})})
     tail, p99 = figures(small.model_copy(update={"spec": spec}))
     assert (tail.title, p99.title) == ("p99.9 latency against load: line", "p99 latency against load: line")
@@ -199,7 +199,7 @@ def test_searches_of_several_runs_have_their_runs_in_their_names(small: Benchmar
 
 
 def test_searches_with_other_objectives_are_not_drawn_together(small: BenchmarkResult) -> None:
-    slower = SEARCH.model_copy(update={"objectives": (Objective(percentile="99", latency_microseconds=9000),)})
+    slower = SEARCH.model_copy(update={"objectives": (Objective(percentile="99", latency="9ms"),)})
     spec = small.spec.model_copy(update={"line": slower, "point": "line-001"})
     charts = figures(small, small.model_copy(update={"spec": spec}))
     assert len(charts) == len({chart.key for chart in charts}) == 2

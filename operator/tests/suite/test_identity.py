@@ -21,7 +21,7 @@ SEARCHING = {
                 "vary": "Rate",
                 "start": 1000,
                 "limit": 20_000,
-                "objectives": [{"percentile": "99", "latencyMicroseconds": 5000}],
+                "objectives": [{"percentile": "99", "latency": "5ms"}],
             },
         }
     ]
@@ -58,13 +58,9 @@ def identity_keys(pairs: list[tuple[str, list[Difference]]]) -> set[str]:
         ({"workloads": [{"name": "writes", "fio": {"jobs": 2}}]}, {}, {"parameters.jobs"}),
         ({"storage": {"volume": {"size": "2Gi"}}}, {}, {"volume.size"}),
         (
-            {
-                "workloads": [
-                    {"name": "reads", "line": {"objectives": [{"percentile": "95", "latencyMicroseconds": 9}]}}
-                ]
-            },
+            {"workloads": [{"name": "reads", "line": {"objectives": [{"percentile": "95", "latency": "9us"}]}}]},
             SEARCHING,
-            {"line.latencyMicroseconds.99", "line.latencyMicroseconds.95"},
+            {"line.latency.99", "line.latency.95"},
         ),
         ({"workloads": [{"name": "reads", "line": {"start": 2000}}]}, SEARCHING, set()),
         ({"prepare": {"fillPercent": 70}}, {}, {"prepare.fillPercent"}),

@@ -76,7 +76,7 @@ def test_a_line_is_asked_of_a_workload_that_searches_for_it_and_nothing_else_is(
 
     run = suite_document()["spec"]["run"]
     run = run | {"workloads": [one | {"fio": {"ioDepth": [8, 16]}} for one in run["workloads"]]}
-    objectives = [{"percentile": "99", "latencyMicroseconds": 5000}]
+    objectives = [{"percentile": "99", "latency": "5ms"}]
     search = {"line": {"start": 500, "limit": 20_000, "objectives": objectives}}
     searching = run | {"workloads": [one | search for one in run["workloads"]]}
     assert asked("line", searching) == []

@@ -136,7 +136,7 @@ RESULT = BenchmarkResult(
         runtime_seconds=60,
         ramp_seconds=10,
         repetitions=5,
-        line=LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=5000),)),
+        line=LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency="5ms"),)),
     ),
     status=filled(
         ResultStatus,

@@ -190,7 +190,7 @@ _SECONDS = 270
 
 def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1) -> BenchmarkResult:
     """Return the result of the search on a new device with the limit of `THROTTLE`; arrivals follow the seed."""
-    objective = {"percentile": f"{THROTTLE.percent:g}", "latencyMicroseconds": round(THROTTLE.latency * 1e6)}
+    objective = {"percentile": f"{THROTTLE.percent:g}", "latency": f"{THROTTLE.latency * 1e6:.0f}us"}
     line = {"vary": "Rate", "start": START, "limit": LIMIT, "precisionPercent": precision_percent}
     workload = {
         "name": "line",

@@ -166,7 +166,7 @@ def in_flight(arrivals: Sequence[float], waits: Sequence[float]) -> list[int]:
 
 
 SECONDS = 60
-OBJECTIVE = Objective(percentile="99", latency_microseconds=5_000)
+OBJECTIVE = Objective(percentile="99", latency="5ms")
 SECOND = 10**9
 IDLE = OBJECTIVE.latency_nanoseconds / SECOND / 8
 """Latency of a storage without load, seconds, where it is not that of a queue."""

@@ -331,7 +331,7 @@ class Simulation:
 
 
 ROUGH_SEARCH = LineSearch(
-    start=400, limit=20_000, precision_percent=20, objectives=(Objective(percentile="99", latency_microseconds=5_000),)
+    start=400, limit=20_000, precision_percent=20, objectives=(Objective(percentile="99", latency="5ms"),)
 )
 SECONDS = 4
 FAST, SLOW = 1_000_000, 9_000_000

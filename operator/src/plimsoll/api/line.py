@@ -4,10 +4,11 @@ import math
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from plimsoll.api.model import Count, Integer, Model, Rule, ServerOnly
 from plimsoll.api.operation import Rate
+from plimsoll.api.quantity import LATENCY_PATTERN, LATENCY_RANGE, normal_latency, parse_latency
 
 MOST_PROBES = 40
 
@@ -15,6 +16,17 @@ _MAX_LOAD = 2**31 - 1
 
 Percentile = Literal["50", "90", "95", "99", "99.9", "99.99"]
 """The percentiles of latency that every result contains."""
+
+Latency = Annotated[
+    str,
+    Field(pattern=LATENCY_PATTERN, max_length=16),
+    BeforeValidator(normal_latency),
+    Rule(
+        rule=f"self.matches(r'{LATENCY_PATTERN}') && duration(self) >= duration('1us') && "
+        "duration(self) <= duration('10s')",
+        message=LATENCY_RANGE,
+    ),
+]
 
 
 class Vary(StrEnum):
@@ -80,12 +92,17 @@ class Objective(Model):
 
     Attributes:
         percentile: Percentile of the latency of each operation.
-        latency_microseconds: Highest latency that meets the objective.
+        latency: Highest latency that meets the objective, from 1us to 10s, such as 500us, 2.5ms or 1s.
 
     """
 
     percentile: Percentile = "99"
-    latency_microseconds: Annotated[Integer, Field(ge=1, le=10_000_000)]
+    latency: Latency
+
+    @property
+    def latency_microseconds(self) -> int:
+        """The highest latency that meets the objective."""
+        return parse_latency(self.latency)
 
     @property
     def latency_nanoseconds(self) -> int:

@@ -1,7 +1,7 @@
-"""Kubernetes quantities: `4Ki`, `20Gi`, `1M`, `512`.
+"""Kubernetes quantities: `4Ki`, `20Gi`, `1M`, `512`; and latencies: `500us`, `2.5ms`, `1s`.
 
 Sizes are whole, non-negative numbers of bytes: fractions must be whole bytes (`0.5Ki`), and `m` (milli) is an
-error. Source of the format: Kubernetes API reference, resource.Quantity.
+error. Source of the format: Kubernetes API reference, resource.Quantity. Latencies are whole microseconds.
 """
 
 import re
@@ -15,6 +15,12 @@ _AMOUNT = re.compile(r"(?P<number>-?[0-9]{1,18}(?:\.[0-9]{1,9})?(?:[eE][0-9]{1,2
 QUANTITY_PATTERN = r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[kMGTPE])?$"
 """A quantity in any form that the API server accepts; `size_rules` bound it."""
 
+LATENCY_PATTERN = r"^([0-9]{1,8}us|[0-9]{1,5}(\.[0-9]{1,3})?ms|[0-9]{1,2}(\.[0-9]{1,6})?s)$"
+LATENCY_RANGE = "must be whole microseconds from 1us to 10s, such as 500us, 2.5ms or 1s"
+
+_LATENCY = re.compile(LATENCY_PATTERN)
+_MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6}  # in this order, because `ms` ends with `s`
+_MAX_LATENCY = 10 * _MICROSECONDS["s"]
 _REMEDY = "write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096"
 
 
@@ -44,3 +50,20 @@ def format_quantity(size: int) -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor}{suffix}"
     return str(size)
+
+
+def parse_latency(value: object) -> int:
+    """Return a latency in microseconds; ValueError if it has no unit, or is out of range."""
+    if isinstance(value, str) and _LATENCY.fullmatch(value):
+        unit = next(unit for unit in _MICROSECONDS if value.endswith(unit))
+        microseconds = int(Decimal(value.removesuffix(unit)) * _MICROSECONDS[unit])
+        if 1 <= microseconds <= _MAX_LATENCY:
+            return microseconds
+    raise ValueError(LATENCY_RANGE)
+
+
+def normal_latency(value: object) -> str:
+    """Return a latency in the largest unit of which it has at least 1: `1250us` -> `1.25ms`."""
+    microseconds = parse_latency(value)
+    unit, size = next((unit, size) for unit, size in reversed(_MICROSECONDS.items()) if microseconds >= size)
+    return f"{microseconds / size:.10g}{unit}"

@@ -141,8 +141,8 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         identity["fileSystem"] = {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
     if point.line is not None:
         # What a search looks for; how it looks is context.
-        objectives: Json = {each.percentile: each.latency_microseconds for each in point.line.objectives}
-        identity["line"] = {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
+        objectives: Json = {each.percentile: each.latency for each in point.line.objectives}
+        identity["line"] = {"vary": point.line.vary.value, "latency": objectives}
     return identity
 
 

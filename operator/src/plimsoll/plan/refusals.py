@@ -145,7 +145,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
             remedy = (
                 f"is less than {_LATENCIES_OF_A_TRIAL} times the {longest / 10**6:.3g} s that operations may take, so "
                 f"that a backlog which grows until the end would not be late; raise it to at least {needed}, or lower "
-                "latencyMicroseconds"
+                "latency"
             )
             yield _problem(sweep, "runtimeSeconds", runtime, remedy)
 

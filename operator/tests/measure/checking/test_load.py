@@ -30,7 +30,7 @@ def test_operations_of_all_rounds_are_counted_together() -> None:
 
 
 def test_a_search_decides_itself_which_loads_have_too_few_operations() -> None:
-    objectives = (Objective(percentile="99", latency_microseconds=5_000),)
+    objectives = (Objective(percentile="99", latency="5ms"),)
     search = LineSearch(vary=Vary.RATE, start=1, limit=1000, objectives=objectives)
     numbers = measure(
         document(0, measurement(operation(49), depth_full_share=0.0)), offer=Offer(search=search, load=49)

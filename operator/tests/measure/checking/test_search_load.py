@@ -17,7 +17,7 @@ FAST, SLOW = 1_000_000, 9_000_000
 
 
 def offer(load: float, vary: Vary = Vary.RATE) -> Offer:
-    objectives = (Objective(percentile="99", latency_microseconds=5_000),)
+    objectives = (Objective(percentile="99", latency="5ms"),)
     return Offer(search=LineSearch(vary=vary, start=1, limit=10**6, objectives=objectives), load=load)
 
 

@@ -98,7 +98,7 @@ def test_too_wide_intervals_say_how_narrow_they_have_to_be() -> None:
     "other",
     [
         SEARCH.model_copy(update={"vary": Vary.DEPTH}),
-        LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=4000),)),
+        LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency="4ms"),)),
     ],
 )
 def test_different_searches_have_no_ratio(other: LineSearch) -> None:

@@ -13,8 +13,8 @@ from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.observe import ClientLoad, Observation, PartialLoad, observed, outcome_of, probe_of
 
-P99 = Objective(percentile="99", latency_microseconds=5_000)
-P50 = Objective(percentile="50", latency_microseconds=1_000)
+P99 = Objective(percentile="99", latency="5ms")
+P50 = Objective(percentile="50", latency="1ms")
 MET = Observation(
     vary=Vary.RATE,
     whole=PartialLoad(offered=1000, achieved=1000, operations=60_000),

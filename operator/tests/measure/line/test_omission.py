@@ -139,7 +139,7 @@ WINDOW = Window(
 
 
 def offer(load: float, percentile: str = "99", depth: int | None = DEPTH, limit: float = LIMIT) -> Offer:
-    objective = Objective.model_validate({"percentile": percentile, "latencyMicroseconds": round(1e6 * limit)})
+    objective = Objective.model_validate({"percentile": percentile, "latency": f"{1e6 * limit:.0f}us"})
     return Offer(search=LineSearch(start=1, limit=10**6, objectives=(objective,)), load=load, depth=depth)
 
 

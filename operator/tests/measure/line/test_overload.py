@@ -31,7 +31,7 @@ LIMIT_NANOSECONDS = 5_000_000
 SEARCH = LineSearch(
     start=500,
     limit=50_000,
-    objectives=(Objective(percentile="99", latency_microseconds=LIMIT_NANOSECONDS // 1000),),
+    objectives=(Objective(percentile="99", latency=f"{LIMIT_NANOSECONDS // 1000}us"),),
 )
 
 

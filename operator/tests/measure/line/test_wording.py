@@ -14,7 +14,7 @@ from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 def search(vary: Vary = Vary.RATE, **latencies: int) -> LineSearch:
     known = {name.removeprefix("p"): value for name, value in (latencies or {"p99": 5000}).items()}
     objectives = tuple(
-        Objective.model_validate({"percentile": percentile, "latencyMicroseconds": value})
+        Objective.model_validate({"percentile": percentile, "latency": f"{value}us"})
         for percentile, value in known.items()
     )
     return LineSearch(vary=vary, start=500, limit=200_000, objectives=objectives)

@@ -7,7 +7,7 @@ from plimsoll.suite.children import variant_plans
 from plimsoll.suite.rounds.observed import size_problem
 from support.specs import RUN, suite_document
 
-LINE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": [{"percentile": "99", "latencyMicroseconds": 1}]}
+LINE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": [{"percentile": "99", "latency": "1us"}]}
 
 
 def problem(repeat: int, **more: Any) -> str:

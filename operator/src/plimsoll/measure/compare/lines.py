@@ -150,7 +150,7 @@ def is_search(pair: Pair) -> bool:
 def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate)
     goals = [
-        (search.vary, {objective.percentile: objective.latency_microseconds for objective in search.objectives})
+        (search.vary, {objective.percentile: objective.latency for objective in search.objectives})
         for search in (pair.baseline.spec.line, pair.candidate.spec.line)
         if search is not None
     ]

@@ -183,10 +183,9 @@ def objectives_text(objectives: Iterable[Objective]) -> str:
 
 def objective_text(objective: Objective) -> str:
     """Return one objective with its exact latency: `p99 <= 1.25 ms`."""
-    microseconds = objective.latency_microseconds
-    units = (("s", 10**6), ("ms", 10**3), ("µs", 1))
-    unit, size = next((unit, size) for unit, size in units if microseconds >= size)
-    return f"p{objective.percentile} <= {microseconds / size:.10g} {unit}"
+    number = objective.latency.rstrip("mus")
+    unit = objective.latency.removeprefix(number).replace("u", "µ")
+    return f"p{objective.percentile} <= {number} {unit}"
 
 
 def is_known(line: Line) -> bool:
