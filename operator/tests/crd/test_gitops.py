@@ -1,10 +1,11 @@
-"""GitOps tools with a real API server: apply the suite, and evaluate Flux's health expressions of runs."""
+"""GitOps tools with a real API server: apply the suite, and evaluate Flux's health expressions of runs and suites."""
 
 import json
 import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,20 @@ import pytest
 import yaml
 
 from crd.manifests import SMALL
-from support.apiserver import RUNS, ApiServer, Document, create, delete, patch, wait_until
+from support.apiserver import RUNS, SUITES, ApiServer, Document, create, delete, patch, wait_until
 
 pytestmark = pytest.mark.crd
 
 ROOT = Path(__file__).parents[3]
 GITOPS = ROOT / "manifests" / "gitops"
-TESTDATA = GITOPS / "argocd" / "plimsoll.dev" / "BenchmarkRun" / "testdata"
+TESTDATA = GITOPS / "argocd" / "plimsoll.dev"
+REQUEST = "plimsoll.dev/request-round"
 SAMPLES = sorted(path for name in ("samples", "demos") for path in (ROOT / "manifests" / name).glob("*.yaml"))
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 WORDS = ("inProgress", "failed", "current")
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 
-Judge = Callable[[Document], set[str]]
+Judge = Callable[..., set[str]]
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +60,22 @@ def test_a_run_that_was_just_created_is_in_progress_for_kstatus(api: ApiServer) 
 # -- Flux's expressions, evaluated by the API server's own CEL
 
 
-def policy() -> Document:
-    """Return a policy that rejects every status of a run with the values of the sample's expressions."""
-    (flux,) = yaml.safe_load_all((GITOPS / "flux" / "run.yaml").read_text())
+def policy(sample: str, kind: str) -> Document:
+    """Return a policy that rejects every status of a kind with the values of the sample's expressions."""
+    *_, flux = yaml.safe_load_all((GITOPS / "flux" / sample).read_text())
     (checks,) = flux["spec"]["healthCheckExprs"]
-    assert (checks["apiVersion"], checks["kind"]) == ("plimsoll.dev/v1alpha1", "BenchmarkRun")
+    assert (checks["apiVersion"], checks["kind"]) == ("plimsoll.dev/v1alpha1", kind)
     told = " + ' ' + ".join(f"string({_of_object(checks[word])})" for word in WORDS)
     rule = {
         "apiGroups": ["plimsoll.dev"],
         "apiVersions": ["v1alpha1"],
         "operations": ["UPDATE"],
-        "resources": ["benchmarkruns/status"],
+        "resources": [f"{kind.lower()}s/status"],
     }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "expressions"},
+        "metadata": {"name": kind.lower()},
         "spec": {
             "matchConstraints": {"resourceRules": [rule]},
             "validations": [{"expression": "false", "messageExpression": f"'told: ' + {told}"}],
@@ -86,40 +88,49 @@ def _of_object(expression: str) -> str:
     return re.sub(r"\b(status|metadata)\.", r"object.\1.", expression)
 
 
-BINDING = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "ValidatingAdmissionPolicyBinding",
-    "metadata": {"name": "expressions"},
-    "spec": {"policyName": "expressions", "validationActions": ["Deny"]},
-}
+@contextmanager
+def judging(api: ApiServer, sample: str, collection: str, manifest: Document) -> Iterator[Judge]:
+    """Yield a function that returns the expressions that are true for a status and annotations."""
+    created = create(api, collection, {**manifest, "metadata": {"name": "judged"}}, keep=True).expect(201)
+    path = f"{collection}/{created['metadata']['name']}"
+    enforced = policy(sample, created["kind"])
+    name = enforced["metadata"]["name"]
+    binding = {
+        "apiVersion": enforced["apiVersion"],
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    api.request("POST", POLICIES, enforced).expect(201)
+    api.request("POST", BINDINGS, binding).expect(201)
 
-
-@pytest.fixture(scope="module")
-def judge(api: ApiServer) -> Iterator[Judge]:
-    """Return a function that returns the expressions that are true for a status."""
-    created = create(api, RUNS, {**SMALL, "metadata": {"name": "judged"}}, keep=True).expect(201)
-    path = f"{RUNS}/{created['metadata']['name']}"
-    api.request("POST", POLICIES, policy()).expect(201)
-    api.request("POST", BINDINGS, BINDING).expect(201)
-
-    def judged(status: Document) -> set[str]:
+    def judged(status: Document, **annotations: str) -> set[str]:
+        patch(api, path, {"metadata": {"annotations": annotations or None}}).expect(200)
         answer = patch(api, f"{path}/status", {"status": status})
         _, _, told = answer.message.partition("told: ")
         assert told, answer.message
         return {word for word, holds in zip(WORDS, told.split(), strict=True) if holds == "true"}
 
     def accepted() -> bool:
-        return patch(api, f"{path}/status", {"status": {"points": {"total": 1}}}).accepted
+        return patch(api, f"{path}/status", {"status": {"observedGeneration": 0}}).accepted
 
     wait_until(lambda: not accepted(), "the policy is enforced")
     yield judged
-    for collection in (BINDINGS, POLICIES):
-        delete(api, f"{collection}/expressions")
+    for kind in (BINDINGS, POLICIES):
+        delete(api, f"{kind}/{name}")
     wait_until(accepted, "the policy is not enforced any more, or it would refuse what other tests write")
     delete(api, path)
 
 
-@pytest.mark.parametrize("path", sorted(TESTDATA.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.fixture(scope="module")
+def judge(api: ApiServer) -> Iterator[Judge]:
+    with judging(api, "run.yaml", RUNS, dict(SMALL)) as judged:
+        yield judged
+
+
+@pytest.mark.parametrize(
+    "path", sorted((TESTDATA / "BenchmarkRun" / "testdata").glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_exactly_one_of_flux_expressions_holds_for_what_a_cluster_really_held(judge: Judge, path: Path) -> None:
     run = yaml.safe_load(path.read_text())
     status = run["status"]
@@ -130,5 +141,67 @@ def test_exactly_one_of_flux_expressions_holds_for_what_a_cluster_really_held(ju
 
 
 def test_an_end_that_was_seen_of_an_earlier_specification_does_not_count(judge: Judge) -> None:
-    status = yaml.safe_load((TESTDATA / "suspect.yaml").read_text())["status"]
+    status = yaml.safe_load((TESTDATA / "BenchmarkRun" / "testdata" / "suspect.yaml").read_text())["status"]
     assert "inProgress" in judge({**status, "observedGeneration": 0})
+
+
+@pytest.fixture(scope="module")
+def judge_suite(api: ApiServer) -> Iterator[Callable[..., str]]:
+    """Return a function that returns the expression that Flux follows: the first that is true."""
+    with judging(api, "suite.yaml", SUITES, yaml.safe_load((GITOPS / "suite" / "suite.yaml").read_text())) as judged:
+
+        def followed(status: Document, request: str = "") -> str:
+            true = judged(status, **({REQUEST: request} if request else {}))
+            return next((word for word in WORDS if word in true), "inProgress")
+
+        yield followed
+
+
+def suite_status(name: str) -> Document:
+    path = TESTDATA / "BenchmarkSuite" / "testdata" / f"{name}.yaml"
+    status: Document = yaml.safe_load(path.read_text())["status"]
+    return status
+
+
+ANSWERED = {"requestedRound": "again", "requestedMinute": 29926801}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "expected"),
+    [
+        ("measuring-a-change", {}, "inProgress"),
+        ("idle", {}, "current"),
+        ("regressed", {}, "current"),
+        ("gate-closed", {}, "failed"),
+        ("variant-refused", {}, "failed"),
+        ("suspended", {}, "current"),
+        ("measuring-a-request", ANSWERED, "inProgress"),
+        ("measuring-a-request", ANSWERED | {"requestedMinute": 29926800}, "current"),
+        ("idle", ANSWERED, "current"),
+    ],
+)
+def test_flux_waits_for_changes_and_requests(
+    judge_suite: Callable[..., str], name: str, change: Document, expected: str
+) -> None:
+    assert judge_suite(suite_status(name) | change, ANSWERED["requestedRound"] if change else "") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("idle", "inProgress"), ("gate-closed", "inProgress"), ("variant-refused", "failed"), ("suspended", "current")],
+)
+def test_flux_waits_for_a_request_that_the_operator_has_not_seen_unless_none_can_be_measured(
+    judge_suite: Callable[..., str], name: str, expected: str
+) -> None:
+    assert judge_suite(suite_status(name), "new") == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"), [("Change", "failed"), ("Requested", "failed"), ("Scheduled", "current")]
+)
+def test_flux_fails_when_what_git_asked_for_could_not_be_measured(
+    judge_suite: Callable[..., str], cause: str, expected: str
+) -> None:
+    status = suite_status("idle")
+    newest = status["rounds"][0] | {"verdict": "Failed", "cause": cause}
+    assert judge_suite(status | {"rounds": [newest, *status["rounds"][1:]]}) == expected
