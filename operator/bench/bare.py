@@ -48,7 +48,7 @@ def run_bare(point: Point, file: Path, seed: int) -> Figures:
     limit = point.ramp_seconds + point.runtime_seconds + _SLACK_SECONDS
     done = subprocess.run([fio(), *argv[1:]], capture_output=True, text=True, check=True, timeout=limit, cwd=directory)
     output = Output(exit_code=0, stdout=done.stdout, stderr=done.stderr, files=_files(directory))
-    measurement = FIO.parse(parameters, context, output)
+    measurement = FIO.read(parameters, context, output)
     (sample,) = measurement.operations
     return _figures(sample.ios, measurement.runtime / _NANOSECONDS, sample.latency.histogram)
 

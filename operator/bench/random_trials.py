@@ -204,7 +204,7 @@ def _measure(
             text = scene.prints(chance, attempt.t0, client)
             ended = attempt.t0 + (scene.ramp + scene.runtime) * SECOND + SECOND // 50
             output = Output(exit_code=0, stdout=text, stderr="", files={}, launched_at=attempt.t0, finished_at=ended)
-        measured[client] = TOOLS[scene.tool].parse(parameters, _context(scene, attempt, client), output)
+        measured[client] = TOOLS[scene.tool].read(parameters, _context(scene, attempt, client), output)
         # Of rare operations, fio's log of latencies says too little about when they completed.
         assert not measured[client].warnings or scene.rate < _RARE, measured[client].warnings
         attempt.documents[client] = _document(scene, course, attempt, measured[client], client, nodes[client])

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -18,7 +18,7 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, ToolParameters
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind, VolumeKind, VolumeTarget
 from support.agents import RecordedProgress
@@ -69,7 +69,9 @@ class Steps:
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
         return self._steps
 
-    def prepared_bytes(self, _parameters: ToolParameters, _output: Output) -> int | None:
+    read: Any = Tool.read
+
+    def written_by_prepare(self, _parameters: ToolParameters, _output: Output) -> int | None:
         return None
 
     def command(self, _: ToolParameters, context: StepContext) -> Command:
@@ -82,9 +84,7 @@ class Steps:
         assert 0 < output.launched_at <= output.finished_at
         if output.exit_code:
             raise OutputError("there is nothing to read")
-        return Measurement(
-            tool="stepping", tool_version=self._version, started_at=1, runtime=1, operations=(), warnings=("own",)
-        )
+        return Measurement(tool_version=self._version, started_at=1, runtime=1, operations=(), warnings=("own",))
 
 
 def make(

@@ -18,7 +18,7 @@ from plimsoll.api.status import TrialKey
 from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder
-from plimsoll.tools.base import Command
+from plimsoll.tools.base import Command, StepContext
 from plimsoll.tools.fio.tool import Fio
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind, VolumeTarget
@@ -363,7 +363,10 @@ async def test_a_tool_that_measures_another_file_is_found_out(
 
 
 class Announcing(Pairs):
-    """A tool whose server prints when clients may connect."""
+    """A tool whose server prints when clients may connect, and accepts everyone."""
+
+    def command(self, parameters: Parameters, context: StepContext) -> Command:
+        return self.peer_command(parameters, context, "", 0)
 
     def is_serving(self, parameters: Parameters, printed: str) -> bool:
         return "ready\n" in printed

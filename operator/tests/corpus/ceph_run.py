@@ -1,10 +1,9 @@
 """Recorded output of other tools than fio, with its times moved to those of a trial."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from corpus.bonnie_run import TARGET
 from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
 from plimsoll.api.json_reader import OutputError
@@ -21,9 +20,8 @@ from plimsoll.tools.target import (
     VolumeKind,
     VolumeTarget,
 )
-from support.goldens import PEER
+from support.goldens import PEER, recorded
 
-_GOLDEN = Path(__file__).parent.parent / "golden" / "ceph-18.2"
 _TARGETS: dict[TargetKind, Target] = {
     TargetKind.VOLUME: VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=RECORDED_BYTES),
     TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
@@ -38,20 +36,18 @@ _TOTALS = re.compile(r"ops: (\d+) +ops/sec: ([\d.]+)")
 
 def recorded_run(stem: str, started_at: int) -> Output:
     """Return a golden case as if it had begun at that time, Unix nanoseconds."""
-    files = {path.suffix: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
-    stdout, stderr = files[".txt"], files.get(".stderr", "")
-    distance = _moment(started_at) - _recorded_start(stdout, stderr)
+    output = recorded(f"ceph-18.2/{stem}")
+    distance = _moment(started_at) - _recorded_start(output.stdout, output.stderr)
 
     def moved(match: re.Match[str]) -> str:
         stamp = datetime.fromisoformat(match[0]) + distance
         digits = "milliseconds" if len(match[0]) < len("2026-01-01T00:00:00.000000+0000") else "microseconds"
         return stamp.isoformat(timespec=digits).replace("+00:00", "+0000")
 
-    return Output(
-        exit_code=int(files.get(".exit", "0")),
-        stdout=_STAMP.sub(moved, stdout),
-        stderr=_STAMP.sub(moved, stderr),
-        files={},
+    return replace(
+        output,
+        stdout=_STAMP.sub(moved, output.stdout),
+        stderr=_STAMP.sub(moved, output.stderr),
         launched_at=started_at,
         finished_at=started_at + 10**9,
     )
@@ -62,13 +58,13 @@ def parsed(setting: Setting, output: Output) -> tuple[Measurement | None, str | 
     tool = TOOLS[setting.tool]
     context = StepContext(
         step=StepKind.MEASURE,
-        target=TARGET if setting.tool == "bonnie" else _TARGETS[tool.target],
+        target=_TARGETS[tool.target],
         timing=Timing(ramp_seconds=setting.ramp_seconds, runtime_seconds=setting.runtime_seconds),
         seed=1,
         work_directory="/work",
     )
     try:
-        return tool.parse(tool.parameters.model_validate(setting.parameters), context, output), None
+        return tool.read(tool.parameters.model_validate(setting.parameters), context, output), None
     except OutputError as error:
         return None, str(error)
 

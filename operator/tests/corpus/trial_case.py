@@ -9,7 +9,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from corpus.bonnie_run import recorded_bonnie
 from corpus.burner_run import recorded_burner_run
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
@@ -193,8 +192,6 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
 def _recording(setting: Setting) -> Callable[[str, int], Output]:
     if TOOLS[setting.tool].target is TargetKind.PEER:
         return network_run
-    if setting.tool == "bonnie":
-        return recorded_bonnie
     if setting.tool == "kubeBurner":
         return lambda _, started_at: recorded_burner_run(started_at)
     return recorded_on_volume if setting.tool in ON_VOLUMES else recorded_run
@@ -276,7 +273,7 @@ def _parsed(
     )
     output = Output(exit_code=exit_code, stdout="", stderr=stderr, files=dict(files))
     try:
-        return FIO.parse(parameters, context, output), None
+        return FIO.read(parameters, context, output), None
     except OutputError as error:
         return None, str(error)
 

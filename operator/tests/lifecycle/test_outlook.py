@@ -16,7 +16,8 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.status import estimated_end, is_late
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate, make_plan
+from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 from support.pretend_world import PretendWorld, make_run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -37,8 +37,8 @@ def test_rados_bench_says_what_it_wrote_to_be_read() -> None:
     stdout = (GOLDEN / "ceph-18.2" / "rados-bench-write.txt").read_text()
     output = Output(exit_code=0, stdout=stdout, stderr="", files={})
     parameters = RadosBenchParameters(operation=RadosOperation.RAND, object_size=4 * 2**20)
-    assert RADOS_BENCH.prepared_bytes(parameters, output) == 250 * 4 * 2**20
-    assert RADOS_BENCH.prepared_bytes(parameters, Output(exit_code=0, stdout="", stderr="", files={})) is None
+    assert RADOS_BENCH.written_by_prepare(parameters, output) == 250 * 4 * 2**20
+    assert RADOS_BENCH.written_by_prepare(parameters, Output(exit_code=0, stdout="", stderr="", files={})) is None
 
 
 def part_again(blocks: int, read: int, *, at_random: bool, windowed: bool = True, skew: Skew | None = None) -> float:

@@ -7,7 +7,6 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import (
-    ASSUMED_WRITE_BYTES_PER_SECOND,
     TRIAL_OVERHEAD_SECONDS,
     Estimate,
     check_fits_deadline,
@@ -15,6 +14,7 @@ from plimsoll.plan.expand import (
     estimate_writes,
     make_plan,
 )
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 MakeRun = Callable[..., BenchmarkRun]
 

@@ -1,6 +1,6 @@
 """What a refusal proposes is accepted: each remedy is applied to the run that was refused."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,8 +10,8 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Rule
 from plimsoll.plan.expand import check_fits_deadline, make_plan
 from plimsoll.plan.refusals import rules_of_workload, run_rules
-from plimsoll.tools.base import needs_file_system, needs_kernel_volume
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 from .conftest import _run
 
@@ -38,15 +38,12 @@ CLOSED = {"fio": {}, "line": DEPTH}
 MIX: Sequence[Fields] = [{"size": "4Ki", "percent": 60}, {"size": "64Ki", "percent": 40}]
 POISSON = {"rateIops": 100, "arrivals": "Poisson"}
 KEY = {"keyringSecret": {"name": "admin"}}
-
-
-def tools_with(rule_for: Callable[[str], Rule]) -> list[str]:
-    """Return the tools that have this shared rule."""
-    return [
-        key
-        for key, tool in TOOLS.items()
-        if rule_for(key).message in {rule.message for rule in tool.parameters.run_rules}
-    ]
+WITH_FILES = [key for key, tool in TOOLS.items() if tool.own_files]
+ON_KERNEL_VOLUMES = [
+    key
+    for key, tool in TOOLS.items()
+    if tool.target is TargetKind.VOLUME and not tool.opens_images and not tool.own_files
+]
 
 
 def fio(remedies: Sequence[Fields], words: str, **fields: Any) -> Any:
@@ -334,7 +331,7 @@ CASES = [
             [{"storage": CLAIM}, {"workloads": [{"fio": {}}]}],
             storage=storage,
         )
-        for tool in tools_with(needs_kernel_volume)
+        for tool in ON_KERNEL_VOLUMES
         for storage in (IMAGE, OF_CEPH)
     ),
     *(
@@ -374,7 +371,7 @@ CASES = [
             [{"storage": FILES}],
             storage=storage,
         )
-        for tool in tools_with(needs_file_system)
+        for tool in WITH_FILES
         for storage in (DEVICE, IMAGE, OF_CEPH)
     ),
     *(

@@ -30,7 +30,7 @@ def test_a_tool_that_reads_the_data_set_declares_when() -> None:
     for key, tool in TOOLS.items():
         shares_data = tool.target.is_data_set and not tool.own_files
         if shares_data and tool.parameters.reads_data is not ToolParameters.reads_data:
-            assert f"w.{key}." in tool.parameters.reads_when
+            assert "self." in tool.parameters.reads_when, key
 
 
 def test_a_tool_with_files_of_its_own_shares_no_run_with_those_on_the_data_set() -> None:

@@ -1,7 +1,6 @@
 """What real programs printed, and reports and scrapes of it."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -129,28 +128,29 @@ _CASES: Mapping[str, tuple[Mapping[str, object], int, int]] = MappingProxyType(
 
 
 @cache
+def recorded(stem: str) -> Output:
+    """Return what a program printed, by the name of its golden files without the ending."""
+    files = {path.name.rpartition(".")[2]: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
+    began, ended = map(int, files.get("times", "0 0").split())
+    return Output(
+        exit_code=int(files.get("exit", "0")),
+        stdout=next((files[kind] for kind in ("txt", "json", "csv") if kind in files), ""),
+        stderr=files.get("stderr", ""),
+        files={},
+        launched_at=began,
+        finished_at=ended + round(float(files.get("seconds", "0")) * 10**9),
+    )
+
+
+@cache
 def network_golden(name: str) -> NetworkGolden:
     """Return a golden of a network tool, by program, version and case: `iperf3-3.22-tcp-send`."""
     program, _, case = name.split("-", 2)
     fields, ramp, runtime = _CASES[f"{program}-{case}"]
     tool = _TOOLS[program]
-    # `with_suffix` would take the version for a suffix.
-    files = {
-        match[1]: path.read_text()
-        for path in _GOLDEN.glob(f"{name}.*")
-        if (match := re.fullmatch(rf"{re.escape(name)}\.([a-z]+)", path.name))
-    }
-    status = int(files.get("exit", "0"))
-    began, ended = map(int, files.get("times", "0 0").split())
-    output = Output(
-        # The shell's number for a signal, as an agent counts it.
-        exit_code=128 - status if status > 128 else status,
-        stdout=files.get("json", files.get("txt", "")),
-        stderr=files.get("stderr", ""),
-        files={},
-        launched_at=began,
-        finished_at=ended,
-    )
+    # Instead of the shell's number for a signal, that of an agent.
+    code = recorded(name).exit_code
+    output = replace(recorded(name), exit_code=128 - code if code > 128 else code)
     parameters, timing = tool.parameters.model_validate(fields), Timing(ramp_seconds=ramp, runtime_seconds=runtime)
     return NetworkGolden(tool=tool, parameters=parameters, timing=timing, output=output)
 

@@ -259,7 +259,7 @@ class Pairs(PeerTool[Parameters]):
     parameters = Parameters
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
 
-    def command(self, parameters: Parameters, context: StepContext) -> Command:
+    def peer_command(self, parameters: Parameters, context: StepContext, address: str, port: int) -> Command:
         return Command(argv=(self.program, context.step))
 
     def parse(self, parameters: Parameters, context: StepContext, output: Output) -> Measurement:

@@ -14,7 +14,7 @@ from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
-from support.goldens import CEPH_VERSIONS
+from support.goldens import CEPH_VERSIONS, recorded
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
@@ -54,22 +54,9 @@ FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20)
 IMAGE = ImageTarget(pool="bench", image="image-0", user="agent", size=64 * 2**20)
 
 
-@cache
 def text_golden(case: str, ceph_version: str = "18.2") -> Output:
     """The recorded output of a Ceph command."""
-    files = {path.suffix: path.read_text() for path in (_GOLDEN / f"ceph-{ceph_version}").glob(f"{case}.*")}
-    return Output(
-        exit_code=int(files.get(".exit", "0")), stdout=files[".txt"], stderr=files.get(".stderr", ""), files={}
-    )
-
-
-@cache
-def volume_golden(stem: str) -> Output:
-    """The recorded output of dd or ioping."""
-    files = {path.suffix: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
-    return Output(
-        exit_code=int(files[".exit"]), stdout=files.get(".txt", ""), stderr=files.get(".stderr", ""), files={}
-    )
+    return recorded(f"ceph-{ceph_version}/{case}")
 
 
 def replaced(pattern: str, by: str) -> Callable[[str], str]:
@@ -122,7 +109,7 @@ def parse(parameters: FioParameters, output: Output, target: DataSet = FILE, *, 
         seed=1,
         work_directory="/work",
     )
-    return FIO.parse(parameters, context, output)
+    return FIO.read(parameters, context, output)
 
 
 @cache

@@ -1,8 +1,8 @@
 """The command of bonnie++, and the lines of comma-separated values that real ones printed."""
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,10 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing, own_files_command
 from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+from support.goldens import recorded
 
 from .conftest import replaced
 
@@ -63,18 +64,8 @@ FILES = [operation for operation in PHASES if "Sequential" in operation or "Rand
 CHARACTERS = [Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS]
 
 
-@cache
 def golden(case: str) -> Output:
-    stem = f"bonnie-2.00a-{case}"
-    texts = {path.suffix: path.read_text() for path in GOLDEN.glob(f"{stem}.*")}
-    return Output(
-        exit_code=int(texts[".exit"]),
-        stdout=texts[".csv"],
-        stderr=texts[".stderr"],
-        files={},
-        launched_at=10**18,
-        finished_at=10**18 + round(float(texts[".seconds"]) * 10**9),
-    )
+    return recorded(f"bonnie-2.00a-{case}")
 
 
 def parsed(case: str, edit: Callable[[str], str] = str) -> Measurement:
@@ -125,8 +116,14 @@ def test_steps_make_the_directory_and_remove_it() -> None:
     assert command(prepare) == ("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory)
     assert command(measure)[0] == "bonnie++"
     assert command(clean_up) == ("rm", "-rf", "--", directory)
-    with pytest.raises(ValueError, match="no server"):
-        command(replace(CONTEXT, step=StepKind.SERVE))
+
+
+def test_files_can_be_written_in_the_new_directory(tmp_path: Path) -> None:
+    context = replace(CONTEXT, step=StepKind.PREPARE, target=replace(FILE, path=str(tmp_path / "data")))
+    (left := Path(context.own_directory) / "left").mkdir(parents=True)
+    argv = own_files_command(context, FILE.size, ("true",), ("touch", "a b")).argv
+    subprocess.run(argv, check=True)
+    assert [path.name for path in left.parent.iterdir()] == ["a b"]
 
 
 def test_large_file_must_fit() -> None:

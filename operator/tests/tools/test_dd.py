@@ -15,8 +15,9 @@ from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 from support.goldens import VERSIONS
+from support.goldens import recorded as recorded_output
 
-from .conftest import replaced, volume_golden
+from .conftest import replaced
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -54,7 +55,7 @@ Parsed = Callable[..., Measurement]
 @pytest.fixture(params=VERSIONS["dd"])
 def recorded(request: pytest.FixtureRequest) -> Recorded:
     """The recorded cases of each version."""
-    return lambda case: volume_golden(f"dd-{request.param}-{case}")
+    return lambda case: recorded_output(f"dd-{request.param}-{case}")
 
 
 @pytest.fixture

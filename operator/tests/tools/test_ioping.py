@@ -15,8 +15,9 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
+from support.goldens import recorded
 
-from .conftest import replaced, volume_golden
+from .conftest import replaced
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -41,7 +42,7 @@ def context(target: Target = VOLUME, ramp: int = 1, runtime: int = 3, seed: int 
 def golden(
     case: str, edit: Callable[[str], str] = lambda text: text, *, ramp: int = 1, runtime: int = 3, **fields: Any
 ) -> Measurement:
-    output = volume_golden(f"ioping-1.3-{case}")
+    output = recorded(f"ioping-1.3-{case}")
     return parsed(replace(output, stdout=edit(output.stdout)), ramp, runtime, **fields)
 
 
@@ -136,7 +137,7 @@ def test_parameters_that_make_no_sense_are_refused(fields: dict[str, Any]) -> No
 def test_a_recorded_run_is_read_request_by_request(case: str, operation: str) -> None:
     measurement = golden(case, operation=operation, intervalMilliseconds=2)
     (sample,) = measurement.operations
-    rows = [[*map(int, line.split())] for line in volume_golden(f"ioping-1.3-{case}").stdout.splitlines()[:-1]]
+    rows = [[*map(int, line.split())] for line in recorded(f"ioping-1.3-{case}").stdout.splitlines()[:-1]]
     ends = accumulate(row[-1] for row in rows)
     times = [row[1] for row, end in zip(rows, ends, strict=True) if SECOND < end <= 4 * SECOND]
     assert sample.operation is Operation(operation.lower())
@@ -155,7 +156,7 @@ def test_a_recorded_run_is_read_request_by_request(case: str, operation: str) ->
 def test_without_an_interval_one_request_is_always_in_flight() -> None:
     measurement = golden("back-to-back", ramp=0, runtime=1)
     assert measurement.in_flight == 1
-    assert measurement.operations[0].ios == len(volume_golden("ioping-1.3-back-to-back").stdout.splitlines()) - 1
+    assert measurement.operations[0].ios == len(recorded("ioping-1.3-back-to-back").stdout.splitlines()) - 1
 
 
 def test_a_stop_between_two_requests_is_a_gap() -> None:

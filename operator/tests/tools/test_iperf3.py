@@ -285,7 +285,7 @@ def test_two_servers_are_two_peers_in_one_series(golden: Cases) -> None:
 def test_every_peer_needs_an_output(golden: Cases) -> None:
     recorded = golden("tcp-send")
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
-    with pytest.raises(OutputError, match="1 clients of iperf3 ended for 2 peers"):
+    with pytest.raises(OutputError, match="1 commands of iperf3 ended for 2 peers"):
         recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=target), recorded.output)
 
 

@@ -54,7 +54,7 @@ def test_a_client_is_metered_for_ramp_and_runtime() -> None:
 
 
 def test_ipv6_is_refused() -> None:
-    with pytest.raises(ValueError, match="does not know IPv6, but client 5 has fd00::5; use iperf3"):
+    with pytest.raises(ValueError, match="does not know IPv6, but the address of a peer is fd00::5; use iperf3"):
         NETCAT.command(NetcatParameters(), context(StepKind.MEASURE, c5="fd00::5"))
 
 
@@ -113,5 +113,5 @@ def test_two_servers_are_two_peers() -> None:
     measurement = NETCAT.parse(NetcatParameters(), replace(WHOLE.context(), target=target), both)
     (sample,) = measurement.operations
     assert sample.bytes == 2 * measurement.peers[0].bytes
-    with pytest.raises(OutputError, match="2 netcats ended for 1 peers"):
+    with pytest.raises(OutputError, match=r"2 commands of nc\.traditional ended for 1 peers"):
         NETCAT.parse(NetcatParameters(), WHOLE.context(), both)

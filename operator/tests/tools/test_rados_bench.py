@@ -55,11 +55,6 @@ def test_it_runs_in_the_clients_own_namespace() -> None:
         assert "--run-name=run-0" in found
 
 
-def test_it_has_no_server() -> None:
-    with pytest.raises(ValueError, match="has no server"):
-        argv(RAND, StepKind.SERVE)
-
-
 def test_writing_keeps_its_objects_until_they_are_cleaned_up() -> None:
     assert {"22", "write", "--block-size=65536", "--concurrent-ios=2", "--no-cleanup", "--show-time"} <= set(
         argv(WRITE)

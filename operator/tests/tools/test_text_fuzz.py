@@ -21,9 +21,9 @@ from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
-from support.goldens import CEPH_VERSIONS, VERSIONS
+from support.goldens import CEPH_VERSIONS, VERSIONS, recorded
 
-from .conftest import IMAGE, text_golden, volume_golden
+from .conftest import IMAGE, text_golden
 from .damage import harmless
 
 POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
@@ -53,7 +53,7 @@ class Recorded:
     @property
     def output(self) -> Output:
         if isinstance(self.target, VolumeTarget):
-            return volume_golden(self.case)
+            return recorded(self.case)
         return text_golden(self.case, self.ceph_version)
 
     @property

@@ -144,7 +144,7 @@ class Worker:
                     remedy = "check `ceph status`, the pool's placement groups, and full OSDs"
                     raise process.PreparationError(f"{step} of {context.target.name} {error}; {remedy}") from error
                 process.check_step(output, step, of=context.target.name)
-                self._staged_bytes = tool.prepared_bytes(_parameters(tool, order), output)
+                self._staged_bytes = tool.written_by_prepare(_parameters(tool, order), output)
         self._staged = order.trial
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
@@ -222,13 +222,11 @@ class Worker:
     async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
         measurement, parse_error = None, None
         try:
-            measurement = _tool(armed.order.tool).parse(armed.parameters, armed.context, output)
+            measurement = _tool(armed.order.tool).read(
+                armed.parameters, armed.context, output, version=self._versions.get(armed.order.tool, "")
+            )
         except OutputError as error:
             parse_error = str(error)[:MAX_TEXT]
-        if measurement is not None and not measurement.tool_version:
-            # Most tools do not print their version with the measurement.
-            version = self._versions.get(armed.order.tool, "").removeprefix(f"{measurement.tool} ")
-            measurement = measurement.model_copy(update={"tool_version": version})
         if measurement is not None and self._staged_bytes is not None:
             measurement = measurement.model_copy(update={"data_bytes": self._staged_bytes})
         target = armed.context.target

@@ -19,11 +19,12 @@ from plimsoll.cli.tables import Terminal, facts_table, fitted
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, Estimate, estimate, estimate_writes
+from plimsoll.plan.expand import Estimate, estimate, estimate_writes
 from plimsoll.report.view import NONE, Column
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 ASSUMED_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)  # of a client, per second
 

@@ -11,8 +11,9 @@ from plimsoll.lifecycle.decision import RunEnding
 from plimsoll.lifecycle.run import Limits, Settings
 from plimsoll.measure.text import count_text, size_text
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import ASSUMED_WRITE_BYTES_PER_SECOND, Writes, estimate, estimate_writes
+from plimsoll.plan.expand import Writes, estimate, estimate_writes
 from plimsoll.plan.windows import longest_load_seconds, next_start
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 _ASK = "or ask the operator's administrator to"
 

@@ -12,7 +12,7 @@ from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions, limited
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
-from plimsoll.tools.base import StepKind
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND, StepKind
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
@@ -95,9 +95,6 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
 
 TRIAL_OVERHEAD_SECONDS = 3
 """Barrier, start of the tool, collection and recording; `make bench` measures it."""
-
-ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20
-"""A guess for one client; the real rate is unknown before the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

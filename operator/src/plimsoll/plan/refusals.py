@@ -4,9 +4,10 @@ Rules for workloads and runs that follow from what their tools need are also in 
 those of tools' parameters. What only the expanded run shows are its contradictions.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import get_args
 
@@ -27,7 +28,16 @@ from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
 from plimsoll.tools.registry import TOOLS, cell_count
-from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, TargetKind, VolumeKind, VolumeTarget
+from plimsoll.tools.target import (
+    IS_BLOCK,
+    NO_VOLUME,
+    DataSet,
+    ImageTarget,
+    PeerTarget,
+    TargetKind,
+    VolumeKind,
+    VolumeTarget,
+)
 
 _LATENCIES_OF_A_TRIAL = 10
 """In an open loop, a trial lasts at least so many times as long as the highest latency that meets an objective.
@@ -269,7 +279,7 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded, broken: Collection[Rule
     for sweep, points in expanded:
         target = _planned_target(spec, sweep.tool.target)
         # A command relies on the rules of its tool.
-        if target is None or any(rule in broken for rule in sweep.tool.parameters.run_rules):
+        if target is None or any(rule in broken for rule in _rules_of_tool(sweep.tool)):
             continue
         context = StepContext(
             step=StepKind.MEASURE, target=target, timing=sweep.timing, seed=1, work_directory="planned"
@@ -391,24 +401,53 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
             field_path=".servers",
         ),
         *_contested_space(tools),
-        *(rule for tool in tools.values() for rule in tool.parameters.run_rules),
+        *(rule for tool in tools.values() for rule in _rules_of_tool(tool)),
     )
 
 
+@cache
+def _rules_of_tool(tool: AnyTool) -> tuple[Rule, ...]:
+    """Return the rules for a run with a tool: about the volume that it needs, and those of its parameters."""
+
+    def on_volume(field: str, condition: str, holds: Callable[[Volume], bool], message: str) -> Rule:
+        return Rule(
+            rule=f"{NO_VOLUME} || {condition} || !{_some_workload([tool.key])}",
+            holds=lambda run: not run.volume or holds(run.volume) or not run.points_of(tool.key),
+            message=message,
+            field_path=f".storage.volume.{field}",
+        )
+
+    rules = [*tool.parameters.run_rules]
+    if tool.own_files:
+        message = (
+            f"must be Filesystem, because {tool.key} works on files and directories; set it to Filesystem, with access "
+            f"PVC, which storage.ceph does not have, or leave out the workloads with {tool.key}"
+        )
+        rules.append(on_volume("mode", f"!{IS_BLOCK}", lambda volume: volume.mode == "Filesystem", message))
+    elif tool.target is TargetKind.VOLUME and not tool.opens_images:
+        message = (
+            f"cannot be LibRBD, because {tool.key} needs a file or a block device; use access PVC, which storage.ceph "
+            "does not have, or use fio"
+        )
+        is_kernel = "self.storage.volume.access != 'LibRBD'"
+        rules.append(on_volume("access", is_kernel, lambda volume: volume.access != "LibRBD", message))
+    elif tool.target is TargetKind.IMAGE:
+        message = f"must be LibRBD, because {tool.key} runs on an RBD image; set it to LibRBD, on a pool"
+        is_image = "self.storage.volume.access == 'LibRBD'"
+        rules.append(on_volume("access", is_image, lambda volume: volume.access == "LibRBD", message))
+    return tuple(rules)
+
+
 def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
-    keys = [
-        key
-        for key, tool in tools.items()
-        if tool.target.is_data_set and not tool.own_files and tool.parameters.reads_when
-    ]
-    reading = " || ".join(f"has(w.{key}) && {tools[key].parameters.reads_when}" for key in keys)
+    conditions = {key: tool.parameters.reads_when for key, tool in tools.items() if tool.parameters.reads_when}
+    reading = " || ".join(f"has(w.{key}) && {it.replace('self.', f'w.{key}.')}" for key, it in conditions.items())
     message = (
         "must be true, because {} would read unwritten extents, which are answered without access to the storage; set "
         "it to true, or leave out the workloads that read"
     )
 
     def readers(run: ExpandedRun) -> list[str]:
-        names = (point.workload.name for point in run.points_of(*keys) if point.parameters.reads_data)
+        names = (point.workload.name for point in run.points_of(*conditions) if point.parameters.reads_data)
         return list(dict.fromkeys(names))
 
     return Rule(

@@ -14,9 +14,11 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from pydantic import Field
 
+from plimsoll.api.json_reader import OutputError
 from plimsoll.api.line import Vary
-from plimsoll.api.model import BlockSize, Integer, Model, Rule
+from plimsoll.api.model import BlockSize, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import Layer, Operation
+from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import RANDOM_DATA, DataContent, KeyringReference, Volume
@@ -31,8 +33,12 @@ from plimsoll.tools.cast import (
     choose_clients,
     paired,
     round_count,
+    serving_port,
 )
-from plimsoll.tools.target import IS_BLOCK, NO_VOLUME, Target, TargetKind, VolumeTarget
+from plimsoll.tools.target import PeerTarget, Target, TargetKind, VolumeTarget
+
+ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20
+"""A guess for one client; the real rate is unknown before the run."""
 
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
@@ -45,7 +51,10 @@ def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command line, and others that run at the same time."""
+    """A command line, and others that run at the same time.
+
+    It runs in the empty `StepContext.work_directory`; `env --chdir=DIRECTORY` in front of a program runs it elsewhere.
+    """
 
     # `argv[0]` is the tool's program or another of the image, such as `timeout` in front of it, `sh` or `rm`; the agent
     # resolves it. Empty for a `prepare` step that only writes `inputs`.
@@ -59,8 +68,8 @@ class Command:
     # instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes that the command has
     # read so far (`rchar` of `proc_pid_io(5)`).
     metered_seconds: int = 0
-    # The address of the only peer that it serves; empty for no such limit. The agent preloads a library for it, which
-    # prints `accepting only ADDRESS` when the command listens.
+    # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
+    # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
@@ -123,11 +132,11 @@ class ToolParameters(Model):
     run_rules: ClassVar[tuple[Rule, ...]] = ()  # for its run, which `command` relies on; `holds` gets an `ExpandedRun`
     # What a search for the line can vary -> JSON names of the fields that then hold the load
     load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {}
-    reads_when: ClassVar[str] = ""  # `reads_data` as a CEL condition on workload `w`
+    reads_when: ClassVar[str] = ""  # `reads_data` as a CEL condition, of a tool whose data the prefill writes
 
     @property
     def reads_data(self) -> bool:
-        """Whether the measurement reads data that must be written first."""
+        """Whether the measurement reads what the prefill or the step `prepare` wrote; False with `own_files`."""
         return False
 
     @property
@@ -179,11 +188,14 @@ class ToolParameters(Model):
         """The bytes that a client writes per second; None if nothing but the storage limits them."""
         return None
 
-    def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
-        """Return the duration of the `prepare` step of each trial."""
+    def preparation_seconds(self, timing: "Timing") -> int:
+        """Return how long the step `prepare` of each trial writes data: the plan's estimate, and time to stage it.
+
+        A step that writes a number of bytes can assume `ASSUMED_WRITE_BYTES_PER_SECOND`.
+        """
         return 0
 
-    def load_step(self, vary: Vary) -> int:  # noqa: ARG002 - for tools that can offer loads
+    def load_step(self, vary: Vary) -> int:
         """Return the step between loads of one client in a search for the line; 0 if the tool cannot vary that."""
         return 0
 
@@ -191,7 +203,7 @@ class ToolParameters(Model):
         """Return the parameters with which each client offers this load, a multiple of `load_step`."""
         raise NotImplementedError
 
-    def most_load(self, vary: Vary, timing: "Timing") -> int:  # noqa: ARG002 - for tools that can offer loads
+    def most_load(self, vary: Vary, timing: "Timing") -> int:
         """Return the highest load that one client can offer in one trial; 0 if the tool cannot vary that."""
         return 0
 
@@ -215,7 +227,7 @@ class ToolParameters(Model):
         """Operations that one client can have in flight, however many are due; None if nothing limits them."""
         return None
 
-    def search_label(self, vary: Vary) -> str:  # noqa: ARG002 - for tools that can offer loads
+    def search_label(self, vary: Vary) -> str:
         """Return the label of the parameters without the load that a search varies."""
         return self.label()
 
@@ -325,8 +337,9 @@ class Tool(ABC, Generic[P]):
     quantities: ClassVar[Quantities] = ALL_QUANTITIES  # whether it counts operations, and measures pairs of clients
     target: ClassVar[TargetKind]  # where it does its I/O
     runs_alone: ClassVar[bool] = False  # whether one client runs it for all
-    # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then nothing is
-    # prefilled, and no workload of the run may use the data set.
+    opens_images: ClassVar[bool] = False  # whether it also opens the RBD image of a volume with access LibRBD
+    # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then the volume
+    # has a file system, nothing is prefilled, and no workload of the run may use the data set.
     own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True  # whether it runs for a given time, so that its clients overlap
     has_server: ClassVar[bool] = True  # whether serving clients run the step `serve`; otherwise their kernels answer
@@ -340,15 +353,15 @@ class Tool(ABC, Generic[P]):
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]  # the model that validates its parameters
 
-    def steps(self, parameters: P) -> Sequence[StepKind]:  # noqa: ARG002 - for tools with other steps
-        """Return the steps of one trial in order, without `serve`."""
-        return (StepKind.MEASURE,)
+    def steps(self, parameters: P) -> Sequence[StepKind]:
+        """Return the steps of one trial in order, without `serve`; those of `own_files` are `own_files_command`'s."""
+        return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP) if self.own_files else (StepKind.MEASURE,)
 
-    def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ARG002 - for other casts
+    def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:
         """Return who takes part in a trial with that number of clients, chosen from the roster."""
         return all_at_once((ACTOR_CLIENT,) if self.runs_alone else choose_clients(roster, clients))
 
-    def rounds(self, parameters: P, clients: int, servers: int) -> int:  # noqa: ARG002 - for other casts
+    def rounds(self, parameters: P, clients: int, servers: int) -> int:
         """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused.
 
         `servers` are the run's servers, which are members of the roster and never load.
@@ -363,19 +376,19 @@ class Tool(ABC, Generic[P]):
     def command(self, parameters: P, context: StepContext) -> Command:
         """Return the command of a step; ValueError if the parameters do not fit the target, as too large a block."""
 
-    def prepared_bytes(self, parameters: P, output: Output) -> int | None:  # noqa: ARG002 - for tools that prepare
-        """Return the size of the data that the step `prepare` wrote for the measurement; None if that is unknown."""
+    def written_by_prepare(self, parameters: P, output: Output) -> int | None:
+        """Return the bytes that the step `prepare` wrote, which replace `Measurement.data_bytes`; None if unknown."""
         return None
 
-    def ends_when_done(self, parameters: P) -> bool:  # noqa: ARG002 - for tools with an amount of work
+    def ends_when_done(self, parameters: P) -> bool:
         """Whether the load ends when its work is done, and the runtime only limits it."""
         return False
 
-    def is_serving(self, parameters: P, printed: str) -> bool:  # noqa: ARG002 - for tools that serve
+    def is_serving(self, parameters: P, printed: str) -> bool:
         """Whether clients can connect, according to the last output of a serving command."""
         return True
 
-    def live(self, parameters: P, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - for tools that print rates
+    def live(self, parameters: P, printed: str) -> tuple[LiveRate, ...]:
         """Return the current rates from the last output of a running measurement; empty if it has none.
 
         The text may be cut at both ends.
@@ -386,6 +399,34 @@ class Tool(ABC, Generic[P]):
     def parse(self, parameters: P, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step; OutputError if it is malformed. An unknown field is a warning."""
 
+    def read(self, parameters: P, context: StepContext, output: Output, *, version: str = "") -> Measurement:
+        """Return what `parse` reads, with the tool's key, and with its program's version if the output has none."""
+        measurement = self.parse(parameters, context, output)
+        version = measurement.tool_version or version.removeprefix(f"{self.key} ")
+        return measurement.model_copy(update={"tool": self.key, "tool_version": version})
+
+
+def own_files_command(context: StepContext, size: int, measure: Sequence[str], write: Sequence[str] = ()) -> Command:
+    """Return the command of a step of a tool with `own_files`, which need `size` bytes.
+
+    The first step makes the directory, without what a killed trial has left, and runs `write` in it; the last one
+    removes it. ValueError if the files exceed the data set.
+    """
+    directory, available = context.own_directory, context.target_of(VolumeTarget).size
+    if size > available:
+        raise ValueError(
+            f"size {format_quantity(size)} exceeds the data set of {format_quantity(available)}; lower size, or raise "
+            "spec.storage.volume.size"
+        )
+    match context.step:
+        case StepKind.PREPARE:
+            make = 'rm -rf -- "$1" && mkdir -- "$1"' + (' && cd -- "$1" && shift && exec "$@"' if write else "")
+            return Command(argv=("sh", "-c", make, "sh", directory, *write))
+        case StepKind.CLEAN_UP:
+            return Command(argv=("rm", "-rf", "--", directory))
+        case _:
+            return Command(argv=(*measure,))
+
 
 class PeerTool(Tool[P]):
     """A tool between two clients; its parameters have a field `pairing`."""
@@ -394,12 +435,32 @@ class PeerTool(Tool[P]):
     target: ClassVar[TargetKind] = TargetKind.PEER
     least_runtime_seconds: ClassVar[int] = 3
 
+    @abstractmethod
+    def peer_command(self, parameters: P, context: StepContext, address: str, port: int) -> Command:
+        """Return the command that loads a peer, or serves it in the step `serve`, on the port of the pair."""
+
+    def command(self, parameters: P, context: StepContext) -> Command:
+        serves, commands = context.step is StepKind.SERVE, []
+        for peer, address in context.target_of(PeerTarget).addresses.items():
+            port = serving_port(context.client, peer) if serves else serving_port(peer, context.client)
+            command = self.peer_command(parameters, context, address, port)
+            commands.append(replace(command, accepts_only=address if serves else ""))
+        return together(commands)
+
+    def is_serving(self, parameters: P, printed: str) -> bool:
+        return "accepting only " in printed
+
+    def outputs(self, context: StepContext, output: Output) -> Mapping[int, Output]:
+        """Return peer -> the output of its command; OutputError if commands or peers are missing."""
+        peers = context.target_of(PeerTarget).addresses
+        if len(output.all) != len(peers):
+            raise OutputError(f"{len(output.all)} commands of {self.program} ended for {len(peers)} peers")
+        return dict(zip(peers, output.all, strict=True))
+
     def cast(self, parameters: Any, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ANN401 - as above
-        """Return the rounds of the pairing."""
         return paired(parameters.pairing, roster, clients)
 
     def rounds(self, parameters: Any, clients: int, servers: int) -> int:  # noqa: ANN401 - as above
-        """Return the number of rounds of the pairing."""
         return round_count(parameters.pairing, clients, servers)
 
 
@@ -416,24 +477,14 @@ MAX_DEPTH = 1024
 
 Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
 
-
-def needs_file_system(key: str) -> Rule:
-    """Return the rule that a run with the tool has volumes with a file system, not block devices or images."""
-    return Rule(
-        rule=f"{NO_VOLUME} || !{IS_BLOCK} || !self.workloads.exists(w, has(w.{key}))",
-        holds=lambda run: not run.volume or run.volume.mode == "Filesystem" or not run.points_of(key),
-        message=f"must be Filesystem, because {key} works on files and directories; set it to Filesystem, with access "
-        f"PVC, which storage.ceph does not have, or leave out the workloads with {key}",
-        field_path=".storage.volume.mode",
-    )
-
-
-def needs_kernel_volume(key: str) -> Rule:
-    """Return the rule that a run with the tool does not access its volume through librbd."""
-    return Rule(
-        rule=f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD' || !self.workloads.exists(w, has(w.{key}))",
-        holds=lambda run: not run.opens_images or not run.points_of(key),
-        message=f"cannot be LibRBD, because {key} needs a file or a block device; use access PVC, which storage.ceph "
-        "does not have, or use fio",
-        field_path=".storage.volume.access",
-    )
+MebiBytes: TypeAlias = Annotated[
+    Size,
+    Field(
+        ge=2**20,
+        le=2**44,
+        multiple_of=2**20,
+        description="A number of bytes such as 1048576, or a quantity such as 64Mi or 32Gi.",
+    ),
+    ServerOnly(pattern=r"^([1-9][0-9]{0,3}(Mi|Gi)|([1-9]|1[0-6])Ti)$"),
+]
+"""Size of files, from 1Mi to 16Ti."""

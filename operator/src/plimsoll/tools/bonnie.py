@@ -1,7 +1,7 @@
 """bonnie++: the phases of a file system's work, one after the other, and the rate of each."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -10,11 +10,11 @@ from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.json_reader import OutputError, printable
-from plimsoll.api.model import BlockSize, Flag, Integer, Rule, ServerOnly, Size
+from plimsoll.api.model import BlockSize, Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool, ToolParameters, needs_file_system
+from plimsoll.tools.base import Command, MebiBytes, Output, StepContext, Tool, ToolParameters, own_files_command
 from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
@@ -92,21 +92,8 @@ class BonnieParameters(ToolParameters):
             field_path=".minFileSize",
         ),
     )
-    run_rules: ClassVar[tuple[Rule, ...]] = (needs_file_system("bonnie"),)
 
-    size: (
-        Annotated[
-            Size,
-            Field(
-                ge=MEBIBYTE,
-                le=2**44,
-                multiple_of=MEBIBYTE,
-                description="A number of bytes such as 1048576, or a quantity such as 64Mi or 32Gi.",
-            ),
-            ServerOnly(pattern=r"^([1-9][0-9]{0,3}(Mi|Gi)|([1-9]|1[0-6])Ti)$"),
-        ]
-        | None
-    ) = None
+    size: MebiBytes | None = None
     chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = ChunkSize.KI_8
     seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
     seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
@@ -137,7 +124,6 @@ class BonnieParameters(ToolParameters):
         return self.files * 1024
 
     def label(self) -> str:
-        """Return a short description: `bonnie++ 32Gi by 8Ki, 16384 files`."""
         size = f" {format_quantity(self.size)}" if self.size else ""
         files = f"{self.file_count} files" if self.files else "no files"
         return f"bonnie++{size} by {self.chunk_size}, {files}"
@@ -226,36 +212,14 @@ class Bonnie(Tool[BonnieParameters]):
         match = re.search(r"^Version: (\S+)$", output.stderr, re.MULTILINE)
         return f"bonnie++ {match[1]}" if match else None
 
-    def steps(self, parameters: BonnieParameters) -> Sequence[StepKind]:  # noqa: ARG002 - always the same
-        """Return the steps: bonnie++ needs a directory, and leaves its files there if it is killed."""
-        return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
-
     def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
-        """Return the command of a step. The first one also removes what a killed trial has left.
-
-        ValueError if the large file exceeds the data set, or has too many chunks.
-        """
-        target, directory = context.target_of(VolumeTarget), context.own_directory
-        size = _large_file_bytes(parameters, target)
-        if size > target.size:
-            raise ValueError(
-                f"size {format_quantity(size)} exceeds the data set of {format_quantity(target.size)}; lower size, or "
-                "raise spec.storage.volume.size"
-            )
+        size = _large_file_bytes(parameters, context.target_of(VolumeTarget))
         if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
             raise ValueError(
                 f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
                 "which bonnie++ cannot count; raise chunkSize, or lower size"
             )
-        match context.step:
-            case StepKind.PREPARE:
-                return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
-            case StepKind.MEASURE:
-                return Command(argv=("bonnie++", *_options(parameters, context, size)))
-            case StepKind.CLEAN_UP:
-                return Command(argv=("rm", "-rf", "--", directory))
-            case StepKind.SERVE:
-                raise ValueError("bonnie++ has no server")
+        return own_files_command(context, size, ("bonnie++", *_options(parameters, context, size)))
 
     def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step, and refuse one that contradicts what was requested."""
@@ -276,7 +240,6 @@ class Bonnie(Tool[BonnieParameters]):
         if seconds > 1.02 * ran + 1:
             raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
         return Measurement(
-            tool="bonnie",
             tool_version=report.version,
             started_at=output.launched_at,
             runtime=output.finished_at - output.launched_at,

@@ -23,7 +23,6 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
     ended_by_signal,
-    needs_kernel_volume,
 )
 from plimsoll.tools.reading import COUNT, NUMBER, SECOND, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
@@ -72,8 +71,7 @@ class DdParameters(ToolParameters):
             field_path=".fdatasync",
         ),
     )
-    run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("dd"),)
-    reads_when: ClassVar[str] = "w.dd.operation != ['Write']"
+    reads_when: ClassVar[str] = "self.operation != ['Write']"
     size_axis: ClassVar[str] = "blockSize"
 
     operation: Annotated[DdOperation, Field(description="Read, Write or Copy.")] = DdOperation.READ
@@ -84,15 +82,12 @@ class DdParameters(ToolParameters):
 
     @property
     def reads_data(self) -> bool:
-        """Whether the operation reads."""
         return Operation.READ in self.operation.operations
 
     def writing_seconds(self, timing: Timing) -> int:
-        """Return the whole measurement, unless the operation only reads."""
         return 0 if self.operation is DdOperation.READ else timing.total_seconds
 
     def label(self) -> str:
-        """Return a short description: `dd write 1Mi x1000 buffered fdatasync`."""
         count = "" if self.count is None else f" x{self.count}"
         buffered = "" if self.direct else " buffered"
         synced = " fdatasync" if self.fdatasync else ""
@@ -162,15 +157,11 @@ class Dd(Tool[DdParameters]):
             environment={"LC_ALL": "C"},
         )
 
-    def ends_when_done(self, parameters: DdParameters) -> bool:  # noqa: ARG002 - always
-        """Return True: it ends when its blocks are done."""
+    def ends_when_done(self, parameters: DdParameters) -> bool:
         return True
 
     def parse(self, parameters: DdParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step.
-
-        dd does not print its start. Its time ends with it; the start is not exact, but its clients share no window.
-        """
+        """Read the summary. Its time ends with dd; the start is not exact, but its clients share no window."""
         volume, timing = context.target_of(VolumeTarget), context.timing
         report = _read_report(parameters.block_size, output)
         work = len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
@@ -192,8 +183,6 @@ class Dd(Tool[DdParameters]):
         elif output.exit_code:
             errors = [*report.remarks, f"dd ended with exit code {output.exit_code}"]
         return Measurement(
-            tool="dd",
-            tool_version="",
             started_at=max(output.launched_at, output.finished_at - runtime),
             runtime=runtime,
             operations=tuple(samples),

@@ -13,22 +13,22 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from plimsoll.api.json_reader import OutputError, printable
-from plimsoll.api.model import Flag, Integer, Rule
+from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.sample import LatencySlices, Measurement, OperationSample
-from plimsoll.tools.base import (
-    BlockBytes,
-    Command,
-    Output,
-    StepContext,
-    Timing,
-    Tool,
-    ToolParameters,
-    needs_kernel_volume,
+from plimsoll.tools.base import BlockBytes, Command, Output, StepContext, Timing, Tool, ToolParameters
+from plimsoll.tools.reading import (
+    MILLISECOND,
+    SECOND,
+    bounded,
+    cells_of_operations,
+    estimated_start,
+    excerpt,
+    failure,
+    longest_gaps,
 )
-from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, longest_gaps
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
@@ -56,8 +56,7 @@ class IopingParameters(ToolParameters):
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "size"})
-    run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("ioping"),)
-    reads_when: ClassVar[str] = "'Read' in w.ioping.operation"
+    reads_when: ClassVar[str] = "'Read' in self.operation"
     size_axis: ClassVar[str] = "size"
 
     operation: Annotated[IopingOperation, Field(description="Read or Write.")] = IopingOperation.READ
@@ -67,16 +66,13 @@ class IopingParameters(ToolParameters):
 
     @property
     def reads_data(self) -> bool:
-        """Whether the operation is a read."""
         return self.operation is IopingOperation.READ
 
     @property
     def at_random(self) -> bool:
-        """Return True: requests are at random places."""
         return True
 
     def label(self) -> str:
-        """Return a short description: `ioping read 4Ki every 10 ms buffered`."""
         interval = f" every {self.interval_milliseconds} ms" if self.interval_milliseconds else ""
         buffered = "" if self.direct else " buffered"
         return f"ioping {self.operation.lower()} {format_quantity(self.size)}{interval}{buffered}"
@@ -156,7 +152,6 @@ class Ioping(Tool[IopingParameters]):
         )
 
     def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
         timing = context.timing
         report = _read_report(output, timing)
         errors: list[str] = []
@@ -166,13 +161,10 @@ class Ioping(Tool[IopingParameters]):
                 f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set "
                 "intervalMilliseconds"
             )
-        # When ioping began to count is unknown by the time that it needed to start and to end.
-        between = output.finished_at - output.launched_at - report.total
+        began, is_uncertain = estimated_start(output, report.total)
         return Measurement(
-            tool="ioping",
-            tool_version="",
-            started_at=output.launched_at + max(0, between) // 2 + report.start,
-            start_is_estimated=not 0 <= between <= 250 * MILLISECOND,
+            started_at=began + report.start,
+            start_is_estimated=is_uncertain,
             runtime=report.end - report.start,
             operations=(_sample(parameters, report, timing.slice_seconds * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,

@@ -13,10 +13,9 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters, together
-from plimsoll.tools.cast import Pairing, serving_port
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters
+from plimsoll.tools.cast import Pairing
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
-from plimsoll.tools.target import PeerTarget
 
 _MAX_OMIT_SECONDS = 60
 """The limit of `--omit` before iperf3 3.18."""
@@ -102,7 +101,6 @@ class Iperf3Parameters(ToolParameters):
     pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
-        """Return a short description: `iperf3 Send TCP x4 window 1Mi`."""
         window = f" window {format_quantity(self.window)}" if self.window else ""
         rate = f" {self.bitrate} bit/s each" if self.protocol is Protocol.UDP else ""
         return f"iperf3 {self.direction} {self.protocol} x{self.streams}{window}{rate}"
@@ -146,8 +144,9 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     parameters = Iperf3Parameters
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
 
-    def command(self, parameters: Iperf3Parameters, context: StepContext) -> Command:
-        """Return the commands of a step, one for each peer."""
+    def peer_command(self, parameters: Iperf3Parameters, context: StepContext, address: str, port: int) -> Command:
+        if context.step is StepKind.SERVE:
+            return Command(argv=("iperf3", "--server", f"--port={port}", "--forceflush"))
         is_udp, timing = parameters.protocol is Protocol.UDP, context.timing
         options = (
             *("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}"),
@@ -159,35 +158,22 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             *(["--udp", f"--bitrate={parameters.bitrate}"] if is_udp else []),
             *([f"--length={parameters.datagram_bytes}"] if is_udp and parameters.datagram_bytes is not None else []),
         )
-        commands = []
-        for number, address in context.target_of(PeerTarget).addresses.items():
-            if context.step is StepKind.SERVE:
-                port = f"--port={serving_port(context.client, number)}"
-                commands.append(Command(argv=("iperf3", "--server", port, "--forceflush"), accepts_only=address))
-            else:
-                port = f"--port={serving_port(number, context.client)}"
-                commands.append(Command(argv=("iperf3", f"--client={address}", port, *options)))
-        return together(commands)
+        return Command(argv=("iperf3", f"--client={address}", f"--port={port}", *options))
 
-    def is_serving(self, parameters: Iperf3Parameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
-        """Whether a server listens, and only to its client."""
-        return "accepting only " in printed and "Server listening on " in printed
+    def is_serving(self, parameters: Iperf3Parameters, printed: str) -> bool:
+        return super().is_serving(parameters, printed) and "Server listening on " in printed
 
     def parse(self, parameters: Iperf3Parameters, context: StepContext, output: Output) -> Measurement:
-        """Read the outputs of all connections."""
-        peers = context.target_of(PeerTarget).addresses
         reports = [_read_report(parameters, client) for client in output.all]
         if errors := [report.error for report in reports if report.error]:
             return Measurement(
-                tool="iperf3",
                 tool_version=reports[0].version,
                 started_at=output.launched_at,
                 runtime=0,
                 operations=(),
                 errors=bounded(errors),
             )
-        if len(reports) != len(peers):
-            raise OutputError(f"{len(reports)} clients of iperf3 ended for {len(peers)} peers")
+        peers = self.outputs(context, output)
         placed = [_place(report, client) for report, client in zip(reports, output.all, strict=True)]
         start = min(marks[0].moment for marks, _ in placed)
         end = max(marks[-1].moment for marks, _ in placed)
@@ -198,7 +184,6 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
         paces = [received / share / requested if share else 1.0 for received, share in arrived] if requested else []
         return Measurement(
-            tool="iperf3",
             tool_version=reports[0].version,
             started_at=start,
             start_is_estimated=any(is_uncertain for _, is_uncertain in placed),

@@ -106,7 +106,6 @@ class KubeBurnerParameters(ToolParameters):
         return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": self.volume_size}
 
     def label(self) -> str:
-        """Return a short description: `200 PVCs with pods, 20/s`."""
         what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
         size = "" if self.volume_size == _DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
         churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
@@ -367,7 +366,6 @@ class KubeBurner(Tool[KubeBurnerParameters]):
         # `VERSION@COMMIT`, or `@` in a program that was built without.
         version = summary["version"].line().partition("@")[0] if "version" in summary else ""
         return Measurement(
-            tool="kubeBurner",
             tool_version=version,
             started_at=output.launched_at,
             runtime=max((item.created + item.latency for item in usable), default=start) - start,

@@ -8,10 +8,19 @@ from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import Operation
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters, together
-from plimsoll.tools.cast import Pairing, serving_port
-from plimsoll.tools.reading import SECOND, Mark, bounded, byte_sample, closest, excerpt, failure, whole_lines
-from plimsoll.tools.target import PeerTarget
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, Timing, ToolParameters
+from plimsoll.tools.cast import Pairing
+from plimsoll.tools.reading import (
+    SECOND,
+    Mark,
+    bounded,
+    byte_sample,
+    closest,
+    ended_in_warm_up,
+    excerpt,
+    failure,
+    whole_lines,
+)
 
 
 class NetcatParameters(ToolParameters):
@@ -29,7 +38,6 @@ class NetcatParameters(ToolParameters):
     pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
-        """Return a short description: `netcat receive`."""
         return "netcat receive"
 
 
@@ -47,41 +55,25 @@ class Netcat(PeerTool[NetcatParameters]):
     quantities: ClassVar[Quantities] = Quantities(operations=False, cells=True)
     server_ends_with_client: ClassVar[bool] = True
 
-    def command(self, parameters: NetcatParameters, context: StepContext) -> Command:  # noqa: ARG002 - has no options
-        """Return the commands of a step, one for each peer; ValueError for IPv6, which netcat 1.10 does not know."""
-        peers = context.target_of(PeerTarget).addresses
-        seconds = context.timing.total_seconds
-        commands = []
-        for number, address in peers.items():
-            if ":" in address:
-                raise ValueError(f"netcat 1.10 does not know IPv6, but client {number} has {address}; use iperf3")
-            if context.step is StepKind.SERVE:
-                listen = ("nc.traditional", "-n", "-l", "-p", str(serving_port(context.client, number)))
-                commands.append(Command(argv=listen, stdin="/dev/zero", accepts_only=address))
-            else:
-                # It has to connect within 5 s.
-                connect = ("nc.traditional", "-n", "-w", "5", address, str(serving_port(number, context.client)))
-                commands.append(Command(argv=connect, metered_seconds=seconds))
-        return together(commands)
+    def peer_command(self, parameters: NetcatParameters, context: StepContext, address: str, port: int) -> Command:
+        if ":" in address:
+            raise ValueError(f"netcat 1.10 does not know IPv6, but the address of a peer is {address}; use iperf3")
+        if context.step is StepKind.SERVE:
+            return Command(argv=("nc.traditional", "-n", "-l", "-p", str(port)), stdin="/dev/zero")
+        # It has to connect within 5 s.
+        connect = ("nc.traditional", "-n", "-w", "5", address, str(port))
+        return Command(argv=connect, metered_seconds=context.timing.total_seconds)
 
-    def is_serving(self, parameters: NetcatParameters, printed: str) -> bool:  # noqa: ARG002 - the tool's signature
-        """Whether a server listens, and only to its client."""
-        return "accepting only " in printed
-
-    def parse(self, parameters: NetcatParameters, context: StepContext, output: Output) -> Measurement:  # noqa: ARG002
-        """Read the meters of all connections."""
-        peers, timing = context.target_of(PeerTarget).addresses, context.timing
+    def parse(self, parameters: NetcatParameters, context: StepContext, output: Output) -> Measurement:
+        timing = context.timing
         if output.exit_code:
             raise OutputError(f"netcat failed with {failure(output)}")
-        if len(output.all) != len(peers):
-            raise OutputError(f"{len(output.all)} netcats ended for {len(peers)} peers")
+        peers = self.outputs(context, output)
         parts = [_measured_marks(connection.stdout, timing) for connection in output.all]
         start, end = min(marks[0].moment for marks in parts), max(marks[-1].moment for marks in parts)
         received = [marks[-1].done - marks[0].done for marks in parts]
         seconds = [(marks[-1].moment - marks[0].moment) / SECOND for marks in parts]
         return Measurement(
-            tool="netcat",
-            tool_version="",
             started_at=start,
             runtime=end - start,
             operations=(byte_sample(Operation.READ, list(zip(parts, received, strict=True)), start, end),),
@@ -122,8 +114,5 @@ def _measured_marks(text: str, timing: Timing) -> list[Mark]:
     start = closest(marks, marks[0].moment + timing.ramp_seconds * SECOND)
     end = closest(marks, start.moment + timing.runtime_seconds * SECOND)
     if end.moment <= start.moment:
-        ended = (marks[-1].moment - marks[0].moment) / SECOND
-        raise OutputError(
-            f"the connection ended after {ended:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
-        )
+        raise ended_in_warm_up("the connection", (marks[-1].moment - marks[0].moment) / SECOND, timing)
     return marks[marks.index(start) : marks.index(end) + 1]

@@ -88,7 +88,6 @@ class OsdBenchParameters(ToolParameters):
 
     @property
     def administrator_keyring(self) -> KeyringReference:
-        """The Secret with the administrator's key."""
         return self.keyring_secret
 
     @property
@@ -97,7 +96,6 @@ class OsdBenchParameters(ToolParameters):
         return self.block_size < 2**20
 
     def label(self) -> str:
-        """Return a short description: `osd write 4Mi, 1Gi each`."""
         return f"osd write {format_quantity(self.block_size)}, {format_quantity(self.total_bytes)} each"
 
 
@@ -141,10 +139,7 @@ class OsdBench(Tool[OsdBenchParameters]):
         )
 
     def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step; its runtime is the total time of all OSDs, one after the other.
-
-        The output has no start times. None are needed, because no two clients measure at the same time.
-        """
+        """Read the OSDs' documents, without start times: no two clients measure at the same time."""
         context.target_of(OsdsTarget)
         osds, unknown = _osds(output.stdout)
         if not osds:
@@ -172,8 +167,6 @@ class OsdBench(Tool[OsdBenchParameters]):
             latency=LatencySample(kind=LatencyKind.NONE),
         )
         return Measurement(
-            tool="osdBench",
-            tool_version="",
             started_at=output.launched_at,
             runtime=round(sum(rate.seconds for rate in rates) * SECOND),
             operations=(sample,),

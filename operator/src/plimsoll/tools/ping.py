@@ -16,10 +16,9 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters, together
+from plimsoll.tools.base import Command, Output, PeerTool, StepContext, ToolParameters
 from plimsoll.tools.cast import Pairing
 from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, whole_lines
-from plimsoll.tools.target import PeerTarget
 
 
 class PingParameters(ToolParameters):
@@ -45,7 +44,6 @@ class PingParameters(ToolParameters):
     pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
-        """Return a short description: `ping 56 bytes every 10 ms`."""
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
 
 
@@ -105,25 +103,18 @@ class Ping(PeerTool[PingParameters]):
     has_server: ClassVar[bool] = False
     sysctls: ClassVar[Mapping[str, str]] = {"net.ipv4.ping_group_range": "0 2147483647"}
 
-    def command(self, parameters: PingParameters, context: StepContext) -> Command:
-        """Return the commands of the measurement, one for each peer; ValueError if there are too many requests."""
-        if context.step is StepKind.SERVE:
-            raise ValueError("ping has no server")
+    def peer_command(self, parameters: PingParameters, context: StepContext, address: str, port: int) -> Command:
         # One second more, so that the last measured requests can be answered.
         seconds = context.timing.total_seconds + 1
         interval = parameters.interval_milliseconds
         if seconds * 1000 > _MAX_REQUESTS * interval:
             raise ValueError(f"takes more than {_MAX_REQUESTS} requests in {seconds} s; raise intervalMilliseconds")
         options = ("-D", "-n", f"-i{interval / 1000:.3f}", f"-s{parameters.size}", f"-w{seconds}")
-        addresses = context.target_of(PeerTarget).addresses.values()
-        return together(Command(argv=("ping", *options, address)) for address in addresses)
+        return Command(argv=("ping", *options, address))
 
     def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the outputs of all pings."""
-        peers = context.target_of(PeerTarget).addresses
         reports = [_read_report(pinged) for pinged in output.all]
-        if len(reports) != len(peers):
-            raise OutputError(f"{len(reports)} pings ended for {len(peers)} peers")
+        peers = self.outputs(context, output)
         parts = [_measured_part(report, parameters, context) for report in reports]
         start, end = min(part.start for part in parts), max(part.end for part in parts)
         replies = [reply for part in parts for reply in part.replies]
@@ -140,8 +131,6 @@ class Ping(PeerTool[PingParameters]):
             cells=cells_of_operations((float(counts[second]) for second in range(seconds)), size=0.0),
         )
         return Measurement(
-            tool="ping",
-            tool_version="",
             started_at=start,
             runtime=end - start,
             operations=(sample,),

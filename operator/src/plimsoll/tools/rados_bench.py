@@ -25,6 +25,7 @@ from plimsoll.tools.reading import (
     cells_of_operations,
     closest,
     done_until,
+    ended_in_warm_up,
     excerpt,
     failure,
     nanoseconds_of,
@@ -85,25 +86,20 @@ class RadosBenchParameters(ToolParameters):
 
     @property
     def reads_data(self) -> bool:
-        """Whether the operation reads what the `prepare` step wrote."""
         return self.operation is not RadosOperation.WRITE
 
     @property
     def at_random(self) -> bool:
-        """Whether objects are read in random order, in which rados bench repeats some."""
         return self.operation is RadosOperation.RAND
 
     def writing_seconds(self, timing: Timing) -> int:
-        """Return how long objects are written, by the measurement or before it."""
         return self.preparation_seconds(timing) if self.reads_data else super().writing_seconds(timing)
 
     def preparation_seconds(self, timing: Timing) -> int:
-        """Return how long objects are written before they are read."""
         times = 3 if self.operation is RadosOperation.SEQ else 1
         return self.write_seconds or times * timing.total_seconds
 
     def label(self) -> str:
-        """Return a short description: `rados write 4Mi t16`."""
         return f"rados {self.operation} {format_quantity(self.object_size)} t{self.concurrency}"
 
 
@@ -215,10 +211,8 @@ class RadosBench(Tool[RadosBenchParameters]):
                 bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
                 # A time on every line; JSON output has no times and fewer digits.
                 step = (*bench, "--show-time")
-            case StepKind.CLEAN_UP:
+            case _:
                 step = ("cleanup",)
-            case StepKind.SERVE:
-                raise ValueError("rados bench has no server")
         return Command(
             argv=(
                 "rados",
@@ -230,8 +224,7 @@ class RadosBench(Tool[RadosBenchParameters]):
             )
         )
 
-    def prepared_bytes(self, parameters: RadosBenchParameters, output: Output) -> int | None:
-        """Return the size of the objects that were written to be read."""
+    def written_by_prepare(self, parameters: RadosBenchParameters, output: Output) -> int | None:
         written = re.search(rf"^Total writes made:\s+({COUNT})$", output.stdout, re.ASCII | re.MULTILINE)
         return int(written[1]) * parameters.object_size if written else None
 
@@ -251,7 +244,6 @@ class RadosBench(Tool[RadosBenchParameters]):
         return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
         report = _read_report(output, reads=parameters.reads_data)
         size = parameters.object_size
         if report.object_size != size:
@@ -262,8 +254,7 @@ class RadosBench(Tool[RadosBenchParameters]):
         end = closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
         runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
-            ended = f"rados bench ended after {last.moment / SECOND:.1f} s, before the end of its warm-up"
-            raise OutputError(f"{ended} of {timing.ramp_seconds} s{remedy if parameters.reads_data else ''}")
+            raise ended_in_warm_up("rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else "")
         # `seq` reads every object once.
         ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
         spent = max(0.0, end.done * end.mean - start.done * start.mean)
@@ -283,8 +274,6 @@ class RadosBench(Tool[RadosBenchParameters]):
         messages = excerpt(output.stderr)
         errors = [f"all {last.done} objects were read after {last.moment / SECOND:.1f} s{remedy}"] if ran_out else []
         return Measurement(
-            tool="radosBench",
-            tool_version="",
             started_at=report.started_at + start.moment,
             runtime=runtime,
             operations=(sample,),

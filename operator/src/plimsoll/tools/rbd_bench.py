@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
-from plimsoll.api.model import Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
@@ -19,12 +18,13 @@ from plimsoll.tools.reading import (
     SECOND,
     bounded,
     cells_of_operations,
+    ended_in_warm_up,
     excerpt,
     failure,
     nanoseconds_of,
     whole_lines,
 )
-from plimsoll.tools.target import NO_VOLUME, ImageTarget, TargetKind
+from plimsoll.tools.target import ImageTarget, TargetKind
 
 
 class RbdOperation(StrEnum):
@@ -57,15 +57,7 @@ class RbdBenchParameters(ToolParameters):
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
-    run_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule=f"{NO_VOLUME} || self.storage.volume.access == 'LibRBD' || !self.workloads.exists(w, has(w.rbdBench))",
-            holds=lambda run: not run.volume or run.volume.access == "LibRBD" or not run.points_of("rbdBench"),
-            message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD, on a pool",
-            field_path=".storage.volume.access",
-        ),
-    )
-    reads_when: ClassVar[str] = "w.rbdBench.operation == 'read'"
+    reads_when: ClassVar[str] = "self.operation == 'read'"
     depth_axis: ClassVar[str] = "concurrency"
     size_axis: ClassVar[str] = "blockSize"
 
@@ -76,16 +68,13 @@ class RbdBenchParameters(ToolParameters):
 
     @property
     def reads_data(self) -> bool:
-        """Whether the operation is a read."""
         return self.operation is RbdOperation.READ
 
     @property
     def at_random(self) -> bool:
-        """Whether the order is random."""
         return self.order is RbdOrder.RAND
 
     def label(self) -> str:
-        """Return a short description: `rbd rand write 4Ki t16`."""
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
 
 
@@ -161,7 +150,6 @@ class RbdBench(Tool[RbdBenchParameters]):
         )
 
     def parse(self, parameters: RbdBenchParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
         image, timing = context.target_of(ImageTarget), context.timing
         report = _read_report(parameters, output)
         # Any number of warnings may precede it.
@@ -171,10 +159,7 @@ class RbdBench(Tool[RbdBenchParameters]):
         messages = excerpt(output.stderr, without=_SIGNAL)
         measured = round((report.seconds - timing.ramp_seconds) * SECOND)
         if measured <= 0:
-            raise OutputError(
-                f"rbd bench ended after {report.seconds:.1f} s, before the end of its warm-up of "
-                f"{timing.ramp_seconds} s"
-            )
+            raise ended_in_warm_up("rbd bench", report.seconds, timing)
         runtime = min(measured, timing.runtime_seconds * SECOND)
         seconds = range(timing.ramp_seconds, timing.ramp_seconds + runtime // SECOND + 1)
         done = [*map(report.until, seconds), *([report.total] if runtime % SECOND else [])]
@@ -187,8 +172,6 @@ class RbdBench(Tool[RbdBenchParameters]):
             cells=cells_of_operations(ios, parameters.block_size),
         )
         return Measurement(
-            tool="rbdBench",
-            tool_version="",
             started_at=max(started_at, output.launched_at) + timing.ramp_seconds * SECOND,
             start_is_estimated=ended_at is None,
             runtime=runtime,

@@ -11,7 +11,7 @@ from typing import TypeVar
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySample, OperationSample
-from plimsoll.tools.base import Output
+from plimsoll.tools.base import Output, Timing
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -35,6 +35,21 @@ def failure(output: Output, *remarks: str) -> str:
     """Return a command's exit code, the remarks and its standard error, for a message."""
     messages = dict.fromkeys([*remarks, *excerpt(output.stderr)])
     return f"exit code {output.exit_code}: {'; '.join(messages) or 'no message'}"
+
+
+def ended_in_warm_up(what: str, seconds: float, timing: Timing, remedy: str = "") -> OutputError:
+    """Return the error that a tool or a connection ended after so many seconds, before anything was measured."""
+    ramp = f"the end of its warm-up of {timing.ramp_seconds} s"
+    return OutputError(f"{what} ended after {seconds:.1f} s, before {ramp}{remedy}")
+
+
+def estimated_start(output: Output, lasted: int) -> tuple[int, bool]:
+    """Return when a tool that prints only how long it ran began to count, and whether that is too uncertain.
+
+    `lasted` are nanoseconds. It began between its launch and its end, by the time that it needed to start and to end.
+    """
+    between = output.finished_at - output.launched_at - lasted
+    return output.launched_at + max(0, between) // 2, not 0 <= between <= 250 * MILLISECOND
 
 
 def nanoseconds_of(stamp: str) -> int:

@@ -92,7 +92,7 @@ class Pareto:
     h: float
     block_size: int
 
-    def share(self, part: float, size: int) -> float:  # noqa: ARG002 - alike at every size
+    def share(self, part: float, size: int) -> float:
         """Return the largest possible share of the operations on the hottest part of a data set."""
         return float(min(1.0, part / _REACHED) ** (math.log(1 - self.h) / math.log(self.h)))
 

@@ -298,31 +298,25 @@ class FioParameters(ToolParameters):
 
     @property
     def content(self) -> DataContent:
-        """How compressible the data is."""
         return DataContent(compress_percent=self.compress_percent or 0, dedupe_percent=self.dedupe_percent or 0)
 
     @property
     def shares_file(self) -> bool:
-        """Whether all clients work on one file."""
         return self.files is Files.SHARED_FILE
 
     @property
     def reads_next_client(self) -> bool:
-        """Whether each client reads the data of the next one."""
         return self.read_back is ReadBack.NEXT_CLIENT
 
     @property
     def reads_data(self) -> bool:
-        """Whether the pattern reads."""
         return Operation.READ in self.pattern.operations
 
     def writing_seconds(self, timing: Timing) -> int:
-        """Return the whole measurement if the pattern writes."""
         return timing.total_seconds if self.pattern.writes else 0
 
     @property
     def most_written_per_second(self) -> float | None:
-        """The bytes of the writes that are due; None without a limited rate."""
         due = self.offered_rates.get(Operation.WRITE)
         return None if due is None else due * sum(size * percent for size, percent in self.block_sizes.items()) / 100
 
@@ -333,7 +327,6 @@ class FioParameters(ToolParameters):
 
     @property
     def removes_data(self) -> bool:
-        """Whether the pattern trims."""
         return Operation.TRIM in self.pattern.operations
 
     @property
@@ -343,7 +336,6 @@ class FioParameters(ToolParameters):
 
     @property
     def shares(self) -> Mapping[Operation, int]:
-        """Operation -> percent of all operations."""
         if not self.pattern.is_mixed:
             return dict.fromkeys(self.pattern.operations, 100)
         percent = 50 if self.read_percent is None else self.read_percent
@@ -351,7 +343,6 @@ class FioParameters(ToolParameters):
 
     @property
     def is_open_loop(self) -> bool:
-        """Whether operations are due at random times, which do not depend on the storage."""
         return self.arrivals is Arrivals.POISSON
 
     @property
@@ -363,7 +354,6 @@ class FioParameters(ToolParameters):
 
     @property
     def offered_rates(self) -> Mapping[Operation, float]:
-        """Operation -> operations per second that are due on each client; empty without a limit."""
         if self.is_open_loop and self.rate_iops is not None:
             return {operation: self.rate_iops * share / 100 for operation, share in self.shares.items()}
         return {operation: self.jobs * rate for operation, rate in self.rate_per_job.items()}
@@ -379,7 +369,6 @@ class FioParameters(ToolParameters):
 
     @property
     def most_in_flight(self) -> int:
-        """The depth of all jobs together."""
         return self.io_depth * self.jobs
 
     def load_step(self, vary: Vary) -> int:
@@ -406,7 +395,6 @@ class FioParameters(ToolParameters):
         return min(fio_rules.MAX_OFFERED, fio_rules.MAX_ARRIVALS // traced_seconds(timing))
 
     def preparation_seconds(self, timing: Timing) -> int:
-        """Return how long a client writes the traces of its arrivals; 0 without."""
         if not self.is_open_loop or self.rate_iops is None:
             return 0
         return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)

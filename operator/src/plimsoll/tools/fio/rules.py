@@ -7,7 +7,7 @@ from plimsoll.api.model import Rule
 from plimsoll.tools.base import ExpandedRun
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
-READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
+READS_WHEN = "self.pattern in ['read', 'randread', 'readwrite', 'randrw']"
 
 _NO_IMAGE = f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"

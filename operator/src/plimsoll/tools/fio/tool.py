@@ -94,6 +94,7 @@ class Fio(Tool[FioParameters]):
     parameters = FioParameters
     layer: ClassVar[Layer] = Layer.RBD
     target: ClassVar[TargetKind] = TargetKind.VOLUME
+    opens_images: ClassVar[bool] = True
     least_runtime_seconds: ClassVar[int] = 3
 
     def steps(self, parameters: FioParameters) -> Sequence[StepKind]:
@@ -101,11 +102,9 @@ class Fio(Tool[FioParameters]):
         return (StepKind.PREPARE, StepKind.MEASURE) if parameters.is_open_loop else (StepKind.MEASURE,)
 
     def command(self, parameters: FioParameters, context: StepContext) -> Command:
-        """Return the command of a step."""
         return (trace_command if context.step is StepKind.PREPARE else measure_command)(parameters, context)
 
     def ends_when_done(self, parameters: FioParameters) -> bool:
-        """Return whether each client does its data set once."""
         return parameters.until is not None
 
     def live(self, parameters: FioParameters, printed: str) -> tuple[LiveRate, ...]:
@@ -132,7 +131,6 @@ class Fio(Tool[FioParameters]):
         )
 
     def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step."""
         document, target = read_output(output), data_set(context)
         jobs = jobs_named(document.root, JOB, count=parameters.jobs)
         spans = [_span(job, document.root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
@@ -169,7 +167,6 @@ class Fio(Tool[FioParameters]):
         percents = [user + system for user, system in cpu_times if user is not None and system is not None]
         is_limiting = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
         return Measurement(
-            tool="fio",
             tool_version=version,
             started_at=common.start * MILLISECOND,
             start_is_estimated=common.is_estimated,
