@@ -167,6 +167,26 @@ def test_storage_that_takes_long_for_few_operations_is_slow_and_not_frozen(depth
     assert stalls(measure(client(0, at_once(1, depth, 0.5, 0.7), depth))) == {}
 
 
+def by_tokens(rate: int) -> list[float]:
+    """Return when operations completed of a volume whose limit is a number of tokens every tenth of a second.
+
+    Linux's throttle of block devices works like this. The storage itself would be ten times as fast.
+    """
+    each = rate // 10
+    slices = range(10 * RUNTIME)
+    return [number / 10 + (0.0005 + place / each / 100) for number in slices for place in range(each)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "depth", "verdict"), [(500, 4, None), (3000, 16, None), (3000, 64, None), (40_000, 16, Verdict.INVALID)]
+)
+def test_a_volume_whose_limit_comes_in_tokens_is_frozen_only_if_its_99th_percentile_hides_the_pauses(
+    rate: int, depth: int, verdict: Verdict | None
+) -> None:
+    """Of 4000 operations in a tenth of a second, the 16 in flight wait: 0.4 %."""
+    assert stalls(measure(client(0, by_tokens(rate), depth))) == ({"Stalled": verdict} if verdict else {})
+
+
 def test_storage_that_completes_its_queue_at_once_can_freeze() -> None:
     done = [moment for moment in at_once(1, 64, 0.03, 0.1) if moment % 2 > 0.6]
     assert stalls(measure(client(0, done, 64))) == {"Stalled": Verdict.INVALID}

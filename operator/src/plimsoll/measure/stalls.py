@@ -32,7 +32,9 @@ _FREEZE = 100 * _MILLISECOND  # every freeze of this length is found, unless com
 _CLOCK_DIFFERENCE = 10 * _MILLISECOND  # the tolerated difference between the clients' clocks
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
-_QUEUES_BETWEEN = 4
+_QUEUES_MISSED = 4
+_QUEUES_BETWEEN = 100
+"""With fewer between two pauses, the 99th percentile shows them: more than a hundredth of the operations wait."""
 _NO_BATCH = 500 * _MILLISECOND
 """A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
 _UNUSUAL = 3  # on slow storage, a stretch this many times as long as usual is a freeze
@@ -190,7 +192,7 @@ def _significant(
     least = least_pace(window.length / NANOSECONDS * clients)
     if pace >= least:
         return stalls
-    missed = max(least, progress.least_missed, _QUEUES_BETWEEN * progress.in_flight)
+    missed = max(least, progress.least_missed, _QUEUES_MISSED * progress.in_flight)
 
     def expected(stall: Interval) -> float:
         elsewhere = _pace(progress.ios, window.length - stall.length) if progress.ios else pace
