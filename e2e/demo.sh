@@ -68,7 +68,7 @@ kubectl --namespace "$namespace" delete benchmarkrun "${runs[@]}" --ignore-not-f
 [[ $name != bottom-up ]] || measure_device
 for run in "${runs[@]}"; do
     [[ $run != page-cache ]] ||
-        say 'Now a deliberate mistake: one client reads a small file through the page cache, so the rate is that of memory.'
+        say 'Now a deliberate mistake: one client reads a small file through the page cache, so it measures memory.'
     measure "$run"
 done
 

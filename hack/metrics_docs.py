@@ -78,9 +78,9 @@ gives its series the namespace of the pod, which is the run's. Only `plimsoll_li
 about four times what a conductor exposes. Such a pod can still invent live series of its own namespace, but not of
 others, and no results.
 
-The operator that leads exposes everything, and the others only that they wait: scrape the pods and not their Service.
+The leading operator exposes everything, the others only that they wait: scrape the pods and not their Service.
 
-To read the metrics without Prometheus: `kubectl -n plimsoll-system get lease plimsoll` shows the pod that leads, before
+To read the metrics without Prometheus: `kubectl -n plimsoll-system get lease plimsoll` shows the leading pod, before
 the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl localhost:8081/metrics`.
 
 ## Semantics
@@ -109,7 +109,7 @@ the `_`; then `kubectl -n plimsoll-system port-forward POD 8081`, and `curl loca
 - **Quantiles come from merged histograms** of all clients and trials. Never average them over points or runs. They are
   a `summary` without count and sum, because `promtool check metrics` refuses a gauge with a label `quantile`; like
   gauges, they are constant until the result changes.
-- **A suite shows its last round.** Comparisons and hypotheses belong to the last round that was evaluated, and keep
+- **A suite shows its last round.** Comparisons and hypotheses belong to the last evaluated round, and keep
   their values until the next one; `plimsoll_suite_round_completion_timestamp_seconds` is its time. This query counts
   the comparisons of each suite by verdict:
 

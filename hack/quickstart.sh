@@ -43,5 +43,5 @@ say '2. A deliberate mistake: one client reads a small file through the page cac
 run page-cache
 say "plimsoll report $directory/quickstart $directory/page-cache --output $directory/report.html"
 "$plimsoll" report "$directory/quickstart" "$directory/page-cache" --output "$directory/report.html"
-say 'The rate is that of memory. Plimsoll reports the verdict, the reason and the remedy:'
+say 'This is the speed of memory. Plimsoll reports the verdict, the reason and the remedy:'
 results page-cache

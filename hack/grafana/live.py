@@ -30,8 +30,8 @@ from grafana.common import (
 )
 
 _DESCRIPTION = (
-    "One BenchmarkRun while it goes on: what it waits for, what is measured now, and how much. "
-    "Rates are what the tools say meanwhile, to watch and not to quote; the numbers to quote are in Plimsoll / Results."
+    "One BenchmarkRun in progress: its state, the current trial, and its rates. Rates are what the tools say "
+    "meanwhile, to watch and not to quote; the numbers to quote are in Plimsoll / Results."
 )
 
 
@@ -65,11 +65,11 @@ def _progress(live: Page) -> None:
     phase = dressed(number(names=True), "Conductor", about, "none", nothing="no conductor")
     live.add(phase.with_target(instant_query(f"max by (phase) ({_of('plimsoll_live_phase')}) == 1", "{{phase}}")), 4, 4)
 
-    trials = dressed(number(), "Trials", "Done: those that need no further attempt.", "none", nothing="no conductor")
+    trials = dressed(number(), "Trials", "Done: trials that need no further attempt.", "none", nothing="no conductor")
     each = instant_query(f"max by (state) ({_of('plimsoll_live_trials')})", "{{state}}")
     live.add(trials.decimals(0).with_target(each), 5, 4)
 
-    about = "Trials that are done, of all trials. Repeated attempts make it wait."
+    about = "Trials that are done, of all trials. Repeated attempts do not count."
     done = f"max({_of('plimsoll_live_trials', state='done')}) / max({_of('plimsoll_live_trials', state='planned')})"
     ratio = dressed(share(), "Progress", about, "percentunit", nothing="no conductor")
     live.add(ratio.with_target(instant_query(done, "done")), 3, 4)
@@ -87,7 +87,7 @@ def _progress(live: Page) -> None:
 
 
 def _waiting(live: Page) -> None:
-    about = "All conditions of the run. `kubectl get brun -o yaml` has their messages, which say what to do next."
+    about = "All conditions of the run. `kubectl get brun -o yaml` has their messages, with the next step."
     conditions = dressed(table.Panel(), "Conditions", about, "none", nothing="no such run")
     conditions = conditions.with_target(
         table_query(f"max by (condition, reason) ({_of('plimsoll_run_condition')})")
@@ -95,7 +95,7 @@ def _waiting(live: Page) -> None:
     meanings = {"1": ("True", BLUE), "0": ("False", ORANGE), "-1": ("Unknown", GREY)}
     live.add(column(conditions.mappings([words(meanings)]), "Status", "none"), 10, 8)
 
-    about = "Planned: of the run. Armed and measuring: of the trial under way, which may use fewer."
+    about = "Planned: clients of the run. Armed and measuring: clients of the current trial, which may use fewer."
     clients = dressed(levels(), "Clients", about, "none", nothing="no conductor")
     each = instant_query(f"max by (state) ({_of('plimsoll_live_clients')})", "{{state}}")
     live.add(clients.with_target(each), 6, 8)
@@ -122,7 +122,7 @@ def _trial(live: Page) -> None:
     names = ("workload", "point", "parameters", "pass", "attempt")
     live.add(now.transformations(merged({name: name.capitalize() for name in names})), 10, 5)
 
-    about = "Part of the trial, ramp included, that is over; 0 while the clients are being armed."
+    about = "Elapsed part of the trial, ramp included; 0 while the clients are being armed."
     elapsed = dressed(share(), "Elapsed", about, "percentunit", nothing="no trial")
     ratio = instant_query(f"max({_of('plimsoll_live_trial_elapsed_ratio')})", "elapsed")
     live.add(elapsed.with_target(ratio), 4, 5)
@@ -142,12 +142,14 @@ def _load(live: Page) -> None:
     rate = range_query(f"sum by (operation) ({_of('plimsoll_live_bytes_per_second')})", "{{operation}}")
     live.add(dressed(lines(), "Throughput", said, "binBps", nothing="no rates").with_target(rate), 12, 9)
 
-    about = "Of the last trial that was measured, clients merged: tools tell latencies only when they end. Logarithmic."
+    about = (
+        "Of the last trial that was measured, clients merged: tools report latencies only when they end. Logarithmic."
+    )
     latency = dressed(lines(log=True), "Latency of the last trial", about, "s", nothing="no trial was measured yet")
     quantiles = f"max by (operation, quantile) ({_of('plimsoll_live_latency_seconds')})"
     live.add(latency.with_target(range_query(quantiles, "{{operation}}, quantile {{quantile}}")), 12, 9)
 
-    about = "Clients whose tool runs, and those of them whose rates are in the sums above. The same with fio."
+    about = "Clients whose tool is running, and clients whose rates are in the sums above. With fio, the two are equal."
     clients = dressed(lines(), "Clients that measure and report", about, "none", nothing="no trial").decimals(0)
     queries = [
         range_query(f"max({_of('plimsoll_live_clients', state='measuring')})", "measuring", "A"),

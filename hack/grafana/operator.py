@@ -44,7 +44,7 @@ def page() -> Page:
 
 
 def _state(operator: Page) -> None:
-    about = "Exactly one must lead: without it nothing begins or ends, and two do everything twice."
+    about = "Exactly one must lead: without a leader no run begins or ends, and two leaders do everything twice."
     up = dressed(number(), "Leaders", about, "none").decimals(0).color_scheme(by_threshold())
     up = up.thresholds(steps(VERMILION, (1, GREEN), (2, VERMILION)))
     operator.add(up.with_target(instant_query("count(plimsoll_operator_info) or vector(0)", "operators")), 4, 4)
@@ -78,7 +78,7 @@ def _state(operator: Page) -> None:
 
 
 def _runs(operator: Page) -> None:
-    about = "What kubectl get brun shows: a stage while a run is under way, the reason of its end afterwards."
+    about = "As in kubectl get brun: a stage while a run is active, the reason for its end afterwards."
     status = dressed(levels(), "Runs by status", about, "none", nothing="no runs")
     each = instant_query("max by (status) (plimsoll_operator_runs)", "{{status}}")
     operator.add(status.with_target(each), 8, 8)
@@ -89,7 +89,7 @@ def _runs(operator: Page) -> None:
     rate = "sum by (reason) (increase(plimsoll_operator_runs_ended_total[$__rate_interval]))"
     operator.add(ended.with_target(range_query(rate, "{{reason}}")), 8, 8)
 
-    about = "Alerts of Plimsoll that fire or are about to. docs/how-to/monitoring.md says what to do about each."
+    about = "Alerts of Plimsoll that fire or are about to. docs/how-to/monitoring.md has the remedy for each."
     alerts = dressed(table.Panel(), "Alerts", about, "none", nothing="none, or the rules are not installed")
     query = table_query(
         'max by (alertname, severity, alertstate, namespace, run, suite) (ALERTS{alertname=~"Plimsoll.+"})'
@@ -115,7 +115,7 @@ def _looks(operator: Page) -> None:
     rate = range_query(f"sum by (step) (rate({base}_count[$__rate_interval]))", "{{step}}")
     operator.add(looks.with_target(rate), 7, 8)
 
-    about = "Looks that failed, by the class of the API's answer; Unexpected is a bug. A look is always tried again."
+    about = "Looks that failed, by the class of the API's answer; Unexpected is a bug. A failed look is always retried."
     errors = dressed(lines(), "Looks that failed", about, "ops", nothing="none failed")
     rate = range_query("sum by (reason) (rate(plimsoll_operator_step_errors_total[$__rate_interval]))", "{{reason}}")
     operator.add(errors.with_target(rate), 7, 8)
@@ -123,7 +123,7 @@ def _looks(operator: Page) -> None:
 
 def _api(operator: Page) -> None:
     base = "plimsoll_operator_api_request_duration_seconds"
-    about = "How long the API server took to answer the operator; kopf's own watches are not here."
+    about = "How long the API server took to answer the operator, without kopf's own watches."
     duration = dressed(lines(), "Duration by verb", about, "s", nothing="no requests")
     operator.add(with_queries(duration, _quantiles(base, "verb")), 10, 8)
 
@@ -131,14 +131,14 @@ def _api(operator: Page) -> None:
     requests = dressed(lines(), "Requests by verb", "Requests of the operator, retries included.", "reqps")
     operator.add(requests.with_target(rate), 7, 8)
 
-    about = "Requests refused, by HTTP status, or not answered (no status). 404 and 409 are ordinary."
+    about = "Requests refused, by HTTP status, or not answered (no status). 404 and 409 are normal."
     errors = "sum by (verb, code) (rate(plimsoll_operator_api_request_errors_total[$__rate_interval]))"
     refused = dressed(lines(), "Requests refused", about, "reqps", nothing="none refused")
     operator.add(refused.with_target(range_query(errors, "{{verb}} {{code}}")), 7, 8)
 
 
 def _process(operator: Page) -> None:
-    about = "How much later than asked for the event loop woke up. A second and more delays everything that it does."
+    about = "Delay of the event loop's wake-ups. A second or more delays all work of the operator."
     lag = dressed(lines(), "Loop lag", about, "s", nothing="no operator")
     operator.add(with_queries(lag, _quantiles("plimsoll_operator_loop_lag_seconds", "")), 8, 8)
 
@@ -146,7 +146,7 @@ def _process(operator: Page) -> None:
     memory = dressed(lines(), "Memory", about, "bytes", nothing="no operator")
     operator.add(memory.with_target(range_query(f"process_resident_memory_bytes {_SELF}", "resident")), 8, 8)
 
-    about = "Processors that the operator uses: 1 is all of one."
+    about = "CPUs that the operator uses."
     cpu = dressed(lines(), "Processor", about, "none", nothing="no operator").decimals(2)
     rate = f"rate(process_cpu_seconds_total[$__rate_interval]) {_SELF}"
     operator.add(cpu.with_target(range_query(rate, "used")), 8, 8)

@@ -27,8 +27,9 @@ from grafana.common import (
 )
 
 _DESCRIPTION = (
-    "Numbers of BenchmarkResults, with verdicts and confidence intervals. They are gauges of something that was "
-    "measured once: their time is the column Measured, not that of the scrape. Numbers of Invalid results are withheld."
+    "Numbers of BenchmarkResults, with verdicts and confidence intervals. They are gauges of numbers that were "
+    "measured once, at the time in the column Measured, not at the time of the scrape. Numbers of Invalid results "
+    "are hidden."
 )
 
 _CHOSEN = 'namespace=~"$namespace",run=~"$run",workload=~"$workload"'
@@ -108,8 +109,8 @@ def _counts(results: Page) -> None:
     results.add(verdicts, 16, 4)
 
     about = (
-        "Results of the whole cluster that are not exposed: too many, or shadowed by a newer one with the same labels; "
-        "and those that this version of the operator cannot read. kubectl get bres has them all."
+        "Results of the whole cluster that are not exposed: too many, or shadowed by a newer one with the same "
+        "labels; and results that this version of the operator cannot read. kubectl get bres has them all."
     )
     left_out = dressed(number(), "Left out", about, "none", nothing="no operator").decimals(0)
     queries = [
@@ -243,8 +244,8 @@ def _lines(results: Page) -> None:
     }
     about = (
         "The load at which half of the trials meet all objectives: operations per second, or operations in flight if "
-        "the search varied the depth, with the ends of the 95 % interval. Absent where it is outside of the loads that "
-        "may be offered. docs/explanation/line.md says how it is found, and what each ending means."
+        "the search varied the depth, with the ends of the 95 % interval. Absent where it is outside of the loads "
+        "that may be offered. docs/explanation/line.md describes the search and its endings."
     )
     table_of_lines = dressed(table.Panel(), "Lines", about, "none", nothing="no searches")
     table_of_lines = _tabled(table_of_lines.filterable(filterable=True), queries, columns)
@@ -293,9 +294,9 @@ def _comparison(results: Page) -> None:
         "Value #C": "p99",
     }
     about = (
-        "Change against the run chosen as Baseline in the same namespace, of points with the same workload, parameters "
-        "and clients: +5 % IOPS is faster, +5 % p99 is slower. Whether a change is more than noise is not said here: "
-        "plimsoll compare says it."
+        "Change against the run chosen as Baseline in the same namespace, of points with the same workload, "
+        "parameters and clients: +5 % IOPS is faster, +5 % p99 is slower. plimsoll compare decides whether a change "
+        "is more than noise."
     )
     changes = dressed(table.Panel(), "Change against $baseline", about, "percentunit", nothing="nothing in common")
     results.add(_tabled(changes.decimals(1), queries, columns), 12, _HEIGHT)
@@ -310,9 +311,9 @@ def _change(metric: str, matchers: str) -> str:
 def _history(results: Page) -> None:
     new = _new(_described(_numbers("plimsoll_result_operations_per_second")))
     about = (
-        "A dot for each result, when it was measured and not at every scrape since: the same workload, parameters and "
-        "clients over runs. What was measured while Prometheus did not scrape the operator has no dot; it is in the "
-        "report above."
+        "A dot for each result, when it was measured and not at every scrape since: the same workload, parameters "
+        "and clients over runs. Results measured while Prometheus did not scrape the operator have no dot; they are "
+        "in the report above."
     )
     dots = dressed(lines(), "IOPS over time", about, "iops", nothing="nothing was measured in this time")
     dots = dots.draw_style(shapes.GraphDrawStyle.POINTS).show_points(shapes.VisibilityMode.ALWAYS).point_size(7)
@@ -346,8 +347,8 @@ def _trust(results: Page) -> None:
         "Value #D": "Stalled",
     }
     about = (
-        "Of the worst trial of each point. Overlap: the time in which all clients measured, of that of each of them. "
-        "Start spread: last start minus first start. Stalled: seconds without any completed operation. "
+        "The worst trial of each point. Overlap: the time in which all clients measured, divided by their mean "
+        "runtime. Start spread: last start minus first start. Stalled: seconds without any completed operation. "
         "docs/reference/checks.md has all checks with their limits; the findings are in the results."
     )
     trust = dressed(table.Panel(), "Trials behind the numbers", about, "none", nothing="no results")

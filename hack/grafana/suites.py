@@ -26,8 +26,8 @@ from grafana.common import (
 )
 
 _DESCRIPTION = (
-    "BenchmarkSuites: what they do, what the comparisons and hypotheses of their last rounds show, and how that "
-    "developed over rounds. kubectl plimsoll results has the numbers, and report the figures."
+    "BenchmarkSuites: their state, the comparisons and hypotheses of their last rounds, and the changes over rounds. "
+    "kubectl plimsoll results has the numbers, and report the figures."
 )
 
 _CHOSEN = '{namespace=~"$namespace",suite=~"$suite"}'
@@ -53,7 +53,7 @@ def page() -> Page:
     suites.variable("suite", "Suite", f'label_values({info}{{namespace=~"$namespace"}}, suite)', multi=True)
     suites.row("Now")
     _now(suites)
-    suites.row("The last round that was evaluated")
+    suites.row("The last evaluated round")
     _comparisons(suites)
     _hypotheses(suites)
     suites.row("Over rounds")
@@ -84,7 +84,7 @@ def _now(suites: Page) -> None:
     }
     about = (
         "A row for each suite, as kubectl get bsuite has it. A comparison with accepted rounds needs three of them. "
-        "Evaluated is when the last round ended that was evaluated, Next when the schedule starts another one."
+        "Evaluated is when the last evaluated round ended, Next when the schedule starts another one."
     )
     panel = dressed(table.Panel(), "Suites", about, "none", nothing="no suites")
     queried = with_queries(panel, [table_query(expr, ref) for ref, expr in zip("ABC", queries, strict=True)])

@@ -103,7 +103,7 @@ OPTIONS = "plimsoll agent has no other arguments than agent --assignment=/etc/pl
 ONE_POD = "only the pods that the Job controller creates for it, one at a time"
 HOST = "has no access to its node"
 PROFILES = "the runtime's default seccomp and AppArmor profiles"
-MARKS = "pods of runs have the UID of their run, no labels and annotations that are reserved, and no finalizers"
+MARKS = "pods of runs have the UID of their run, and no reserved labels or annotations and no finalizers"
 PRIVILEGES = "has no capabilities"
 TOKENS = "only a conductor has a token"
 IMAGES = "one container, with an image of runner, registry.example.com:5000/earlier/runner"

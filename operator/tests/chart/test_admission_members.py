@@ -124,7 +124,7 @@ def test_editors_add_no_finalizers_to_a_runs_objects(cluster: Installation, memb
     for kind in KINDS:
         before = members[kind]["metadata"].get("finalizers", [])
         more = [*before, "example.com/mine"]
-        refused(change(cluster.tenant, members[kind], finalizers=more), "only who may change such objects in all")
+        refused(change(cluster.tenant, members[kind], finalizers=more), "only users who may change such objects in all")
         change(cluster.tenant, members[kind], finalizers=before).expect(200)
         change(cluster.administrator, members[kind], finalizers=more).expect(200)
     rules = [{"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list", "patch"]}]

@@ -158,7 +158,7 @@ def test_a_removal_that_is_blocked_says_so(ending: ConnectedKube, monkeypatch: p
     document = manifest("BenchmarkRun", SUITE_SPEC["run"], name="kept", finalizers=["example.org/keep"])
     Path("kept.yaml").write_text(yaml.safe_dump(document))
     output = invoke("run", "kept.yaml", "--yes", "--rm", code=Exit.ERROR)
-    assert "run default/kept is still being removed after 1 s; its condition CleanedUp says why" in output
+    assert "run default/kept is still being removed after 1 s; its condition CleanedUp shows why" in output
     assert "`kubectl delete benchmarkrun kept --namespace default` removes it" in output
 
 

@@ -187,7 +187,7 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "never start",
         """--set 'watchNamespaces={'"'"'; rm '"'"',bench}'""",
     ),
-    ("Runs", {"runs": [run("11:59:00")]}, "no operator has looked at nightly", "watchNamespaces has bench"),
+    ("Runs", {"runs": [run("11:59:00")]}, "no operator has observed nightly", "watchNamespaces has bench"),
     (
         "Rights to edit",
         {"rights": dict(HEALTHY.rights) | {("create", "benchmarkruns"): False}},  # type: ignore[arg-type]

@@ -357,7 +357,7 @@ def test_otava_gets_only_columns_without_gaps(tmp_path: Path, results: list[Benc
     ("arguments", "message"),
     [
         (("--strict",), "--strict is for -o junit"),
-        (("--probes", "-o", "junit"), "--probes has no form junit"),
+        (("--probes", "-o", "junit"), "--probes does not support -o junit"),
         (("--strict", "-o", "markdown"), "--strict is for -o junit"),
     ],
 )

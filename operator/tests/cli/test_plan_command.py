@@ -275,7 +275,7 @@ def test_frozen_plan_of_a_run_is_shown(connected: ConnectedKube) -> None:
 def test_run_without_a_plan_is_expanded_with_a_note(connected: ConnectedKube) -> None:
     connected.put(stored_run())
     said = run("quickstart")
-    assert said.startswith("Run default/quickstart: it has no plan yet. Shown is a plan of its specification")
+    assert said.startswith("Run default/quickstart: it has no plan yet. This is a plan of its specification")
     assert "Trials     12, plus repeated attempts" in said
 
 

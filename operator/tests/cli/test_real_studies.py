@@ -71,7 +71,7 @@ def test_the_demo_shows_hypotheses_and_shares_of_a_suite_in_a_cluster(bench: Ben
     verdicts = [line.split()[:2] for line in shown.stdout.splitlines() if line]
     assert ["reads-scale-with-osds", "Held"] in verdicts
     assert ["rbd-costs", "Refuted"] in verdicts
-    _, _, beside = shown.stdout.partition("Beside KIT (2014)")
+    _, _, beside = shown.stdout.partition("Compared with KIT (2014)")
     lines = [" ".join(line.split()) for line in beside.splitlines()]
     assert "OSD writes of its disk 42 % (derived) 42 % 30 MB/s of 72 MB/s 85.8 MiB/s of 206.0 MiB/s" in lines
     assert any(line.startswith("RADOS writes of the limit of OSDs and network 28 to 70 % 67 %") for line in lines)
@@ -79,7 +79,7 @@ def test_the_demo_shows_hypotheses_and_shares_of_a_suite_in_a_cluster(bench: Ben
     report = bench.directory / "kit.html"
     written = bench.kubectl("report", "bsuite/kit", "-o", str(report), config=config)
     assert written.returncode == 0, written
-    assert "Beside KIT (2014)" in report.read_text()
+    assert "Compared with KIT (2014)" in report.read_text()
 
 
 def test_the_layers_of_the_demo_are_those_of_two_of_its_runs(bench: Bench) -> None:

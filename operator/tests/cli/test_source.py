@@ -183,7 +183,7 @@ def forbidding(kind: str) -> Callable[[str], None]:
 @pytest.mark.parametrize("named", ["a/b/c", "A/b", "./a/b", "-a/b", "no.json", ""])
 def test_invalid_source_is_refused(kube: ConnectedKube, named: str) -> None:
     assert refusal(named) == (
-        f"there is no file or directory {named!r}, and it is no name of a run (NAME, NAMESPACE/NAME) or a suite "
+        f"there is no file or directory {named!r}, and it is not the name of a run (NAME, NAMESPACE/NAME) or a suite "
         "(bsuite/NAME)"
     )
     assert kube.requests == []

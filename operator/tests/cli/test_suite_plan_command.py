@@ -65,7 +65,7 @@ def test_plan_shows_that_a_round_has_too_many_trials_for_a_cluster(write: Any) -
 
 def test_comparison_with_earlier_rounds_is_shown(write: Any) -> None:
     upgrade = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
-    line = "upgrade: each variant against its accepted rounds; tolerated are 5 % less rate, 10 % more latency"
+    line = "upgrade: each variant against its accepted rounds; tolerated: 5 % less rate, 10 % more latency"
     assert line in run(write(comparisons=[upgrade])).splitlines()
 
 
@@ -88,10 +88,10 @@ def test_table_shows_variants_order_and_questions(write: Any) -> None:
         "Writing  10.3 GB to prefill and about 264.2 GB in trials, at 100Mi/s of each client without a rate limit",
         "",
         "Comparisons",
-        "costs: large against small; tolerated are 7 % less rate, 10 % more latency",
+        "costs: large against small; tolerated: 7 % less rate, 10 % more latency",
         "",
         "Hypotheses",
-        "deep: IOPS of reads (ioDepth 16) is at least 200 % of that of reads (ioDepth 1)",
+        "deep: IOPS of reads (ioDepth 16) is at least 200 % of the IOPS of reads (ioDepth 1)",
         "slower: p50 latency of reads (ioDepth 16) is at most 200 % of p99 latency of reads (ioDepth 1)",
     ]
 

@@ -59,7 +59,7 @@ def test_a_run_has_one_target(places: Path) -> None:
     ("variants", "values", "message"),
     [
         (VARIANTS, ["old={}/a"], "nothing to measure for variant new; give one --directory, or one or several --dev"),
-        (VARIANTS, ["ancient={}/a"], "ancient is no variant of this suite; it has old, new"),
+        (VARIANTS, ["ancient={}/a"], "ancient is not a variant of this suite; it has old, new"),
         (VARIANTS, ["old={}/absent"], "--directory .*absent: there is no such directory"),
         (VARIANTS, ["{}/sdz"], "--device .*sdz: there is no such device"),
         (VARIANTS, ["{}/a", "{}/b"], "too much to measure for variant old"),

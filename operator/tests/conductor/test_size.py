@@ -110,7 +110,7 @@ def test_slowest_osds_and_problems_of_the_cluster_go_last() -> None:
     for trial in after.trials:
         assert trial.osds == osds.model_copy(update={"slowest": ()})
         assert trial.cluster == ClusterSummary(samples=9, failed=0)
-        assert ", slowest OSDs and what was wrong with the cluster left out" in trial.warnings[-1]
+        assert ", slowest OSDs and problems of the cluster left out" in trial.warnings[-1]
 
 
 def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> None:

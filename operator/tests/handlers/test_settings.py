@@ -143,7 +143,7 @@ def test_limits_and_windows_are_read() -> None:
     [
         ('[{"from": "22:00", "to": "22:00"}]', r"MAINTENANCE_WINDOWS\[0\]: .*from and to are both 22:00"),
         ('[{"from": "1:00", "to": "2:00", "timeZone": "Mars"}]', r"\[0\]\['from'\]"),
-        ('[{"from": "01:00", "to": "02:00", "timeZone": "Mars"}]', r"\[0\]\['timeZone'\]: .*is no known time zone"),
+        ('[{"from": "01:00", "to": "02:00", "timeZone": "Mars"}]', r"\[0\]\['timeZone'\]: .*is not a known time zone"),
     ],
 )
 def test_a_window_that_cannot_be_meant_is_named(text: str, says: str) -> None:

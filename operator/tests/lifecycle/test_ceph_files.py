@@ -182,7 +182,7 @@ def test_an_existing_file_system_is_measured_and_stays(world: PretendWorld) -> N
             {"name": "other"},
             None,
             "FileSystemNotFound",
-            "CephFilesystem other does not exist, or belongs to another run; name one that is for benchmarks: shared",
+            "CephFilesystem other does not exist, or belongs to another run; name one that allows benchmarks: shared",
         ),
         (
             {"name": "shared"},

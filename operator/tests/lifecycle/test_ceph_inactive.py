@@ -109,7 +109,7 @@ def test_a_teardown_job_that_hangs_on_inactive_groups_says_so_and_goes_on_with_t
     world.until(lambda: cleaned_up(world, uid).get("reason") == "PlacementGroupsInactive")
     message = cleaned_up(world, uid)["message"]
     assert message.startswith(
-        f"Job plimsoll-teardown/{naming.teardown(uid)} is removing what the run left in Ceph, and waits"
+        f"Job plimsoll-teardown/{naming.teardown(uid)} is removing the run's objects from Ceph, and waits"
     )
     assert "it continues when they are active" in message
     assert pools(world, uid) == [False]

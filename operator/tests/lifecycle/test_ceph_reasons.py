@@ -263,7 +263,7 @@ CASES = [
         reason="PoolNotAllowed",
         spec=existing(),
         before=give_pool(),
-        says=("given is not annotated as being for benchmarks", "kubectl annotate", naming.ALLOW_BENCHMARKS),
+        says=("given does not allow benchmarks", "kubectl annotate", naming.ALLOW_BENCHMARKS),
     ),
     Case(
         reason="PoolNotReady",

@@ -171,7 +171,7 @@ def test_a_teardown_without_a_pod_names_what_refuses_it(world: PretendWorld) -> 
     world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "QuotaExceeded")
     message = world.conditions(uid)["CleanedUp"]["message"]
     assert "Job plimsoll-teardown/" in message
-    assert "exceeded quota: few, limited: pods=1; change what refuses it in namespace plimsoll-teardown" in message
+    assert "exceeded quota: few, limited: pods=1; change the policy or quota that refuses it in namespace" in message
     world.cluster.faults.over_quota = set()
     world.until_settled(uid)
     assert outside(world, uid) == set()

@@ -83,7 +83,7 @@ Deletion = Callable[[PretendWorld, str], None]
 DELETIONS: list[tuple[Deletion, str]] = [
     (delete_results, "BenchmarkResult a-w-000, BenchmarkResult a-w-001 were deleted"),
     (delete_the_state, "ConfigMap a-state was deleted"),
-    (take_the_state, "ConfigMap a-state was deleted, or taken from the run"),
+    (take_the_state, "ConfigMap a-state was deleted, or no longer belonged to the run"),
 ]
 
 

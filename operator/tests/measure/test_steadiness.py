@@ -247,7 +247,7 @@ def test_changes_that_the_test_takes_for_scatter_are_named_although_it_is_unknow
     assert numbers.steadiness is not None
     assert numbers.steadiness.state is UNKNOWN
     (line,) = [warning for warning in numbers.warnings if warning.startswith(WORDS)]
-    assert "of the mean, but it scatters too much to call that a change" in line
+    assert "of the mean, but the scatter is too large to call that a change" in line
     assert numbers.verdict is Verdict.VALID
 
 

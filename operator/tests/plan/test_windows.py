@@ -79,7 +79,7 @@ def test_windows_without_a_gap_do_not_close_soon() -> None:
     ("window", "words"),
     [
         ({"from": "22:00", "to": "22:00"}, 'from and to are both 22:00; write from "00:00" to "24:00" for whole days'),
-        (NIGHTS | {"timeZone": "Europe/Nowhere"}, "is no known time zone"),
+        (NIGHTS | {"timeZone": "Europe/Nowhere"}, "is not a known time zone"),
         (NIGHTS | {"days": []}, "at least 1 item"),
         (NIGHTS | {"days": ["Monday"]}, "should be 'Mon'"),
         ({"from": "25:00", "to": "06:00"}, "should match pattern"),

@@ -162,9 +162,9 @@ def test_a_share_that_a_study_claims_is_its_own_and_not_recalculated() -> None:
     ("values", "of", "message"),
     [
         (("KIT-F3", "nothing"), None, "no value of KIT-F3"),
-        (("KIT-DISK", "write throughput of a disk"), None, "is no share"),
+        (("KIT-DISK", "write throughput of a disk"), None, "is not a share"),
         (("KIT-DISK", "write throughput of a disk"), ("KIT-OSD", "write throughput of an OSD"), "2 values"),
-        (("KIT-F5", "RBD below the OSDs' limit"), ("KIT-DISK", "write throughput of a disk"), "is no rate"),
+        (("KIT-F5", "RBD below the OSDs' limit"), ("KIT-DISK", "write throughput of a disk"), "is not a rate"),
     ],
 )
 def test_what_is_no_share_is_refused(values: tuple[str, str], of: tuple[str, str] | None, message: str) -> None:
@@ -269,7 +269,7 @@ def test_the_figure_has_the_numbers_of_the_table(round_directory: Path) -> None:
 def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> None:
     done = CliRunner().invoke(main, ["results", str(round_directory)])
     assert done.exit_code == 0, done.output
-    _, _, tail = done.output.partition("Beside KIT (2014)")
+    _, _, tail = done.output.partition("Compared with KIT (2014)")
     lines = tail.splitlines()
     for name, (before, after) in EXPECTED.items():
         (line,) = [line for line in lines if line.startswith(f"{name} ") and ":" not in line]

@@ -59,7 +59,7 @@ HASH = "b8fa9"
 """Beginning of the SHA-256 of that UID."""
 
 START = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
-TAKEN = "exists and is not of this suite"
+TAKEN = "exists and does not belong to this suite"
 START_MINUTE = int(START.timestamp()) // 60
 
 

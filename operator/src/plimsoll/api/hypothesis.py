@@ -66,7 +66,8 @@ class Selector(Model):
         operation: The operation; may be omitted if the workload has a single one.
         where: Values that select one point of a workload with several: parameters of its tool as the workload writes
             them, such as blockSize 4Mi, and clients.
-        quantity: What is compared: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99,
+        quantity: The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95,
+            p99,
             p99.9, p99.99), as far as the tool reports it; line if the workload searches for it, and nothing else then.
 
     """

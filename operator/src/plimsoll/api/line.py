@@ -185,7 +185,7 @@ class Line(Model):
     """The line as far as it is known. Loads are operations per second or operations in flight of all clients together.
 
     Attributes:
-        ending: Why the search ended; absent while it goes on.
+        ending: Why the search ended; absent while it continues.
         probes: Number of loads tried so far, repeated ones included.
         counted: Number of these that the estimate rests on; the others were not trustworthy.
         estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be

@@ -135,7 +135,7 @@ def _check_time_zone(name: str) -> str:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise ValueError(
-            "is no known time zone; write a name of the time zone database, such as Europe/Berlin"
+            "is not a known time zone; write a name of the time zone database, such as Europe/Berlin"
         ) from error
     return name
 

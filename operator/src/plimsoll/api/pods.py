@@ -156,7 +156,7 @@ class ProxyVariable(Model):
 
 
 class PodTemplate(Model):
-    """What the pods of clients, servers and conductor have in common. The administrator may set defaults in the chart.
+    """Common settings of the pods of clients, servers and conductor. The administrator may set defaults in the chart.
 
     Attributes:
         labels: Further labels of the pods. `sidecar.istio.io/inject` is "false" unless it is set here.

@@ -30,7 +30,7 @@ class Servers(Model):
             case they are spread over these nodes.
         node_selector: Labels that the nodes of servers must have. Required with placement Selected, and only allowed
             with it.
-        count: Number of servers. The plan is made before nodes are known, so it cannot depend on their number.
+        count: Number of servers. It cannot depend on the number of nodes, which is unknown when the plan is created.
 
     """
 
@@ -239,7 +239,7 @@ class Gates(Model):
 
 
 class Limits(Model):
-    """What the run may do to the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked.
+    """Limits of the run's effect on the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked.
 
     Attributes:
         fill_percent: How full an OSD may get, in percent. A run whose volumes would fill one further is refused

@@ -24,9 +24,9 @@ class Replicated(Model):
     """Replication: several complete copies of every object.
 
     Attributes:
-        size: Number of copies of every object, 3 if absent. 1 is not redundant and for measuring only.
+        size: Number of copies of every object, 3 if absent. 1 has no redundancy: use it for measuring only.
         replicas_per_failure_domain: Number of copies in each failure domain, such as two in each of two zones. One if
-            absent. Only 2, because Rook's CRUSH rules place no other number.
+            absent. Must be 2, the only number that Rook's CRUSH rules support.
         sub_failure_domain: Bucket type over which the copies of a failure domain are spread; host if absent.
 
     """
@@ -56,7 +56,7 @@ class ErasureCoded(Model):
 
     Attributes:
         data_chunks: Number of data chunks per object (k).
-        coding_chunks: Number of coding chunks per object, so many chunks may be lost (m).
+        coding_chunks: Number of coding chunks per object (m): as many chunks may be lost.
         stripe_unit: How much consecutive data each data chunk holds before the next one follows. Ceph's default,
             usually 4Ki, if absent. Needs a Rook whose CephBlockPool has the field.
         optimizations: Whether writes and reads touch only the chunks that they need (allow_ec_optimizations), for
@@ -190,7 +190,7 @@ class Volume(Model):
         size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
             unless you want to measure them. With sharing Shared, each client's part of the one volume, which is as
             large as all parts together.
-        sharing: PerClient for a volume of each client's own; Shared for one volume that all clients mount
+        sharing: PerClient for a separate volume for each client; Shared for one volume that all clients mount
             (ReadWriteMany), as file systems such as CephFS and NFS allow. Shared needs mode Filesystem and access PVC.
         mode: Filesystem for a file in a mounted file system; Block for a raw device, whose clients run as root, which
             the Pod Security profile restricted forbids. If absent, Filesystem; with access LibRBD, Block.

@@ -22,14 +22,14 @@ _FORM = 'write five fields such as "0 3 * * 0": minute, hour, day of month, mont
 
 def _check_cron(expression: str) -> str:
     if re.match(_CRON_PATTERN, expression.strip()) is None:
-        raise ValueError(f"is no cron expression; {_FORM}")
+        raise ValueError(f"is not a cron expression; {_FORM}")
     try:
         # Any moment: an expression that has a time has one every few years, even on 29 February.
         time = next(CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)), None)
     except CronSimError as error:
-        raise ValueError(f"is no cron expression ({error}); {_FORM}") from error
+        raise ValueError(f"is not a cron expression ({error}); {_FORM}") from error
     if time is None:
-        raise ValueError("never comes; choose a day that one of the months has")
+        raise ValueError("never occurs; choose a day that one of the months has")
     return expression
 
 
@@ -66,7 +66,7 @@ class VariantReference(Model):
 
 
 class Baseline(Choice):
-    """What is compared with: another variant of the same round, or earlier rounds of the same variant.
+    """The side to compare with: another variant of the same round, or earlier rounds of the same variant.
 
     Attributes:
         variant: Name of a variant; candidate is compared with it within each round.
@@ -88,7 +88,7 @@ class Allowance(Model):
 
     Attributes:
         rate_percent: Tolerated decrease of a rate, in percent of the baseline.
-        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is known to 1.6 % at
+        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is exact to 1.6 % at
             best.
 
     """
@@ -102,7 +102,7 @@ class SuiteComparison(Model):
 
     Attributes:
         name: Unique name of the comparison.
-        baseline: What is compared with.
+        baseline: The variant or the rounds to compare with.
         candidate: The variant to judge; only with baseline.variant.
         allow: Changes for the worse that do not matter.
 
@@ -265,14 +265,14 @@ class SuiteSpec(Model):
 
     Attributes:
         schedule: When rounds start. Without a schedule, a round starts after each change of run, variants or repeat.
-        triggers: What else starts a round.
+        triggers: Other causes that start a round.
         repeat: How often each variant is measured in a round, in shuffled order, so that the noise between runs of the
             same becomes known. At least 3 are needed for a useful estimate of that noise.
         keep: Number of former rounds whose runs and results are kept, besides those that a comparison still uses.
         run: What all variants share: a part of the specification of a BenchmarkRun.
         variants: The variants. Each one is spec.run with its own changes.
         comparisons: Comparisons between variants, or with earlier rounds.
-        hypotheses: What is expected of the numbers.
+        hypotheses: Expectations of the numbers.
         gate: Whether a regression makes the suite Stalled, which Flux and Argo CD report as failed.
         suspend: Start no round, and no further run of the active round. A run that is being measured continues.
 

@@ -173,7 +173,7 @@ class EndedRound(Model):
         cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
         start_time: When the round started.
         completion_time: When the round ended.
-        verdict: What its comparisons show; Failed if too little was measured for that, Superseded if the round was
+        verdict: Conclusion of its comparisons; Failed if too little was measured, Superseded if the round was
             abandoned because the suite was changed.
         complete: Whether all of its runs have numbers, and were evaluated. No other round can be accepted.
         accepted: Whether later rounds are compared with this one.

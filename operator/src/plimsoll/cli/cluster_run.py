@@ -232,5 +232,5 @@ async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:
             return
         await asyncio.sleep(1)
     raise click.ClickException(
-        f"{place.word} {place} is still being removed after {_REMOVAL_SECONDS} s; its condition CleanedUp says why"
+        f"{place.word} {place} is still being removed after {_REMOVAL_SECONDS} s; its condition CleanedUp shows why"
     )

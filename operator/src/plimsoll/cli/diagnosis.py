@@ -317,9 +317,9 @@ def _observed(facts: Facts) -> Findings:
     if not runs:
         yield line(State.UNUSED, f"there is none in namespace {facts.namespace}")
         return
-    problem = f"no operator has looked at {_names(late)}" if late else ""
+    problem = f"no operator has observed {_names(late)}" if late else ""
     fix = "ask an administrator whether the operator is running, and whether the chart's watchNamespaces has "
-    yield judged(problem, f"the operator has looked at {_names(runs)}", f"{fix}{facts.namespace}")
+    yield judged(problem, f"the operator has observed {_names(runs)}", f"{fix}{facts.namespace}")
 
 
 @_rule("Rights")
@@ -476,7 +476,7 @@ def _quota(
             f"--set podDefaults.resources.{key}=VALUE" for key in hard if any(key in text for text in unset)
         )
         return judged(
-            f"it counts what pods do not set, so they are refused: {', '.join(unset)}",
+            f"it counts resources that pods do not set, so they are refused: {', '.join(unset)}",
             "",
             f"{_helm(facts, values)}   # or set resources of clients and conductor in the run",
             check=name,
@@ -667,4 +667,4 @@ def _metrics(facts: Facts) -> Findings:
         yield line(State.OK, f"ServiceMonitor {_names(monitors)}")
     else:
         fix = _helm(facts, "--set metrics.serviceMonitor.enabled=true")
-        yield line(State.UNUSED, "no ServiceMonitor has Prometheus scrape the operator", fix)
+        yield line(State.UNUSED, "no ServiceMonitor lets Prometheus scrape the operator", fix)

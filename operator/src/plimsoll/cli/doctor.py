@@ -74,7 +74,7 @@ M = TypeVar("M")
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="DEVICE",
-    help="Check this machine, and this block device, of which nothing is overwritten; may be repeated.",
+    help="Check this machine, and this block device, without writing to it; may be repeated.",
 )
 @fio_option
 @document_option
@@ -85,8 +85,8 @@ def command(
     """Check a cluster, or this machine, before the first run; or find out why a run does not start.
 
     In a cluster it checks what is installed and its versions, the operator, what you may do in the namespace, the Rook
-    clusters and StorageClasses, Pod Security, quotas, nodes, clocks and metrics. It changes nothing. What you have no
-    right to see is `unknown`, with the right that it needs.
+    clusters and StorageClasses, Pod Security, quotas, nodes, clocks and metrics. It changes nothing. Checks that you
+    have no right to make are `unknown`, with the right that they need.
 
     With --directory or --device it checks this machine: fio, direct I/O, free space or the device, CPUs and load. It
     writes one MiB to the directory, and only reads devices.
@@ -95,7 +95,7 @@ def command(
     """
     if directory is not None or devices:
         if directory is not None and devices:
-            raise click.UsageError("--directory and --device exclude each other; check them one after the other")
+            raise click.UsageError("--directory and --device cannot be combined; check them one after the other")
         if storage_class is not None or any(map(given, ("namespace", "context", "kubeconfig"))):
             raise click.UsageError("--directory and --device are for this machine; leave out the options of a cluster")
         findings = [*check_machine(Target(directory=directory, devices=devices), fio)]

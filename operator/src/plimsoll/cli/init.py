@@ -38,9 +38,10 @@ _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-
 @click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [rook-ceph-block].")
 @click.option("--rook", metavar="NAMESPACE/NAME", help=f"CephCluster to measure [{_ROOK}].")
 def command(*, job: str | None, name: str | None, storage_class: str | None, rook: str | None) -> None:
-    """Print a short commented manifest for a common JOB, or without JOB, which jobs there are.
+    """Print a short commented manifest for a common JOB, or without JOB, list the jobs.
 
-    The comments say what is measured, what is written where, how long it takes, and what an administrator has to allow:
+    The comments describe what is measured, how much is written, how long it takes, and what an administrator must
+    allow:
 
         plimsoll init claim-latency --storage-class fast > run.yaml
     """

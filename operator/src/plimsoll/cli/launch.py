@@ -78,7 +78,7 @@ class Launcher:
                     code = child.process.returncode
                     if code == EXIT_UNUSABLE:
                         words = self._last_words(child.log)
-                        raise LaunchError(f"{child.name} cannot work on this machine: {words}")
+                        raise LaunchError(f"{child.name} cannot run on this machine: {words}")
                     if code not in {None, 0}:
                         self._count_restart(child)
                         child.process = await self._start_agent(client, child.attempt)

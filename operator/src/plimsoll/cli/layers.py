@@ -25,7 +25,7 @@ from plimsoll.tools.registry import LAYERS, loading_clients
 @click.argument("result")
 @click.option(
     "--device-run",
-    help="A run on block devices like those of the OSDs, one client on each, as the lowest layer; named like RESULT.",
+    help="A run on block devices like the OSDs' devices, one client on each, as the lowest layer; named like RESULT.",
 )
 @output_option
 @cluster_options
@@ -33,7 +33,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     """Show the rates of network, OSDs, RADOS, RBD and file systems, the limit that layers below set, and their ratio.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME)
-    with any of the tools of networks, of OSDs and pools, and of volumes in Ceph.
+        with any of the tools for networks, for OSDs and pools, and for volumes in Ceph.
     """
     results = load_results(result)
     if all(each.status.environment.ceph is None for each in results):
@@ -135,8 +135,8 @@ def _explanations(
     measured = {row.layer for row in rows}
     if Layer.NETWORK in measured:
         yield (
-            "Network is what all clients that send at the same time reach; what each of them reaches limits it above. "
-            "Unless one tool measured both directions, the best rate counts for both."
+            "Network is the total rate of all clients that send at the same time; the rate of each client limits it "
+            "in the layers above. Unless one tool measured both directions, the best rate counts for both."
         )
     osds, copies = osd_count(results), write_amplification(results)
     if Layer.DEVICE in measured and osds is None:
@@ -144,7 +144,7 @@ def _explanations(
     elif Layer.DEVICE in measured:
         yield f"Device is the mean rate of one device, times {osds} for the OSDs."
     if copies is None:
-        yield "The pool's layout is unknown, so neither OSDs nor devices limit what clients write."
+        yield "The pool's layout is unknown, so neither OSDs nor devices set a limit for writes."
     else:
         yield f"The pool writes {copies:g} bytes per byte of a client."
     if any((best.efficiency or 0) > 1 for row in rows for best in (row.bytes_per_second, row.iops) if best):

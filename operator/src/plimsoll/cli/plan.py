@@ -32,7 +32,7 @@ from plimsoll.plan.expand import (
 from plimsoll.plan.refusals import search_settings
 
 
-@click.command(short_help="Show what a run or a suite takes: points, time and capacity.")
+@click.command(short_help="Show the points, the time and the capacity of a run or a suite.")
 @click.argument("source", metavar="FILE|RUN|bsuite/SUITE")
 @document_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Not for a RUN.")
@@ -41,7 +41,7 @@ def command(*, source: str, output: str, seed: int | None) -> None:
     """Show the points, the duration and the capacity of a BenchmarkRun, or the variants of a BenchmarkSuite.
 
     For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
-    the run was admitted. Of a suite it shows the variants, its runs in their order, and the time that a round takes.
+    the run was admitted. For a suite it shows the variants, its runs in their order, and the time that a round takes.
     Every variant is checked as a run; an error names the field of the suite, and the variant.
     """
     place = find(source)
@@ -89,7 +89,7 @@ async def _frozen(kube: Kube, run: InCluster) -> Plan:
     try:
         if config_map is not None:
             return load_plan(config_map["data"][PLAN_FILE])
-        click.echo(f"Run {run}: {why}. Shown is a plan of its specification with a random seed and order.", err=True)
+        click.echo(f"Run {run}: {why}. This is a plan of its specification with a random seed and order.", err=True)
         return freeze(Path(str(run)), decode_run(dict(document)), None)
     except SpecError as error:
         raise click.ClickException(f"run {run} cannot be read: {error}") from error

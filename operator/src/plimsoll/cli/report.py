@@ -48,7 +48,7 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
 
     ROUND is a directory with a round of a suite that `plimsoll run` has measured; SUITE is a suite in a cluster, NAME
     or NAMESPACE/NAME. Its report has the rounds with their verdicts, every point over the rounds with marks where Ceph,
-    the kernel or nodes changed, and of the last round the variants side by side, the comparisons and the hypotheses. A
+    the kernel or nodes changed, and for the last round the variants side by side, the comparisons and the hypotheses. A
     suite with the annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is compared with that published study.
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.

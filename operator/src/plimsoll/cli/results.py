@@ -52,7 +52,7 @@ from plimsoll.report.view import csv_rows
 @click.command(short_help="Show results, also as CSV, JSON, JUnit XML or Markdown.")
 @click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
-@click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of what they found.")
+@click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of the lines.")
 @accept_option
 @click.option("--strict", is_flag=True, help="With -o junit: a Suspect point has failed.")
 @pipeline_option
@@ -66,7 +66,7 @@ def command(
     strict: bool,
     output: str,
 ) -> None:
-    """Show results as a table, as documents, or as CSV in base units; of a suite, what its last round shows.
+    """Show results as a table, as documents, or as CSV in base units; for a suite, the outcome of its last round.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
     Several are shown one after the other, or as one list of documents or rows.
@@ -92,7 +92,7 @@ def command(
     what a variant costs. Hypotheses do not change the exit code.
     """
     if strict and output != JUNIT:
-        raise click.UsageError("--strict is for -o junit; all other forms show Suspect points as such")
+        raise click.UsageError("--strict is for -o junit; all other formats show Suspect points as such")
     if are_suites(sources):
         if points or probes or output == CSV:
             option = "--point" if points else "--probes" if probes else "-o csv"
@@ -103,7 +103,7 @@ def command(
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")
     if probes and output in {JUNIT, MARKDOWN, OTAVA}:
-        raise click.UsageError(f"--probes has no form {output}; use -o csv")
+        raise click.UsageError(f"--probes does not support -o {output}; use -o csv")
     of_sources = [(source, selected_points(load_results(source), points)) for source in sources]
     if probes:
         searches = [result for _, results in of_sources for result in results if result.spec.line is not None]

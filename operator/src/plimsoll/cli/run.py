@@ -263,7 +263,9 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
             if not equals or variant not in variants:
                 if equals and any(variants) and not Path(value).exists():
                     names = ", ".join(variants)
-                    raise click.UsageError(f"{option} {value}: {variant} is no variant of this suite; it has {names}")
+                    raise click.UsageError(
+                        f"{option} {value}: {variant} is not a variant of this suite; it has {names}"
+                    )
                 variant, path = "", value
             if not Path(path).exists() or Path(path).is_dir() != (option == "--directory"):
                 raise click.UsageError(f"{option} {path}: there is no such {option[2:]}")
@@ -327,7 +329,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
     "directories",
     multiple=True,
     metavar="[VARIANT=]DIR",
-    help="Measure files in this directory; of a suite, for this variant, or for all that have no target of their own.",
+    help="Measure files in this directory; for a suite, of this variant, or of all variants without their own target.",
 )
 @click.option(
     "--device",

@@ -85,8 +85,8 @@ def find(source: str) -> Path | InCluster:
         return path
     if named is None:
         raise click.ClickException(
-            f"there is no file or directory {source!r}, and it is no name of a run (NAME, NAMESPACE/NAME) or a suite "
-            "(bsuite/NAME)"
+            f"there is no file or directory {source!r}, and it is not the name of a run (NAME, NAMESPACE/NAME) or a "
+            "suite (bsuite/NAME)"
         )
     if not is_object:
         hint = f"there is no file or directory {source}. Looking for a run of that name: "
@@ -194,7 +194,8 @@ def _read_file(path: Path) -> list[BenchmarkResult]:
         document = json.loads(content)
     except ValueError as error:
         remedy = (
-            f"is not JSON ({error}); name a results directory, a run, or what `plimsoll results ... -o json` writes"
+            f"is not JSON ({error}); name a results directory, a run, or a file that `plimsoll results ... -o json` "
+            "wrote"
         )
         raise SpecError([Problem(field="", remedy=remedy)]) from error
     items = document.get("items", [document]) if isinstance(document, dict) else document

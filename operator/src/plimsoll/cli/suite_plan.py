@@ -113,7 +113,7 @@ def _view(
     comparisons: dict[str, str] = {}
     for comparison in spec.comparisons:
         allow = comparison.allow
-        allowed = f"tolerated are {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
+        allowed = f"tolerated: {allow.rate_percent} % less rate, {allow.latency_percent} % more latency"
         baseline, candidate = comparison.variants or ("its accepted rounds", "each variant")
         comparisons[comparison.name] = f"{candidate} against {baseline}; {allowed}"
     hypotheses = {hypothesis.name: expectation(hypothesis) for hypothesis in spec.hypotheses}

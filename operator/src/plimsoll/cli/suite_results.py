@@ -44,7 +44,7 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
     """Print the shares of the study and the user's own; nothing without a study, or without shares."""
     if compared is None or not compared.shares:
         return
-    console.print(Text(f"\nBeside {texts.study_text(compared)}", style="bold"))
+    console.print(Text(f"\nCompared with {texts.study_text(compared)}", style="bold"))
     console.print(fitted(texts.SHARE_COLUMNS, compared.shares, remedy="-o json"))
     if any(share.own.is_suspect for share in compared.shares):
         console.print(Text(_SUSPECT, style="dim"))

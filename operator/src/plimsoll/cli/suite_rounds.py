@@ -115,7 +115,7 @@ def resume_round(directory: Path, file: Path, suite: BenchmarkSuite, targets: Ma
     start = read_round(directory).start
     if suite_digest(suite.spec) != start.digest:
         raise click.ClickException(
-            f"{file} has changed since the round in {directory} began: its run, variants or repeat are others; restore "
+            f"{file} has changed since the round in {directory} began: its run, variants or repeat differ; restore "
             "it, or choose another --output"
         )
     changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
@@ -186,9 +186,11 @@ accept_option = click.option(
     "accepted",
     multiple=True,
     metavar="START|DIR",
-    help="Of a suite: accept this round whatever it showed, such as a regression that is intended: the baseline starts "
-    "with it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for directories; in a "
-    "cluster, an annotation of the suite accepts a round.",
+    help=(
+        "For a suite: accept this round regardless of its verdict, such as an intended regression; the baseline then "
+        "starts with it. START is the start of the round, such as 2026-03-01T03:00Z. May be repeated. Only for "
+        "directories; in a cluster, an annotation of the suite accepts a round."
+    ),
 )
 
 

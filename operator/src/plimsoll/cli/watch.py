@@ -319,7 +319,7 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
     "--round",
     "request",
     metavar="TEXT",
-    help=f"Of a suite: follow the round that annotation {REQUEST_ROUND}=TEXT requests, even if it has not started.",
+    help=f"For a suite: follow the round that annotation {REQUEST_ROUND}=TEXT requests, even before it starts.",
 )
 @timeout_option("Stop after this time")
 @click.option("-q", "--quiet", is_flag=True, help="Print only how it ended; for scripts and pipelines.")
@@ -328,10 +328,11 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
 def command(*, source: str, request: str | None, timeout: int | None, quiet: bool, strict: bool) -> None:
     """Follow a run or a round of a suite in a cluster until it has ended, and show its progress and its results.
 
-    RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every
+    RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live view; other outputs get a line for every
     change. Watching does not affect the run or the suite, and can be stopped and started again at any time.
 
-    Of a search for the line, it shows the interval as it closes. A line that is only a bound, because the search ended
+    For a search for the line, it shows the interval as it narrows. A line that is only a bound, because the search
+    ended
     with NeverBroke or BrokenAtFirst, is a Valid result.
 
     The round of a suite is the active one, or else the one that is due because of a change or a request, or else the

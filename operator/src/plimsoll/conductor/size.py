@@ -138,7 +138,7 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
         lambda trial: _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest)),
     ),
     ("slowest clients", _without_slowest),
-    ("slowest OSDs and what was wrong with the cluster", _without_storage),
+    ("slowest OSDs and problems of the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),
     (

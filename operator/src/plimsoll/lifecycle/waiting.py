@@ -300,8 +300,8 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     if not missing:
         return None
     message = (
-        f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or taken from the run, after its "
-        f"first conductor had started; {_RECORDS_REMEDY}"
+        f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the "
+        f"run, after its first conductor had started; {_RECORDS_REMEDY}"
     )
     return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
 

@@ -285,8 +285,9 @@ def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[
     if steadiness is not None and is_change_of_states(steadiness, shares, window, facts.quantities):
         change = steadiness_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
         doubts.append(
-            f"it is unknown whether the rate was steady: {change}, but it scatters too much to call that a change; if "
-            "the series shows different states, measure for many times as long as they last, or each by itself"
+            f"it is unknown whether the rate was steady: {change}, but the scatter is too large to call that a "
+            "change; if the series shows different states, measure many times longer than they last, or measure each "
+            "state separately"
         )
     return doubts
 
@@ -328,8 +329,8 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         latency, beyond = result.latency, MINIMUM_BEYOND
         if latency.kind is LatencyKind.FULL and 0 < latency.count < 100 * beyond:
             lines.append(
-                f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile: it takes "
-                f"{100 * beyond:,}, so that {beyond} lie beyond it; measure longer for one"
+                f"{latency.count:,} timed {result.operation} operations are too few for a 99th percentile, which "
+                f"needs {100 * beyond:,} ({beyond} beyond it); measure longer"
             )
     warnings = tuple(dict.fromkeys([*lines, *(line for part in rounds for line in part.warnings)]))[:MAX_WARNINGS]
     if len(rounds) == 1:

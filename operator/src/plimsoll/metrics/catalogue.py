@@ -134,7 +134,7 @@ RESULT_LINK_LEAST = _result_gauge(
 )
 RESULT_LINE_INFO = _result_gauge(
     "result_line_info",
-    "1 for every search for the line with numbers; its labels say why it ended, and what had to hold: `p99 <= 5 ms`.",
+    "1 for every search for the line with numbers; its labels have the ending and the objectives: `p99 <= 5 ms`.",
     ("ending", "objectives"),
 )
 RESULT_LINE_RATE = _result_gauge(
@@ -173,7 +173,7 @@ RESULTS_UNREADABLE = _gauge(
     Source.RESULTS,
     (),
     "results_unreadable",
-    "Results that this operator cannot read, such as those of a later version; its log has the reason.",
+    "Results that this operator cannot read, such as results of a later version; its log has the reason.",
 )
 
 # -- runs: of every BenchmarkRun
@@ -221,7 +221,7 @@ SUITE_ROUND_VERDICT = _suite_gauge(
 )
 SUITE_ROUND_COMPLETION = _suite_gauge(
     "suite_round_completion_timestamp_seconds",
-    "When the last round ended that was evaluated, so not Failed or Superseded; absent before.",
+    "When the last evaluated round ended (not Failed or Superseded); absent before.",
 )
 SUITE_ROUND_START = _suite_gauge(
     "suite_round_start_timestamp_seconds", "When the active round started, and why; absent without one.", ("cause",)
@@ -234,7 +234,7 @@ SUITE_ROUNDS_ACCEPTED = _suite_gauge(
     "suite_rounds_accepted",
     "Former rounds that the next one is compared with; a verdict other than Inconclusive needs 3.",
 )
-SUITE_ROUNDS_FAILED = _suite_gauge("suite_rounds_failed", "Failed rounds since the last one that was evaluated.")
+SUITE_ROUNDS_FAILED = _suite_gauge("suite_rounds_failed", "Failed rounds since the last evaluated round.")
 SUITE_NEXT_SCHEDULE = _suite_gauge(
     "suite_next_schedule_timestamp_seconds",
     "When the next scheduled round starts; in the past while that round waits; absent without a schedule.",
@@ -244,7 +244,7 @@ SUITE_LAST_SCHEDULE = _suite_gauge(
 )
 SUITE_COMPARISON_VERDICT = _suite_gauge(
     "suite_comparison_verdict",
-    "1 for the verdict of a comparison in the last round that was evaluated, 0 for the others.",
+    "1 for the verdict of a comparison in the last evaluated round, 0 for the others.",
     ("comparison", "variant", "verdict"),
 )
 SUITE_COMPARISON_CHANGE = _suite_gauge(
@@ -279,7 +279,7 @@ SUITES_OMITTED = _gauge(Source.SUITES, (), "suites_omitted", "Suites that are no
 
 OPERATOR_INFO = _operator_gauge("operator_info", "Always 1; the label is the version of this operator.", ("version",))
 OPERATOR_LEADER = _operator_gauge(
-    "operator_leader", "1 for the operator that leads, 0 for one that waits, which exposes no other metric."
+    "operator_leader", "1 for the leading operator, 0 for a waiting one, which exposes no other metric."
 )
 OPERATOR_RUNS = _operator_gauge(
     "operator_runs", "Number of runs that `kubectl get brun` shows with this status.", ("status",)

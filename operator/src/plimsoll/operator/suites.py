@@ -275,12 +275,12 @@ def _checked(
     run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
     if run is not None and (was_seen or not measures or run.measures == measures):
         return Found(run=run)
-    message = "exists and is not of this suite"
+    message = "exists and does not belong to this suite"
     if run is not None:
         message = (
-            "exists and does not measure what the suite asks for: somebody else created it, or an admission policy "
-            "changed it (exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or write what it sets "
-            "into spec.run)"
+            "exists, but its specification differs from the suite's: another user created it, or an admission policy "
+            "changed it (exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or set the same "
+            "fields in spec.run)"
         )
     return RunRefusal(name=name, time=time, message=message, is_taken=True)
 

@@ -74,10 +74,10 @@ _RESULTS_WORDS = (
 )
 
 _HOSTS_WORDS = (
-    "The median over clients and over the trials that count, and in parentheses the highest value of a client. Numbers "
-    "of devices are those of the block device below the data set on the client's node, with its other users. They are "
-    "absent where a node shows no such device, as with librbd and network file systems. A request may be larger than "
-    "the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
+    "The median over clients and over the trials that count, and in parentheses the highest value of a client. "
+    "Device numbers describe the block device below the data set on the client's node, including its other users. "
+    "They are absent if a node shows no such device, as with librbd and network file systems. A request may be "
+    "larger than the tool's blocks where the kernel merges them, and smaller where the device cannot take them whole."
 )
 
 

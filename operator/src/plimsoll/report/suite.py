@@ -34,8 +34,8 @@ _WORDS = (
 _PUBLISHED_WORDS = (
     "Rates of other hardware and versions say nothing about yours, so both sides are shares: of the limit that is "
     "computed from the layers below, or of another point. The study's line covers all that it published, yours is "
-    "the 95 % confidence interval of a ratio. A derived share is computed from the study's numbers and not published "
-    "itself, a cited one is quoted from others. * rests on Suspect points."
+    "the 95 % confidence interval of a ratio. A derived share is computed from the study's published numbers, a "
+    "cited one is quoted from other work. * rests on Suspect points."
 )
 
 
@@ -258,7 +258,7 @@ def published_section(compared: StudyComparison | None) -> Section | None:
     )
     paragraphs = [_PUBLISHED_WORDS, *difference_texts(compared)]
     table = page_table("Shares of the study and yours", SHARE_COLUMNS, shares, sortable=False)
-    return Section(key="study", title=f"Beside {name}", blocks=[Text(paragraphs=paragraphs), chart, table])
+    return Section(key="study", title=f"Compared with {name}", blocks=[Text(paragraphs=paragraphs), chart, table])
 
 
 def study_text(compared: StudyComparison) -> str:

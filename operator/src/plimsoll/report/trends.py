@@ -37,16 +37,15 @@ from plimsoll.suite.measured import MeasuredRound
 
 _WORDS = (
     "Each marker is the geometric mean over the runs of a round, with the 95 % confidence interval that follows from "
-    "the noise between the runs of all rounds; noise between rounds is not a part of it. A filled marker is a round of "
-    "the baseline, a hollow one is not, and a cross is a round that regressed, maybe at another point. A vertical line "
-    "marks a round before which something changed: Ceph, the kernel, the nodes, or what is measured."
+    "the noise between the runs of all rounds; noise between rounds is not a part of it. A filled marker is a round "
+    "of the baseline, a hollow one is not, and a cross is a round that regressed, possibly at another point. A "
+    "vertical line marks a round before which something changed: Ceph, the kernel, the nodes, or what is measured."
 )
 _IN_ROUNDS = "the figures that are shown have a round that regressed, or come first"
 
 _VARIANTS_WORDS = (
-    "Each marker is the mean over the runs of a variant in the last round, with its 95 % confidence interval. A filled "
-    "marker is Valid. Whether variants differ by more than noise is the conclusion of a comparison, not that of two "
-    "intervals."
+    "Each marker is the mean over the runs of a variant in the last round, with its 95 % confidence interval. A "
+    "filled marker is Valid. A comparison decides whether variants differ by more than noise, not two intervals."
 )
 
 _UPPER_END = {"xref": "x", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "top"}

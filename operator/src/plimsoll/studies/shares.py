@@ -202,7 +202,7 @@ def _part(form: Form, published: Published) -> float:
     if published.unit is Unit.RATIO:
         return published.value
     if published.unit is not Unit.PERCENT:
-        raise ValueError(f"{published.value:g} {published.unit} is no share; name what it is a share of")
+        raise ValueError(f"{published.value:g} {published.unit} is not a share; name what it is a share of")
     part = published.value / 100
     return {Form.PART: part, Form.GAIN: 1 + part, Form.LOSS: 1 - part}[form]
 
@@ -212,5 +212,5 @@ def _rate(published: Published) -> float:
     if published.unit is Unit.NOT_STATED:
         return published.value
     if published.unit not in _BYTES_PER_SECOND:
-        raise ValueError(f"{published.value:g} {published.unit} is no rate")
+        raise ValueError(f"{published.value:g} {published.unit} is not a rate")
     return published.value * _BYTES_PER_SECOND[published.unit]

@@ -273,7 +273,7 @@ def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Compari
                     conclusion=judged.judgement.conclusion,
                 )
                 changes.append((f"{judged.place} {quantity_text(operation, metric)}", change))
-        drifted = ["it is slow drift: worse than the pinned rounds"] if variant.is_drift else []
+        drifted = ["slow drift: worse than the pinned rounds"] if variant.is_drift else []
         reasons = [*drifted, *variant.reasons, *judgement.change_texts]
         outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
         yield outcome.model_copy(update={"drift": variant.is_drift})

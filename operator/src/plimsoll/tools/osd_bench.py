@@ -19,7 +19,7 @@ from plimsoll.tools.target import OsdsTarget, TargetKind
 class OsdBenchParameters(ToolParameters):
     """ceph tell osd.N bench, one OSD after the other: the speed of a disk with its OSD alone.
 
-    Needs the key of an administrator of Ceph, and the operator's permission.
+    Needs a Ceph administrator's key, and the administrator's permission.
 
     Attributes:
         block_size: Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512. Write a number of bytes, or whole

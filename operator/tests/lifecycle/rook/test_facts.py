@@ -196,7 +196,7 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     pools = [thing(name="rbd"), thing(name="for-all", annotations=given)]
     assert words(unusable_pools(target, pools)) == (
         "spec.storage.rook.existingPool: CephBlockPool shared does not exist, or belongs to another run; name one that "
-        "is for benchmarks: for-all"
+        "allows benchmarks: for-all"
     )
     assert "shared-data does not exist" in words(unusable_pools(target, shared(**given)[:1]))
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
@@ -215,5 +215,5 @@ def test_a_pool_or_file_system_of_another_run_is_refused_and_named_nowhere() -> 
     for unusable in (unusable_pools(existing_pool, pools), unusable_file_system(existing_files, pools)):
         message = words(unusable)
         assert message.endswith(
-            "shared does not exist, or belongs to another run; name one that is for benchmarks: none"
+            "shared does not exist, or belongs to another run; name one that allows benchmarks: none"
         )

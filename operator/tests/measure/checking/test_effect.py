@@ -153,7 +153,7 @@ def test_a_client_that_was_faster_meanwhile_was_not_slowed_down() -> None:
 @pytest.mark.parametrize("scrubbed", [range(-10, 70), range(55), range(10, 70)])
 def test_without_time_to_compare_with_the_effect_is_unknown(scrubbed: range) -> None:
     finding = words(trial(looks(scrubbed), range(0)), "Scrubbing")
-    assert "its effect is unknown, since there was no time without any activity to compare with" in finding
+    assert "its effect is unknown, because there was no calm time to compare with" in finding
 
 
 def on(watch: ClusterWatch, osds: int | None, *, of: int = 500) -> ClusterWatch:
@@ -236,7 +236,7 @@ def test_time_that_nobody_watched_is_not_calm() -> None:
 
 def test_without_calm_time_that_was_watched_the_effect_is_unknown() -> None:
     unwatched = silent(silent(looks(MEANWHILE), range(1, 20)), range(36, 60))
-    assert "no time without any activity" in words(trial(unwatched, range(0)), "Scrubbing")
+    assert "no calm time to compare with" in words(trial(unwatched, range(0)), "Scrubbing")
 
 
 def test_an_answer_that_is_missing_between_two_polls_that_show_it_is_no_certain_time() -> None:
@@ -274,7 +274,7 @@ def test_an_effect_on_a_few_osds_that_can_be_seen_counts() -> None:
 
 def test_without_latencies_over_time_the_effect_is_unknown() -> None:
     found = words(trial(looks(MEANWHILE), MEANWHILE, slices=False), "Scrubbing")
-    assert "effect is unknown, since rates or latencies over time are missing" in found
+    assert "effect is unknown, because rates or latencies over time are missing" in found
 
 
 def scrub_message(*operations: OperationSample, scrubbed: range = MEANWHILE, late: float = 0.0) -> str:

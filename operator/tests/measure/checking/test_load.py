@@ -19,8 +19,8 @@ def test_few_operations_have_no_p99_and_a_rate_as_good_as_any(rate: int, *, is_e
     numbers = combined([measure(document(0, measurement(operation(rate))))])
     assert ("99" in numbers.operations[0].latency.percentiles) is is_enough
     assert numbers.verdict is Verdict.VALID
-    too_few = "980 timed write operations are too few for a 99th percentile: it takes 1,000, so that 10 lie beyond it"
-    assert numbers.warnings == (() if is_enough else (f"{too_few}; measure longer for one",))
+    too_few = "980 timed write operations are too few for a 99th percentile, which needs 1,000 (10 beyond it)"
+    assert numbers.warnings == (() if is_enough else (f"{too_few}; measure longer",))
 
 
 def test_operations_of_all_rounds_are_counted_together() -> None:
@@ -97,7 +97,7 @@ def test_pair_over_which_nothing_arrived_is_no_measurement_of_it() -> None:
     peers = (PeerRate(peer=3, bytes=10**9, seconds=1), PeerRate(peer=4, bytes=0, seconds=1))
     finding = only(measure(document(0, measurement(operation(1000), peers=peers))), "NoIo")
     assert finding.verdict is Verdict.INVALID
-    assert "client 0: nothing arrived from or at client 4" in finding.message
+    assert "client 0: no data arrived from or at client 4" in finding.message
 
 
 def queued(mean: float, in_flight: int | None, longest: float = 0.001) -> Any:

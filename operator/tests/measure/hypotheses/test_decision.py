@@ -28,8 +28,8 @@ RADOS = [98, 99, 100, 101, 102]
 RADOS_IOPS = {"workload": "rados", "quantity": "iops"}
 NO_NOISE = "noise between runs is not counted; it is if each variant has at least 3 runs"
 FEW_RUNS = (
-    "runs are taken as independent, which fewer than 5 cannot show: day and night, bursts or two states of the storage "
-    "may look like the effect"
+    "runs are assumed to be independent, which fewer than 5 cannot show: day and night, bursts or two states of the "
+    "storage may look like the effect"
 )
 SUSPECT = Finding(reason="NodeCpuSaturated", verdict=Verdict.SUSPECT, message="m")
 INVALID = Finding(reason="PasteFailed", verdict=Verdict.INVALID, message="m")
@@ -86,7 +86,7 @@ def test_the_sentence_of_latencies() -> None:
     )
     given = given.model_copy(update={"left": given.left.model_copy(update={"where": {"clients": 8}})})
     assert decided(given, run_of_points(*latencies)).sentence == (
-        "The p99 latency of rbd write (clients 8) is 200 % (200 to 200) of that of rbd write (clients 1); "
+        "The p99 latency of rbd write (clients 8) is 200 % (200 to 200) of the p99 latency of rbd write (clients 1); "
         "at most 150 % was expected: Refuted."
     )
 

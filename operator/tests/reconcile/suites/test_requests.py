@@ -112,7 +112,7 @@ async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
     assert (found.run.uid, found.run.is_finished) == (uid, False)
     refused = await got(kube, run, uid="another")
     assert isinstance(refused, RunRefusal)
-    assert (refused.is_taken, refused.message) == (True, "exists and is not of this suite")
+    assert (refused.is_taken, refused.message) == (True, "exists and does not belong to this suite")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ async def test_run_that_measures_something_else_has_only_taken_the_name(changes:
     for outcome in (await created(kube, run), await got(kube, run, measures=expected, uid="another")):
         assert isinstance(outcome, RunRefusal)
         assert outcome.is_taken
-        assert outcome.message.startswith("exists and does not measure what the suite asks for")
+        assert outcome.message.startswith("exists, but its specification differs from the suite's")
     assert isinstance(await got(kube, run), Found), "what it has to measure is unknown"
 
 

@@ -146,7 +146,7 @@ def test_name_that_another_run_has_stalls_the_suite_until_it_is_free(world: Pret
     stalled = world.condition("Stalled")
     assert stalled["reason"] == "NameTaken"
     assert stalled["message"] == (
-        f"BenchmarkRun {other} exists and is not of this suite; delete that run, or rename the suite"
+        f"BenchmarkRun {other} exists and does not belong to this suite; delete that run, or rename the suite"
     )
     assert world.condition("Ready")["status"] == "False"
     del world.runs[other]

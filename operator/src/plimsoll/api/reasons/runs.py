@@ -62,7 +62,7 @@ ENTRIES = (
         Reason.FINALIZER_MISSING,
         _SUMMARY,
         "the operator could not set the run's finalizer, without which a deletion could leave objects behind; the "
-        "message has the cause. Until it is set, nothing is created for the run, and what runs continues",
+        "message has the cause. Until it is set, the operator creates nothing for the run; existing pods continue",
         "stop whatever keeps changing the run, or removes its finalizer",
         is_passed_by=True,
     ),
@@ -76,7 +76,8 @@ ENTRIES = (
     _normal(
         Reason.WAITING_FOR_WINDOW,
         (*_SUMMARY, ConditionType.ADMITTED),
-        "no trial may start now, because it would not end within a maintenance window; the message says until when",
+        "no trial may start now, because it would not end within a maintenance window; the message has the end of "
+        "the wait",
         "wait, or ask the administrator for longer `maintenanceWindows`",
     ),
     _normal(
@@ -212,7 +213,7 @@ ENTRIES = (
     ReasonEntry(
         Reason.KEY_SECRETS_TAKEN,
         _STORAGE,
-        "runs of the namespace already use as many of the Secrets for keys as are free",
+        "runs of the namespace already use their share of the Secrets for keys",
         "delete runs that keep their storage",
         ended=_CEPH_TIMED_OUT,
         remedy="delete runs that keep their storage",
@@ -220,8 +221,8 @@ ENTRIES = (
     ReasonEntry(
         Reason.CSI_DRIVER_NOT_FOUND,
         _STORAGE,
-        "no CSI driver of the Rook cluster is registered, or several are, and it is unclear which one; the message has "
-        "the names. Nothing is created in the cluster before",
+        "no CSI driver of the Rook cluster is registered, or several are, and it is unclear which one to use; the "
+        "message has the names. Until then, nothing is created in the cluster",
         "enable Rook's CSI drivers; if several are registered, create a StorageClass of the cluster that names one",
         ended=_CEPH_TIMED_OUT,
         remedy="enable Rook's CSI drivers",
@@ -333,8 +334,8 @@ ENTRIES = (
         "A run does not end because the operator cannot observe it",
         ended=_REFUSED_TOO_LONG,
         remedy=(
-            "change the run, or what refuses it: an admission policy or webhook, Pod Security, the operator's "
-            "ClusterRole"
+            "change the run, or the cause of the refusal: an admission policy or webhook, Pod Security, the "
+            "operator's ClusterRole"
         ),
         is_refusal=True,
     ),
@@ -379,8 +380,8 @@ ENTRIES = (
     ReasonEntry(
         Reason.TEARDOWN_FAILING,
         _CLEANED_UP,
-        "the teardown Job has failed to remove the run's images, objects and flags so far, and is retried; the "
-        f"message has its last error. {_NEXT_WAITS}",
+        "the teardown Job has not yet removed the run's images, objects and flags, and is retried; the message has "
+        f"its last error. {_NEXT_WAITS}",
         "check that Ceph responds, and that no client still has an image of the run open. If that cluster is gone "
         "for good, delete the Secret that the message names",
     ),
@@ -450,7 +451,7 @@ ENTRIES = (
     _end(
         Reason.STORAGE_CLASS_NOT_FOUND,
         "the StorageClass in `storage.storageClass.name` does not exist, or belongs to another run; the message "
-        "lists those that a run can use. Static volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
+        "lists the ones that a run can use. Static volumes need one too (`provisioner: kubernetes.io/no-provisioner`)",
         "create it, or name another, in a new run",
     ),
     _end(
@@ -490,7 +491,7 @@ ENTRIES = (
     ),
     _end(
         Reason.POOL_NOT_FOUND,
-        "the CephBlockPool in `existingPool` does not exist in that namespace; the message lists those that do",
+        "the CephBlockPool in `existingPool` does not exist in that namespace; the message lists the existing ones",
         "name one of them",
     ),
     _end(
@@ -501,7 +502,7 @@ ENTRIES = (
     _end(
         Reason.FILE_SYSTEM_NOT_FOUND,
         "the CephFilesystem in `existingFileSystem` does not exist in that namespace, or has no pools of these "
-        "names; the message lists those that do",
+        "names; the message lists the existing ones",
         "name one of them",
     ),
     _end(
@@ -530,8 +531,8 @@ ENTRIES = (
         Reason.CEPH_CLIENT_TOO_OLD,
         "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph client "
         "of the runner image is too old to read it",
-        "use a runner image with Ceph 20.2.4 or later in a new run. While the old one cannot connect either to clean "
-        "up, replace the key by one of type `aes` ([Keys](../reference/ceph.md#keys))",
+        "use a runner image with Ceph 20.2.4 or later in a new run. The old image cannot connect to clean up either: "
+        "replace the key by one of type `aes` ([Keys](../reference/ceph.md#keys))",
     ),
     _end(
         Reason.CEPH_TOO_OLD,
@@ -542,29 +543,30 @@ ENTRIES = (
     ),
     _end(
         Reason.CLUSTER_TOO_FULL,
-        "the run's volumes would fill an OSD beyond `limits.fillPercent`, or one is fuller already; the message has "
-        "the numbers. The conductor asks Ceph before anything is written; what Rook created for the run is removed",
+        "the run's volumes would fill an OSD beyond `limits.fillPercent`, or an OSD is already fuller; the message "
+        "has the numbers. The conductor asks Ceph before anything is written; what Rook created for the run is "
+        "removed",
         "write less, free or add space, or raise `limits.fillPercent` in a new run",
     ),
     _end(
         Reason.CLUSTER_AT_RISK,
         "a health check appeared while the run loaded the cluster, and the run ended before Ceph stops all writes: "
-        "`OSD_NEARFULL`, `OSD_BACKFILLFULL`, `OSD_FULL`, `POOL_FULL`, `MON_DOWN`, or one in `gates.stopOn`. The trial "
-        "in flight has no numbers, and the recorded trials stay in the results. Checks that are muted, or were there "
+        "`OSD_NEARFULL`, `OSD_BACKFILLFULL`, `OSD_FULL`, `POOL_FULL`, `MON_DOWN`, or one in `gates.stopOn`. The "
+        "trial in flight has no numbers; the recorded trials remain in the results. Checks that are muted, or failed "
         "before the load began, do not end a run",
         "fix the cause that the message names; remove a check from `gates.stopOn` if the load may cause it",
     ),
     _end(
         Reason.QUOTA_REACHED,
-        "a pool of the run has reached its quota, and Ceph lets all writes to it hang. The conductor removes the quota "
-        "of a pool that was created for the run, so that everything in it can be deleted",
+        "a pool of the run has reached its quota, so all writes to it hang. If the pool was created for the run, the "
+        "conductor removes the quota, so that everything in the pool can be deleted",
         "write less in a new run, or raise `limits.fillPercent`; the owner of an existing pool can raise its quota",
     ),
     _end(
         Reason.ROOK_TOO_OLD,
-        "the resource definitions of that Rook lack a field of the pool, or do not accept its value; the message has "
-        "Rook's version and quotes the API server, which was asked with a dry run. Nothing was created",
-        "upgrade Rook with its resource definitions, or remove that field, in a new run",
+        "the CRDs of that Rook lack a field of the pool, or do not accept its value; the message has Rook's version "
+        "and quotes the API server's answer to a dry run. Nothing was created",
+        "upgrade Rook with its CRDs, or remove that field, in a new run",
     ),
     _end(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
@@ -589,7 +591,7 @@ ENTRIES = (
     ),
     _end(
         Reason.RESULTS_EXIST,
-        "the namespace has results that an earlier run with this name left, or that were not deleted with it within "
+        "the namespace has results of an earlier run with this name, which were retained or not deleted within "
         "`provisionSeconds`",
         "delete them and the run, or rename the run",
     ),
@@ -628,7 +630,7 @@ ENTRIES = (
         Reason.RESULTS_INCOMPLETE,
         "a result, or the ConfigMap `<run>-state`, was deleted after the run's first conductor had started: trials "
         "may be missing; or the conductor finished, but results are not final",
-        "create the run again, and leave both alone until it ends; to measure something again, create another run",
+        "create the run again, and do not delete either before it ends; to measure something again, create another run",
     ),
     ReasonEntry(
         Reason.CLIENTS_NOT_READY,
@@ -648,7 +650,7 @@ ENTRIES = (
     _end(
         Reason.DEADLINE_EXCEEDED,
         "not measured within `totalSeconds`",
-        "raise it, or plan fewer trials; recorded trials stay in the results",
+        "raise it, or plan fewer trials; recorded trials remain in the results",
     ),
 )
 """All reasons, in the order of the documentation."""
@@ -664,13 +666,13 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
         cause=Cause.STORAGE,
     ),
     AbortReason.CACHES_NOT_DROPPED: AttemptExplanation(
-        "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
-        "and what failed. The cause is storage if the time was used up, or the OSDs failed",
+        "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the "
+        "node and what failed. The cause is storage if the time ran out, or the OSDs failed",
         "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
     ),
     AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
-        "a client did not report in time that it is armed, or could not build the command; no client did any I/O. The "
-        "cause is storage if it looks at files before: with `bonnie`, and with `readBack: NextClient`",
+        "a client did not report in time that it is armed, or could not build the command; no client did any I/O. "
+        "The cause is storage if the client accesses files before: with `bonnie`, and with `readBack: NextClient`",
         "check the load and the network of its node; the message names an impossible parameter",
     ),
     AbortReason.LATE_CLIENT: AttemptExplanation(
@@ -684,7 +686,7 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
         "the message names the cause; report a bug",
     ),
     AbortReason.CONDUCTOR_RESTARTED: AttemptExplanation(
-        "the conductor died during the attempt; after T0, the attempt counts as replaced, as if it was suspended",
+        "the conductor died during the attempt; after T0, the attempt counts as replaced, as after a suspension",
         "check the log of the conductor's earlier pod: memory, eviction",
     ),
     AbortReason.INTERRUPTED: AttemptExplanation("the run was suspended, or the conductor was asked to stop"),

@@ -56,7 +56,7 @@ SUITE_REASONS = (
     _warning(
         SuiteReason.STATUS_LOST,
         _STALLED,
-        "the suite owns runs of rounds that its status does not have: the status was lost, or set back to an older "
+        "the suite owns runs of rounds that are missing in its status: the status was lost, or replaced by an older "
         "one. Nothing is measured or deleted; a run that is active continues",
         "restore the status from a backup, or delete the runs of the rounds that the message names; if none of its "
         "former runs are left, the suite starts with a new baseline",
@@ -126,16 +126,12 @@ SUITE_REASONS = (
         "annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
         remedy="fix the cause and request a round, or accept one with annotation plimsoll.dev/accept-round",
     ),
-    SuiteReasonEntry(
-        SuiteReason.NO_REGRESSION, _REGRESSED, "the last round that was evaluated is not worse than its baseline"
-    ),
-    SuiteReasonEntry(
-        SuiteReason.ACCEPTED, _REGRESSED, "the last round that was evaluated regressed, and a user accepted it"
-    ),
+    SuiteReasonEntry(SuiteReason.NO_REGRESSION, _REGRESSED, "the last evaluated round is not worse than its baseline"),
+    SuiteReasonEntry(SuiteReason.ACCEPTED, _REGRESSED, "the last evaluated round regressed, and a user accepted it"),
     SuiteReasonEntry(
         SuiteReason.INCONCLUSIVE,
         _REGRESSED,
-        "the last round that was evaluated does not show whether there is a regression",
+        "the last evaluated round does not show whether there is a regression",
         "read `status.comparisons`; repeat the round, or raise `repeat`",
         remedy="read status.comparisons; request a round, or raise spec.repeat",
     ),

@@ -67,8 +67,8 @@ async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
     keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
     return tuple(
-        f"run {owner} has set options of the OSDs that are not restored yet; this takes until its objects are removed, "
-        "or see docs/reference/ceph.md, Options of the OSDs"
+        f"run {owner} has set options of the OSDs that are not restored yet; wait until its objects are removed, or "
+        "see docs/reference/ceph.md, Options of the OSDs"
         for owner in owners
     )
 

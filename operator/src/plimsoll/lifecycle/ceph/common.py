@@ -421,7 +421,7 @@ class Leftovers(CephResource):
             needs_policy = settings.network_policies.enabled and there.network_policy is None
             manifest = render_teardown.network_policy if needs_policy else render_teardown.job
             creation = Create(obj=manifest(self.view.run, record, settings))
-            return removal_step("about to remove what the run left in Ceph", creation)
+            return removal_step("about to remove the run's objects from Ceph", creation)
         if job.complete and not job.child.deleting:
             return None
         # A pod can have succeeded shortly before its Job is complete.
@@ -433,15 +433,16 @@ class Leftovers(CephResource):
             step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         elif (refused := refused_pod(warning)) and not problem:
             message = (
-                f"Job {job.child.place}, which removes what the run left in Ceph, has no pod: "
-                f"{warning[:_MAX_CHARACTERS]}; change what refuses it in namespace {job.child.namespace}"
+                f"Job {job.child.place}, which removes the run's objects from Ceph, has no pod: "
+                f"{warning[:_MAX_CHARACTERS]}; change the policy or quota that refuses it in namespace "
+                f"{job.child.namespace}"
             )
             step = removal_step(message, reason=refused)
         elif not problem:
             step = self._waiting(job)
         else:
             message = (
-                f"Job {job.child.place} failed to remove what the run left in Ceph, and retries: "
+                f"Job {job.child.place} failed to remove the run's objects from Ceph, and retries: "
                 f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap {job.child.place}, which "
                 "the operator recreates; if the Ceph cluster is gone for good, delete the Secret of that name"
             )
@@ -452,8 +453,8 @@ class Leftovers(CephResource):
 
     def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
         """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
-        doing = "is removing what the run left in Ceph"
-        waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
+        doing = "is removing the run's objects from Ceph"
+        waiting = "has removed the run's objects from Ceph, and waits until Ceph has purged the deleted volumes"
         message = f"Job {job.child.place} {waiting if purge else doing}"
         if inactive := rook_facts.inactive_groups(self.there.cluster):
             message = f"{message}, and waits because {inactive}; it continues when they are active"

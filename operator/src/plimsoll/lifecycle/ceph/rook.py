@@ -290,7 +290,7 @@ class RookLeftovers(common.Leftovers):
         if there.keyring is None and there.renewal is not None:
             if owner is None:
                 message = "the run's CephClient was deleted while its rotated key was being copied"
-                remedy = f"remove what the run left in Ceph yourself, then delete Secret {there.renewal.place}"
+                remedy = f"remove the run's objects from Ceph yourself, then delete Secret {there.renewal.place}"
                 return common.removal_step(f"{message}; {remedy}", reason=Reason.TEARDOWN_FAILING)
             steps = [_copy(render_teardown.keyring_secret(self.view.run, self.view.settings), owner)]
         elif owner is not None:
@@ -367,8 +367,8 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     if blocked is not None:
         child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
         message = (
-            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, "
-            f"for example with `{kind.listing.format(name=child.name)}`, and remove what is not needed"
+            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, for example with "
+            f"`{kind.listing.format(name=child.name)}`, and remove unneeded content"
         )
         return Fact.false(kind.deletion_blocked, message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
@@ -507,8 +507,8 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
     if volumes := there.claimed_by_others:
         message = (
             f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {first_few(volumes, 3)}; everything that these PVCs need in Ceph is kept until they are "
-            "deleted, and the next run may start"
+            f"PVCs of others: {first_few(volumes, 3)}; their storage in Ceph is kept until they are deleted, and the "
+            "next run may start"
         )
         return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
     if volumes := there.volumes:

@@ -84,7 +84,7 @@ def why_not_usable(
     unusable: RunEnding | Fact | None = None
     if cluster.external and target.made is not None:
         field, existing = ("fileSystem", "existingFileSystem") if rook.file_system else ("pool", "existingPool")
-        why = f"{cluster_name(cluster)} is external, and whether Ceph could place a new pool is unknown here"
+        why = f"{cluster_name(cluster)} is external, so Plimsoll cannot check whether Ceph could place a new pool"
         unusable = RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
     elif rook.existing_pool is not None:
         unusable = unusable_pools(target, platform.pools)
@@ -130,7 +130,7 @@ def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | F
     for name in target.pools:
         if name not in existing:
             why = f"{BLOCK_POOL} {name} does not exist, or belongs to another run"
-            message = f"{field}: {why}; name one that is for benchmarks: {_allowed(existing)}"
+            message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
             return RunEnding.failure(Reason.POOL_NOT_FOUND, message)
     for name in target.pools:
         if why := _why_not_allowed(existing[name]):
@@ -146,7 +146,7 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
     obj, name = existing.get(name), f"{FILE_SYSTEM} {name}"
     if obj is None:
         why = f"{name} does not exist, or belongs to another run"
-        message = f"{field}: {why}; name one that is for benchmarks: {_allowed(existing)}"
+        message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
         return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
     if why := _why_not_allowed(obj):
         return RunEnding.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
@@ -433,7 +433,7 @@ def _why_not_allowed(obj: Object) -> str:
         return ""
     kind, name = obj["kind"], obj["metadata"]["name"]
     return (
-        f"{kind} {name} is not annotated as being for benchmarks; its owner can allow them with `kubectl annotate "
+        f"{kind} {name} does not allow benchmarks; its owner can allow them with `kubectl annotate "
         f'{kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
     )
 

@@ -68,7 +68,10 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LateClient",
     cause=None,
-    what="start after the planned time, without the longest operation and the step in which the tool ends its ramp",
+    what=(
+        "delay of the start beyond the planned time, less the longest operation and the step in which the tool ends "
+        "its ramp"
+    ),
     unit="s",
     suspect=1,
     invalid=5,
@@ -152,7 +155,7 @@ def short_run(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="DataSetUnfinished",
-    what="part of the data set that a client did, where the measurement ends when all is done",
+    what="part of the data set that a client processed, if the measurement ends when all of it is done",
     unit="%",
     invalid=100,
     direction=Direction.BELOW,
@@ -198,8 +201,8 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     invalid=0.90,
     direction=Direction.BELOW,
     remedy=(
-        "lengthen the ramp and the runtime, or find what delays the clients, some of which may have to do more with "
-        "until DataSetDone; rates cover the common window, but latencies cover each client's whole run"
+        "lengthen the ramp and the runtime, or find what delays the clients (with until DataSetDone, some may have "
+        "more work); rates cover the common window, but latencies cover each client's whole run"
     ),
 )
 def low_overlap(evidence: Evidence) -> CheckedValues:
@@ -293,12 +296,12 @@ def not_prefilled(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="NothingTrimmed",
-    what="trims that found nothing to trim, because the blocks were never written, or trimmed before; at least",
+    what="trims of blocks that were never written, or already trimmed (a lower bound)",
     unit="%",
     suspect=10,
     remedy=(
-        "set prepare.prefill: true and prepare.perTrial: NewDataSet, so that every trial trims what was written, and "
-        "use a volume that is larger than what a trial trims; storage has nothing to do for the others"
+        "set prepare.prefill: true and prepare.perTrial: NewDataSet, so that every trial trims written data, and use "
+        "a volume larger than the data that a trial trims; trimming empty blocks costs the storage nothing"
     ),
 )
 def nothing_trimmed(evidence: Evidence) -> CheckedValues:
@@ -312,8 +315,8 @@ def nothing_trimmed(evidence: Evidence) -> CheckedValues:
         elif item.data_bytes:
             part = 100 * max(0.0, 1 - item.data_bytes / trimmed)
             detail = (
-                f"trimmed {size_text(trimmed)} of a data set of {size_text(item.data_bytes)}: {percent_text(part)} at "
-                "least were trimmed before"
+                f"trimmed {size_text(trimmed)} of a data set of {size_text(item.data_bytes)}: {percent_text(part)} "
+                "or more were already trimmed"
             )
             yield client_value(item.client, part, detail)
 
@@ -389,7 +392,7 @@ def no_io(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         for rate in item.measurement.peers:
             if not (rate.ios or rate.bytes):
-                yield client_value(item.client, 0, f"nothing arrived from or at client {rate.peer}")
+                yield client_value(item.client, 0, f"no data arrived from or at client {rate.peer}")
 
 
 @TrialCheck(
@@ -408,7 +411,7 @@ def series_incomplete(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="Untimed",
-    what="operations that ended too soon for the tool to time them",
+    what="operations that were too short for the tool to time",
     suspect=0,
     remedy="give the tool more to do, such as a larger size or more files; their rates are unknown",
 )
@@ -443,8 +446,8 @@ def times_inexact(evidence: Evidence) -> CheckedValues:
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
     remedy=(
-        "check the connection between conductor and client, and on one machine, or on busy nodes, the load of the "
-        "processors, which delays the comparison too; without it the window is unverified"
+        "check the connection between conductor and client, and the CPU load on one machine or on busy nodes, which "
+        "also delays the comparison; without the comparison the window is unverified"
     ),
 )
 def clock_unknown(evidence: Evidence) -> CheckedValues:

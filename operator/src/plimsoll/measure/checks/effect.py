@@ -118,7 +118,7 @@ class Effect:
     most_touched: float = _MOST_TOUCHED  # part of the operations that it may touch if what it changed is unknown
     differences: tuple[Difference, ...] = ()  # of each kind of operation
     together: tuple[Difference, ...] = ()  # of all operations, if there are several kinds
-    problem: str = "there was no time without any activity to compare with"  # why there are no differences
+    problem: str = "there was no calm time to compare with"  # why there are no differences
 
     @property
     def is_noticeable(self) -> bool:
@@ -154,12 +154,12 @@ class Effect:
             longer = max(difference.longer for difference in self.together or self.differences)
             seconds = math.ceil(max(1.5, longer) * self.seconds / 10) * 10 if math.isfinite(longer) else 0
             remedy = f" (set runtimeSeconds to about {seconds} to see it)" if seconds else ""
-            why = f"chance hides it in so few operations{remedy}"
+            why = f"too few operations to distinguish it from chance{remedy}"
         else:
             why = self.problem
         part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
         touched = f"it may have touched {part} of the operations (harmless: less than {limit})"
-        return f"its effect is unknown, since {why}; {touched}"
+        return f"its effect is unknown, because {why}; {touched}"
 
 
 def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:

@@ -61,14 +61,14 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
     reason="ClientThrottled",
     cause=Cause.HARNESS,
     what=(
-        "periods in which the CPU quota stopped the client, as a part of all periods, or stopped time, as a "
-        "part of the measured time, if that is less; Suspect unless the client's rate, median and 99th percentile were "
-        "no worse in the seconds with such periods"
+        "periods in which the CPU quota throttled the client, as a part of all periods, or throttled time, as a part "
+        "of the measured time, if that is less; Suspect unless the client's rate, median and 99th percentile were no "
+        "worse in the seconds with such periods"
     ),
     unit="%",
     suspect=0,
     invalid=10,
-    remedy="raise or remove the CPU limit in spec.clients.resources; for a local run, that of its cgroup",
+    remedy="raise or remove the CPU limit in spec.clients.resources; for a local run, the limit of its cgroup",
 )
 def client_throttled(evidence: Evidence) -> CheckedValues:
     for item, host in evidence.observed:
@@ -213,9 +213,9 @@ def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
 @TrialCheck(
     reason="CacheSized",
     what=(
-        "part of the data that the clients of one node read, or wrote without fsync, through the page cache, that was "
-        "in memory at most: what memory can hold of it; of this, only what was read again if the nodes dropped their "
-        "caches before the trial"
+        "largest part of the data that the clients of one node read, or wrote without fsync, through the page cache "
+        "that memory may have held; if the nodes dropped their caches before the trial, only data that was read "
+        "again counts"
     ),
     unit="%",
     suspect=_MOST_FROM_MEMORY,
@@ -299,15 +299,15 @@ def _part_in_memory(
 @TrialCheck(
     reason="ServerCacheSized",
     what=(
-        "part of the data that the clients read from that was in the memory of the OSDs at most: what all "
-        "osd_memory_target can hold of it; of this, only what was read again if the OSDs dropped their caches before "
-        "the trial; not if the workload declares caches: Warm"
+        "largest part of the data that the clients read that the memory of the OSDs (the sum of osd_memory_target) "
+        "may have held; if the OSDs dropped their caches before the trial, only data that was read again counts; not "
+        "if the workload declares caches: Warm"
     ),
     unit="%",
     suspect=_MOST_FROM_MEMORY,
     remedy=(
-        "read from larger volumes (twice the memory), set prepare.dropCaches and read hardly anything twice, or "
-        "declare caches: Warm if a cached working set is what you want to measure; daily use may read from disks"
+        "read from larger volumes (twice the memory), set prepare.dropCaches and read little data twice, or declare "
+        "caches: Warm if you want to measure a cached working set; applications may have to read from disks"
     ),
 )
 def server_cache_sized(evidence: Evidence) -> CheckedValues:

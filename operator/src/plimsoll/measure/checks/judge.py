@@ -37,13 +37,13 @@ PASSES_MISSING = Check(
     reason="PassesMissing",
     what="planned repetitions, or probes of a search, that do not count",
     suspect=0,
-    remedy="fix the causes, then run again; the numbers come from the others",
+    remedy="fix the causes, then run again; the numbers come from the remaining ones",
 )
 ATTEMPTS_REPLACED = Check(
     reason="AttemptsReplaced",
     what="attempts that were replaced by another",
     suspect=0,
-    remedy="fix the causes, then run again; numbers chosen by repeating are better than the storage usually is",
+    remedy="fix the causes, then run again; repeating bad attempts makes the storage look better than it is",
 )
 UNREPLICATED = Check(
     reason="Unreplicated",

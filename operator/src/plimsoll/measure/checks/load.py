@@ -107,8 +107,8 @@ def long_pause(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="PhasesApart",
     what=(
-        "time in which all clients were in the same phase of a tool, as a part of its mean length, estimated from the "
-        "lengths of the phases before"
+        "time in which all clients were in the same phase of a tool, as a part of its mean length, estimated from "
+        "the lengths of the earlier phases"
     ),
     unit="%",
     suspect=90,
@@ -181,15 +181,17 @@ def not_steady(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotAchieved",
     what=(
-        "operations of an offered rate that did not arrive, of all clients, of one, or of one kind of operation, if "
-        f"they are more than {100 * LEAST_SHORTFALL:g} % and, of random arrivals, more than chance explains; or that "
-        f"came beyond a rate of even arrivals, if more than {100 * LEAST_EXCESS:g} %; a search judges them itself"
+        "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if it "
+        f"is more than {100 * LEAST_SHORTFALL:g} % and, with random arrivals, more than chance explains; or "
+        f"operations beyond an offered rate of even arrivals, if more than {100 * LEAST_EXCESS:g} %; a search "
+        "applies its own rule"
     ),
     unit="%",
     suspect=0,
     remedy=(
-        "offer what the storage and the clients can do, and lengthen the ramp if more came than was due; the numbers "
-        "are those of the load that arrived, and operations that came late or never have no latency"
+        "offer a load that the storage and the clients can handle, and lengthen the ramp if more operations "
+        "completed than were due; the numbers describe the load that arrived, and late or missing operations have no "
+        "latency"
     ),
 )
 def not_achieved(evidence: Evidence) -> CheckedValues:
@@ -213,17 +215,17 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="DepthFull",
     what=(
-        "submissions that filled ioDepth, where operations are due at random times whatever is in flight, of the "
-        "client with the most; with an ioDepth of 1, time with an operation in flight. Of any offered rate, operations "
-        "that exceeded the highest published percentile up to the 99th, if counted from when they were due it is more "
-        f"than {_MUCH_LONGER:g} times as long, and not by chance; a search judges them itself"
+        "submissions that filled ioDepth, of the client with the most, if operations are due at random times; with "
+        "an ioDepth of 1, time with an operation in flight. For any offered rate, operations above the highest "
+        "published percentile up to the 99th, if that percentile, counted from when they were due, is more than "
+        f"{_MUCH_LONGER:g} times as long, and not by chance; a search applies its own rule"
     ),
     unit="%",
     suspect=100 * MOST_DEPTH_FULL,
     remedy=(
-        "look for what stops the storage at times, offer less, or use more clients or a greater ioDepth (of random "
-        "arrivals 2, 4, 8, 16, 32 or 64, which fio counts); what was due meanwhile started late, and its latency does "
-        "not show it"
+        "look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth (with "
+        "random arrivals 2, 4, 8, 16, 32 or 64, which fio counts); operations that were due meanwhile started late, "
+        "and their latency does not include that"
     ),
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
@@ -280,8 +282,8 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=90,
     remedy=(
-        "use more jobs, streams (iperf3 uses one thread for all of them before 3.16) or clients; the rate is that of "
-        "the tool, not of the storage or the network"
+        "use more jobs, streams (iperf3 uses one thread for all of them before 3.16) or clients; the tool limits the "
+        "rate, not the storage or the network"
     ),
 )
 def tool_cpu_bound(evidence: Evidence) -> CheckedValues:
@@ -340,16 +342,16 @@ def littles_law(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="RuntimeTooShort",
     what=(
-        "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: three intervals "
-        "of its time series, usually 3 s, and ten times as long without a ramp. A tool that "
-        "runs for its work has a minimum only if its work is timed (dd: 10 s; osdBench: 10 s of each OSD)"
+        "runtimeSeconds, or the time until the work ended if that is shorter, as a part of the tool's minimum: three "
+        "intervals of its time series, usually 3 s, and ten times as long without a ramp. A tool that runs for its "
+        "work has a minimum only if its work is timed (dd: 10 s; osdBench: 10 s of each OSD)"
     ),
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
     remedy=(
         "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; if the work ends "
-        "before, as with until DataSetDone, use a larger volume, or with osdBench a larger totalSize"
+        "earlier, as with until DataSetDone, use a larger volume, or with osdBench a larger totalSize"
     ),
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
@@ -378,7 +380,7 @@ def runtime_too_short(evidence: Evidence) -> CheckedValues:
     reason="MixedVersions",
     what="versions of the tool that the clients ran",
     suspect=1,
-    remedy="give all clients one image or one version of the tool; the sum is that of two different load generators",
+    remedy="give all clients one image or one version of the tool; the sum mixes two different load generators",
 )
 def mixed_versions(evidence: Evidence) -> CheckedValues:
     versions = clients_by_version(evidence.measured)

@@ -218,7 +218,7 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
     direction=Direction.BELOW,
     remedy=(
         "check the client's node, network and volume, and behind a fast client look for a cache, another device or "
-        "sparse data; a percentile over all clients is that of none of them"
+        "sparse data; a percentile over all clients describes none of them"
     ),
 )
 def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
@@ -310,8 +310,8 @@ LOCAL_PAIRS = Check(
 ROUND_TRIP_OUTLIER = Check(
     reason="LinkOutlier",
     what=(
-        "median round trip from one client to another, in percent of which the usual one of the other pairs is; those "
-        "below 0.2 ms count as 0.2 ms"
+        "usual median round trip of the other pairs, in percent of the median round trip from one client to another; "
+        "round trips below 0.2 ms count as 0.2 ms"
     ),
     unit="%",
     # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.

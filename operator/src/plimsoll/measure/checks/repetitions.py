@@ -55,7 +55,7 @@ TRIALS_APART = Check(
     unit="%",
     suspect=20,
     remedy=(
-        "compare the trials of the two groups: look for a storage with two states, such as another leader, a cache or "
+        "compare the trials of the two groups: look for storage with two states, such as another leader, a cache or "
         "garbage collection, and for other load; the mean is the rate of neither group"
     ),
 )
@@ -69,7 +69,7 @@ SCATTERED = Check(
     suspect=10,
     remedy=(
         "compare the trials: look for burst credits, caches, other load, and what else changed between them, and "
-        "measure for longer; a mean describes none of trials that contradict each other"
+        "measure for longer; no mean describes trials that contradict each other"
     ),
 )
 """Computed by `_variations`, with limits of 10 % for rates, 20 % for latencies if the workload sets the rate, and 30 %

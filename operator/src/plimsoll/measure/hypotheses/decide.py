@@ -119,8 +119,7 @@ def expectation(hypothesis: Hypothesis) -> str:
     what = f"{left.quantity.words} of {_selected(left)}"
     expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
     if of is not None:
-        other = "that" if left.quantity is of.quantity else of.quantity.words
-        return f"{what} is {expected} of {other} of {_selected(of)}"
+        return f"{what} is {expected} of the {of.quantity.words} of {_selected(of)}"
     return f"{what} scales with {hypothesis.over} to the power of {expected}"
 
 
@@ -133,8 +132,8 @@ def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
         ratio = f"{estimate} % ({low} to {high})"
     if left.quantity is of.quantity and left.quantity.is_rate:
         return f"{_selected(left)} reaches {ratio} of the {left.quantity.words} of {_selected(of)}"
-    other = "that" if left.quantity is of.quantity else f"the {of.quantity.words}"
-    return f"the {left.quantity.words} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
+    other = f"the {of.quantity.words} of {_selected(of)}"
+    return f"the {left.quantity.words} of {_selected(left)} is {ratio} of {other}"
 
 
 def _selected(selector: Selector) -> str:
@@ -287,8 +286,8 @@ def _notes(basis: Sequence[Basis], judgement: Judgement) -> Iterator[str]:
         yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
     if judgement.unit is Unit.RUN and min(judgement.replicates) < ENOUGH_RUNS:
         yield (
-            f"runs are taken as independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts or two "
-            "states of the storage may look like the effect"
+            f"runs are assumed to be independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts "
+            "or two states of the storage may look like the effect"
         )
     if judgement.unit in (Unit.TRIAL, Unit.PROBE):
         yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_TRIALS} runs"

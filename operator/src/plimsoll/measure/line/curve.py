@@ -207,8 +207,8 @@ NOT_MONOTONE = Check(
     ),
     suspect=20,
     remedy=(
-        "look at latency against load for what breaks at these loads and holds at higher ones, such as a device that "
-        "saves power; the storage has no single line"
+        "look for the reason why these loads break while higher ones hold, such as a device that saves power; the "
+        "storage has no single line"
     ),
 )
 

@@ -38,7 +38,7 @@ from plimsoll.suite.rounds.turns import Member, advance, drop_rounds, forget_aba
 _BECAUSE = {
     Cause.CHANGE: "what the suite measures has changed",
     Cause.REQUESTED: f"annotation {REQUEST_ROUND} requests it",
-    Cause.SCHEDULED: "its time has come",
+    Cause.SCHEDULED: "it is scheduled now",
     Cause.CEPH_VERSION: "the version of Ceph has changed",
 }
 

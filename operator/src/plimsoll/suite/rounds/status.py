@@ -206,7 +206,7 @@ def _regressed(state: State) -> Fact:
     if regression is not None:
         message = f"round {regression.name} is worse than its baseline"
         if last != regression:
-            message += f", and round {last.name} does not show that this is over"
+            message += f", and round {last.name} does not show that the regression is gone"
         # Comparisons between variants have no drift.
         elif worst := next((outcome for outcome in state.comparisons if outcome.drift is not None), None):
             message += f": comparison {worst.name}, variant {worst.variant}: {worst.message}"

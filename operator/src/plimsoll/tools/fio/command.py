@@ -37,7 +37,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     if parameters.is_open_loop and (parameters.rate_iops or 0) > most:
         raise ValueError(
             f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
-            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
+            f"{seconds} s, including {SPARE_SECONDS} s of reserve; lower it to at most {most}, or shorten "
             "runtimeSeconds, or use more clients"
         )
     return Command(

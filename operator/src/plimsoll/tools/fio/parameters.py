@@ -206,10 +206,10 @@ class FioParameters(ToolParameters):
             Poisson, a client has at most 10000 operations per second and one job, and takes a whole CPU, because it
             waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
             not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
-        compress_percent: Part of the data, of each 512 bytes, that is constant and so can be compressed. The prefill
+        compress_percent: Percentage of each 512 bytes that is constant and can be compressed. The prefill
             writes such data too. Random data, which cannot be compressed, if absent. All workloads of the run that use
             fio must agree, because they share the data sets.
-        dedupe_percent: Part of the writes that repeat what was written before, and so can be deduplicated. Otherwise as
+        dedupe_percent: Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as
             compressPercent.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
@@ -217,11 +217,12 @@ class FioParameters(ToolParameters):
             block of a random pattern included. runtimeSeconds is then the limit, which should not be far above the
             expected time: intervals of latencies over time depend on it. With less than all done, the result is
             Invalid. Requires rampSeconds 0, one job and directIo, and does not apply to readwrite.
-        files: FilePerClient for a file of each client's own; SharedFile for one file in which each client has its own
+        files: FilePerClient for a separate file for each client; SharedFile for one file in which each client has its
+            own
             region. SharedFile requires volume.sharing Shared, and applies to all workloads of the run that use fio.
             FilePerClient if absent.
-        read_back: NextClient makes each client read what the next client that takes part has prefilled, and the last
-            client what the first one has, so that no client reads what its own node wrote. Requires volume.sharing
+        read_back: NextClient makes each client read the data that the next participating client prefilled, and the last
+            client the first one's, so that no client reads its own data. Requires volume.sharing
             Shared, two clients or more, and the pattern read or randread.
 
     """
