@@ -45,7 +45,7 @@ def test_it_is_resumed_with_new_questions_only(tmp_path: Path) -> None:
     question = {"name": "q", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
     resume_round(tmp_path / "out", *written(tmp_path, comparisons=[question]), {"old": FAST, "new": SLOW})
     assert [one.name for one in read_round(tmp_path / "out").suite.spec.comparisons] == ["q"]
-    with pytest.raises(click.ClickException, match="its run, variants or repeat are others"):
+    with pytest.raises(click.ClickException, match="its run, variants or repeat differ"):
         resume_round(tmp_path / "out", *written(tmp_path, repeat=4), {"old": FAST, "new": SLOW})
 
 

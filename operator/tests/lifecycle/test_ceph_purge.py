@@ -170,7 +170,7 @@ def test_a_strangers_claim_does_not_end_with_talk_of_a_pool(world: PretendWorld)
     world.until(lambda: cleaned_up(world, uid).get("reason") == "ClaimedByOthers")
     message = cleaned_up(world, uid)["message"]
     assert "pool" not in message
-    assert "everything that these PVCs need in Ceph is kept until they are deleted" in message
+    assert "their storage in Ceph is kept until they are deleted" in message
     world.cluster.delete(stranger)
     world.until_settled(uid)
     assert outside(world, uid) == set()

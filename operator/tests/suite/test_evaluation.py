@@ -126,7 +126,7 @@ def test_slow_drift_is_named_and_shown_against_the_pinned_rounds() -> None:
     (outcome,) = found.comparisons
     assert (found.verdict, outcome.verdict, outcome.drift) == (RoundVerdict.REGRESSED, "Regression", True)
     assert outcome.estimate == pytest.approx(-0.065, abs=0.002)
-    assert "it is slow drift" in outcome.message
+    assert "slow drift: worse than the pinned rounds" in outcome.message
     (sudden,) = judged(asked, alike(99, 800), earlier).comparisons
     assert (sudden.verdict, sudden.drift) == ("Regression", False)
 

@@ -259,7 +259,7 @@ SUITE_COMPARISON_BOUND = _suite_gauge(
 )
 SUITE_HYPOTHESIS_VERDICT = _suite_gauge(
     "suite_hypothesis_verdict",
-    "1 for the verdict of a hypothesis in the last round that was evaluated, 0 for the others. `variant` is empty if "
+    "1 for the verdict of a hypothesis in the last evaluated round, 0 for the others. `variant` is empty if "
     "the hypothesis names its variants itself.",
     ("hypothesis", "variant", "verdict"),
 )

@@ -192,7 +192,7 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     assert unusable_pools(target, shared(**given)) is None
     private = words(unusable_pools(target, shared()))
     assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in private
-    assert "is not annotated" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
+    assert "does not allow benchmarks" in words(unusable_pools(target, shared(**{ALLOW_BENCHMARKS: "yes"})))
     pools = [thing(name="rbd"), thing(name="for-all", annotations=given)]
     assert words(unusable_pools(target, pools)) == (
         "spec.storage.rook.existingPool: CephBlockPool shared does not exist, or belongs to another run; name one that "

@@ -108,7 +108,7 @@ def test_regression_is_not_forgotten_because_a_later_round_failed(*, succeeded: 
     world.verdicts = [RoundVerdict.INCONCLUSIVE]
     world.measure_round(succeeded=succeeded)
     assert summary(world)["Regressed"] == ("True", "Regressed")
-    later = f", and round {round_name(START_MINUTE + 1)} does not show that this is over" if succeeded else ""
+    later = f", and round {round_name(START_MINUTE + 1)} does not show that the regression is gone" if succeeded else ""
     assert world.condition("Regressed")["message"].startswith(
         f"round {round_name(START_MINUTE)} is worse than its baseline{later};"
     )
