@@ -81,8 +81,8 @@ def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = 
 @TrialCheck(
     reason="LongPause",
     what=(
-        "time in which a tool without a common window completed nothing, only if it is as long as ten operations and "
-        f"{_LONG_PAUSE_SECONDS:g} s, as a part of its time for the operation"
+        f"pauses of a tool without a common window of at least {_LONG_PAUSE_SECONDS:g} s and ten operations, as a part "
+        "of its time for the operation"
     ),
     unit="%",
     suspect=5,
