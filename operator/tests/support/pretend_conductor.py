@@ -188,8 +188,7 @@ class _Desk:
         return job if self.state.gathered == job or not self._missing() else ""
 
     def _go_on(self, ledger: Ledger, key: TrialKey) -> None:
-        mine = [one for one in self._all.loads if (one.run, one.key) == (self.uid, key)]
-        load = mine[-1] if mine else None
+        load = next((load for load in reversed(self._all.loads) if (load.run, load.key) == (self.uid, key)), None)
         now = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
         if load is None or now != load.pods:
             self._record(ledger, self._aborted(key, AbortReason.CLIENT_LOST))

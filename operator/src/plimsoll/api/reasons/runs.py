@@ -312,6 +312,7 @@ ENTRIES = (
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the client's exit code and termination message",
     ),
+    # When each of the following is the reason, and when it ends a run: `lifecycle.refusals`.
     ReasonEntry(
         Reason.QUOTA_EXCEEDED,
         (*_REQUESTS, ConditionType.CLEANED_UP),
