@@ -16,6 +16,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 FROM base AS build
+# Of a release: compiled modules then contain no time.
+ARG SOURCE_DATE_EPOCH
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
 RUN python3 -m venv /opt/plimsoll && python3 -m venv /opt/build
 COPY operator/requirements/runtime.txt operator/requirements/build.txt /requirements/
@@ -50,6 +52,7 @@ ENTRYPOINT ["plimsoll"]
 CMD ["burner"]
 
 FROM base AS tools
+ARG SOURCE_DATE_EPOCH
 ARG LEAST_CEPH_VERSION=20.2.4
 # The copy of ping has neither setuid nor the capability that its file grants: a restricted pod may gain neither, and the
 # kernel would refuse to run it. The pods have a sysctl that permits its sockets instead.

@@ -45,7 +45,7 @@ setup: ## Prepare the machine and the virtual environment
 
 .PHONY: clean
 clean: ## Remove what building and testing left; keeps the virtual environment and the fio cache
-	rm -rf build operator/dist operator/.mypy_cache operator/.ruff_cache operator/.pytest_cache operator/.hypothesis \
+	rm -rf build dist operator/dist operator/.mypy_cache operator/.ruff_cache operator/.pytest_cache operator/.hypothesis \
 	    operator/.import_linter_cache operator/.coverage operator/htmlcov
 	find operator -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -163,6 +163,10 @@ docs: setup ## Build the site of the documentation into build/site, strictly: ev
 .PHONY: chart
 chart: ## Package the Helm chart into build/
 	helm=$$(hack/tool.sh helm) && "$$helm" package charts/plimsoll --destination build
+
+.PHONY: release
+release: setup ## Build and start all that a release publishes, in dist/: VERSION=... REPOSITORY=registry.example.org/team
+	hack/release.sh $(VERSION) $(REPOSITORY)
 
 # Variables of the command line reach the script through its environment.
 .PHONY: images

@@ -12,7 +12,7 @@ root=$(realpath "$(dirname "$0")/..")
 uv=$(command -v "${PLIMSOLL_VENV:-$root/.venv}/bin/uv" || command -v uv) ||
     { echo "lock.sh: no uv found: run hack/setup.sh first" >&2; exit 1; }
 directory=$root/operator/requirements
-options=()
+options=() names=(runtime build dev docs plugin release)
 mode=${1:-}
 case $mode in
     "" | --check) ;;
@@ -30,7 +30,7 @@ trap 'rm -rf "$work"' EXIT
 cp "$directory"/*.in "$directory"/*.txt "$work/" 2> /dev/null || true
 
 cd "$work"
-for name in runtime build dev docs; do
+for name in "${names[@]}"; do
     "$uv" --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-strip-extras \
         --no-emit-index-url --no-emit-find-links --no-header "${options[@]}" \
         --output-file "$name.txt" "$name.in" > /dev/null
@@ -40,7 +40,7 @@ for name in runtime build dev docs; do
     fi
 done
 
-for name in runtime build dev docs; do
+for name in "${names[@]}"; do
     if [[ $mode != --check ]]; then
         cp "$name.txt" "$directory/$name.txt"
     elif ! diff -u "$directory/$name.txt" "$name.txt" >&2; then

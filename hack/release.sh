@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# Build what a release publishes from the commit that is checked out, and start what was built. It publishes nothing.
+#
+#   hack/release.sh [--without-images] VERSION REPOSITORY
+#
+#   VERSION           the version of operator/pyproject.toml and of the chart, with a dated section in CHANGELOG.md
+#   REPOSITORY        where the images will be, such as registry.example.org/team: chart and manifests name it
+#   --without-images  everything but the images: a minute instead of half an hour, without root. Chart and manifests then
+#                     select images by tag instead of digest
+#
+# Environment:
+#   DIST              the directory to replace, by default dist in this tree
+#   BUILDER           the builder that the provenance names, by default this script
+#
+# Two runs for the same commit are byte-equal. Images are so while the mirror of Debian's testing suite stays the same.
+# Images need root on Debian, and install with apt what is missing. Those for other architectures are built and started
+# with qemu.
+set -euo pipefail
+
+readonly ARCHITECTURES=(amd64 arm64) PYTHONS=(3.11 3.12 3.13 3.14) SUITE=forky
+root=$(realpath "$(dirname "$0")/..")
+images=1
+[[ ${1:-} != --without-images ]] || { images= && shift; }
+(($# == 2)) || { sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+VERSION=$1 REPOSITORY=${2%/}
+dist=$(realpath -m "${DIST:-$root/dist}")
+readonly root images dist VERSION REPOSITORY
+
+say() { printf 'release.sh: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+[[ ! -e $dist || -e $dist/SHA256SUMS ]] || die "$dist is not the directory of a release: remove it, or name another in DIST"
+mkdir -p "$root/build"
+work=$(mktemp -d "$root/build/release.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+source=$work/source out=$work/dist
+mkdir "$source" "$out"
+# Not the work tree: what is released is what was committed.
+git -C "$root" archive HEAD | tar --extract --directory "$source"
+[[ -z $(git -C "$root" status --porcelain) ]] || say "uncommitted changes are not part of the release"
+grep -qx "version = \"$VERSION\"" "$source/operator/pyproject.toml" || die "operator/pyproject.toml does not have version $VERSION"
+for line in "version: $VERSION" "appVersion: \"$VERSION\""; do
+    grep -qx "$line" "$source/charts/plimsoll/Chart.yaml" || die "charts/plimsoll/Chart.yaml does not have the line: $line"
+done
+grep -qE "^## \[$VERSION\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" "$source/CHANGELOG.md" ||
+    die "CHANGELOG.md does not have a section: ## [$VERSION] - $(date +%F)"
+
+COMMIT=$(git -C "$root" rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+BUILDER=${BUILDER:-hack/release.sh}
+export VERSION REPOSITORY COMMIT SOURCE_DATE_EPOCH BUILDER
+bin=$("$root/hack/environment.sh" release)
+helm=$("$root/hack/tool.sh" helm)
+uv=${PLIMSOLL_VENV:-$root/.venv}/bin/uv
+. "$root/hack/follow_pip.sh"
+follow_pip "${uv%uv}python"
+readonly source out work bin helm uv
+release() { (cd "$out" && "$bin/python" "$source/hack/release.py" "$@"); }
+# ARCHIVE DIRECTORY: the same bytes for the same files.
+pack() {
+    (cd "$2" && tar --create --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u+w,go=rX \
+        --mtime="@$SOURCE_DATE_EPOCH" -- *) | gzip --no-name > "$1"
+}
+
+packages() {
+    say "building the wheel and the source distribution"
+    (cd "$source/operator" && "$bin/hatchling" build --directory "$out" > /dev/null)
+}
+
+# ARCHITECTURE: the kubectl plugin, with the compiled modules of each version of Python side by side.
+plugin() {
+    local tree=$work/plugin-$1 part python platform=x86_64
+    say "assembling the kubectl plugin for $1"
+    [[ $1 != arm64 ]] || platform=aarch64
+    mkdir -p "$tree/lib"
+    for python in "${PYTHONS[@]}"; do
+        part=$work/part-$1-$python
+        install=("$uv" --quiet pip install --target "$part" --python-platform "$platform-manylinux_2_28" --python-version "$python")
+        "${install[@]}" --only-binary :all: --require-hashes --requirements "$source/operator/requirements/plugin.txt"
+        "${install[@]}" --no-deps "$out"/plimsoll-*.whl
+        cp --recursive "$part/." "$tree/lib"
+    done
+    # What nobody starts from here, and what says where and how it was installed.
+    rm -rf "$tree"/lib/{bin,etc,share,.lock} "$tree"/lib/*.dist-info/{RECORD,INSTALLER,REQUESTED,direct_url.json,uv_cache.json}
+    cp "$source/hack/kubectl-plimsoll" "$source/LICENSE" "$tree"
+    pack "$out/kubectl-plimsoll-$VERSION-linux-$1.tar.gz" "$tree"
+    release plugin_sbom "$1" "$tree/lib"
+}
+
+# Has the kernel start programs of other architectures with qemu.
+emulate() {
+    local missing=() program
+    for program in buildah:buildah mmdebstrap:mmdebstrap arch-test:arch-test qemu-aarch64-static:qemu-user-static; do
+        command -v "${program%:*}" > /dev/null || missing+=("${program#*:}")
+    done
+    ((${#missing[@]} == 0)) || { say "installing ${missing[*]}" && apt-get -qq install --yes --no-install-recommends "${missing[@]}" >&2; }
+    [[ -e /proc/sys/fs/binfmt_misc/register ]] || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+    arch-test arm64 > /dev/null || cat /usr/lib/binfmt.d/qemu-aarch64.conf > /proc/sys/fs/binfmt_misc/register
+    arch-test arm64 > /dev/null || die "the kernel cannot start programs for arm64 with qemu: register qemu-aarch64 with binfmt_misc"
+}
+
+containers() { buildah --root "$work/containers" --runroot "$work/run" "$@"; }
+
+# ARCHITECTURE: both images, on a root file system of Debian.
+build_images() {
+    local target container base=localhost/plimsoll-base:$1 options=() mirror
+    # shellcheck disable=SC2016 # apt's own variables
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(COMPONENT) $(LABEL)' 'Created-By: Packages' |
+        awk '$2 == "main" && $3 == "Debian" { print $1; exit }')
+    say "assembling a root file system of Debian $SUITE for $1"
+    # shellcheck disable=SC2016 # for the hook's shell
+    TMPDIR=$work mmdebstrap --quiet --mode=root --variant=minbase --architectures="$1" --include=ca-certificates --skip=output/dev \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/*.bin' \
+        --aptopt='Acquire::Check-Valid-Until "false"' "$SUITE" "$work/base-$1.tar" \
+        "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $SUITE main"
+    container=$(containers from --arch "$1" scratch)
+    containers add --quiet "$container" "$work/base-$1.tar" / > /dev/null
+    containers config --arch "$1" --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
+    containers commit --quiet --rm "$container" "$base" > /dev/null
+    [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
+    for target in operator runner; do
+        say "building plimsoll-$target for $1"
+        containers build --isolation chroot --network host --layers --pull-never --platform "linux/$1" --format oci \
+            --build-arg "BASE_IMAGE=$base" --build-arg "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "${options[@]}" \
+            --target "$target" --tag "localhost/plimsoll-$target:$1" "$source" > "$work/log-$target-$1" 2>&1 ||
+            { tail -n 30 "$work/log-$target-$1" >&2; die "plimsoll-$target for $1 cannot be built"; }
+        containers push --quiet --disable-compression "localhost/plimsoll-$target:$1" "oci:$work/$target-$1"
+    done
+}
+
+# NAME: start the programs of an image as it is in the archive, on each architecture.
+start_image() {
+    local arch container commands="uname -m; plimsoll --version"
+    [[ $1 != runner ]] || commands+="; fio --version; ceph --version; iperf3 --version | head -n 1"
+    for arch in "${ARCHITECTURES[@]}"; do
+        container=$(containers from --quiet --arch "$arch" "oci-archive:$out/plimsoll-$1-$VERSION.oci.tar")
+        say "plimsoll-$1 for $arch: $(containers run --isolation chroot --user 65532 "$container" -- sh -ec "$commands" | paste -sd ' ')"
+        containers rm "$container" > /dev/null
+    done
+}
+
+helm_chart() {
+    local chart=$source/charts/plimsoll archive=$out/plimsoll-$VERSION.tgz
+    say "packaging the chart, and rendering it"
+    release pin "$chart"
+    "$helm" package "$chart" --destination "$work" > /dev/null
+    mkdir "$work/chart"
+    tar --extract --gzip --file "$work/plimsoll-$VERSION.tgz" --directory "$work/chart"
+    pack "$archive" "$work/chart"
+    release chart "$archive"
+    {
+        sed '/^# Source/,$d' "$source/manifests/install.yaml" | sed -n '/^---/,$p' | sed '$d'
+        "$helm" template plimsoll "$archive" --namespace plimsoll-system --no-hooks --kube-version 1.31.0
+    } > "$out/plimsoll-$VERSION-install.yaml"
+}
+
+# What users would do: install the plugin as krew does, and start it.
+start_plugin() {
+    local store=$work/krew
+    mkdir "$store"
+    tar --extract --gzip --file "$out/kubectl-plimsoll-$VERSION-linux-$(dpkg --print-architecture).tar.gz" --directory "$store"
+    ln -s "$store/kubectl-plimsoll" "$work/kubectl-plimsoll"
+    say "the plugin, with $(python3 --version): $(env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 "$work/kubectl-plimsoll" --version)"
+}
+
+packages
+for arch in "${ARCHITECTURES[@]}"; do
+    plugin "$arch"
+done
+start_plugin
+if [[ -n $images ]]; then
+    emulate
+    for arch in "${ARCHITECTURES[@]}"; do
+        build_images "$arch"
+    done
+    for name in operator runner; do
+        say "writing the archive of plimsoll-$name"
+        layouts=("${ARCHITECTURES[@]/#/$work/$name-}")
+        release image "plimsoll-$name" "${layouts[@]}"
+        start_image "$name"
+    done
+fi
+helm_chart
+release krew
+release notes
+release provenance
+(cd "$out" && sha256sum --quiet --check SHA256SUMS)
+rm -rf "$dist"
+mkdir -p "$(dirname "$dist")"
+mv -T "$out" "$dist"
+(cd "$dist" && ls -l)
+say "built $dist; nothing is published"
