@@ -3,7 +3,8 @@
 - A stall is 2 s or more without a completion; or 1 s or more in which 20 operations should have completed (with fewer
   than 8 in flight, 150 divided by their number). Of a tool that reports completions only in intervals (`cells`, usually
   seconds), every empty interval is a stall.
-- A freeze is shorter than 1 s, and as many operations should have completed in it.
+- A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
+  99th percentile shows them (`_is_slow`), only one of 0.5 s or more is a freeze.
 
 Against the numbers count (`IdleTime.counted`):
 
