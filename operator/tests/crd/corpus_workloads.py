@@ -36,7 +36,13 @@ _WORKLOADS = [
     ),
     refused("no tool", "spec.workloads", [{"name": "w"}], _W, "must have exactly one tool: fio, radosBench"),
     refused("unknown tool", "spec.workloads.0.iozone", {}, 'unknown field "spec.workloads[0].iozone"'),
-    refused("no name", "spec.workloads", [{"fio": {}}], f"{_W}.name", "Required value"),
+    refused(
+        "two without a name",
+        "spec.workloads",
+        [{"fio": {}}, {"fio": {}}],
+        "spec.workloads[1]",
+        'Duplicate value: {"name":"main"}',
+    ),
     refused("name form", "spec.workloads.0.name", "W", f"{_W}.name", "should match"),
     refused("name empty", "spec.workloads.0.name", "", f"{_W}.name", "should match"),
     refused("name long", "spec.workloads.0.name", "w" * 33, f"{_W}.name", "more than 32"),
@@ -262,6 +268,8 @@ _ACCESS = [
     ),
 ]
 ACCESS_ACCEPTED = [
+    Manifest(name="no name", changes={"spec.workloads": [{"fio": {}}]}),
+    Manifest(name="one of two without a name", changes={"spec.workloads": [{"fio": {}}, {"name": "w", "fio": {}}]}),
     *(
         Manifest(name=f"distribution {value!r}", changes={FIO: {"randomDistribution": value}})
         for value in ("random", "zipf:0.5", "zipf:1.1", "zipf:2", "zipf:0.999", "pareto:0.2", "pareto:0.499")

@@ -145,6 +145,15 @@ def test_server_side_apply_takes_the_same_run_twice(api: ApiServer) -> None:
     delete(api, path)
 
 
+def test_a_workload_without_a_name_is_applied_again_as_the_same_one(api: ApiServer) -> None:
+    document = changed(SMALL, {"metadata.name": "unnamed", "spec.workloads": [{"fio": {}}]})
+    path = f"{RUNS}/unnamed"
+    stored = apply(api, path, document).expect(201)
+    assert [workload["name"] for workload in stored["spec"]["workloads"]] == ["main"]
+    assert apply(api, path, document).expect(200)["metadata"]["generation"] == 1
+    delete(api, path)
+
+
 # What can be changed
 
 

@@ -148,7 +148,7 @@ class Workload(Model):
     """One tool with its parameters.
 
     Attributes:
-        name: Unique name of the workload. The names of points start with it.
+        name: Unique name of the workload. The names of points start with it. A suite requires it.
         clients: Axis: number of clients that generate load; the others are idle. All clients if absent.
         runtime_seconds: Duration of the measurement in each trial.
         ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
@@ -174,7 +174,7 @@ class Workload(Model):
         ),
     )
 
-    name: WorkloadName
+    name: WorkloadName = "main"
     # In the document, one field with the tool's key contains the parameters. Lists among them are the axes of a sweep.
     tool: Annotated[str, ServerOnly(absent=True)]
     parameters: Annotated[Mapping[str, JsonValue], ServerOnly(absent=True)]
