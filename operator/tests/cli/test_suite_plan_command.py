@@ -92,7 +92,7 @@ def test_table_shows_variants_order_and_questions(write: Any) -> None:
         "",
         "Hypotheses",
         "deep: IOPS of reads (ioDepth 16) is at least 200 % of the IOPS of reads (ioDepth 1)",
-        "slower: p50 latency of reads (ioDepth 16) is at most 200 % of p99 latency of reads (ioDepth 1)",
+        "slower: p50 latency of reads (ioDepth 16) is at most 200 % of the p99 latency of reads (ioDepth 1)",
     ]
 
 
