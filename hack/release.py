@@ -55,7 +55,7 @@ ANNOTATIONS = {
 }
 
 # What differs between two builds of the same: logs, caches, and backups of databases of packages and users.
-_VOLATILE = re.compile(r"(var/log|var/cache/(ldconfig|debconf)|run|tmp)/.+|var/lib/dpkg/.+-old|etc/\w+-")
+_VOLATILE = re.compile(r"(var/log|var/cache/(apt|debconf|ldconfig)|run|tmp)/.+|var/lib/dpkg/.+-old|etc/\w+-")
 _DISTRIBUTION = re.compile(r"opt/plimsoll/lib/python[\d.]+/site-packages/[^/]+\.dist-info/METADATA")
 _PACKAGES = "var/lib/dpkg/status"
 
