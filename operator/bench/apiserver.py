@@ -120,7 +120,7 @@ class World:
         return observe(self.of("ConfigMap"), run=identity, members=members, fixed=fixed, results=results)
 
     def _look(self) -> None:
-        run, seen = run_of(self.body), self._observed()
+        run, seen = run_of(self.body, SETTINGS), self._observed()
         if needs_platform(run, seen, SETTINGS):
             seen = replace(seen, platform=platform_of("v1.34.0", [_STORAGE_CLASS], None))
         decision = step(run, seen, SETTINGS, datetime.now(UTC))

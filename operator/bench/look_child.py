@@ -18,6 +18,7 @@ from plimsoll.lifecycle.run import Settings, run_of
 from plimsoll.lifecycle.step import step
 from plimsoll.operator.gather import RunDigests, gather
 
+SETTINGS = Settings(runner_image="runner:1")
 _TICK_SECONDS = 0.001
 
 
@@ -30,14 +31,14 @@ def main() -> None:
 
 async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
     before = _resident()
-    run = run_of(body)
+    run = run_of(body, SETTINGS)
     digests = RunDigests(run.identity)
     async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
 
         async def look() -> Decision:
-            run = run_of(body)
+            run = run_of(body, SETTINGS)
             seen = await gather(kube, run.identity, digests=digests)
-            return step(run, seen, Settings(runner_image="runner:1"), datetime.now(UTC))
+            return step(run, seen, SETTINGS, datetime.now(UTC))
 
         taken = [await _measured(look) for _ in range(looks)]
         changed = []

@@ -127,7 +127,7 @@ def test_all_is_well() -> None:
     assert {finding.state for finding in findings.values()} == {State.OK}, findings
     assert not any(finding.fix for finding in findings.values())
     assert {check: findings[check].text for check in (f"Rook {ROOK}", "Quota tight", "StorageClass fast", "Nodes")} == {
-        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK",
+        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, runs that name no cluster use it",
         "Quota tight": "leaves room for 5 clients (requests.storage: 5Gi of 10Gi used)",
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
         "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",

@@ -96,6 +96,13 @@ def test_rook_cluster_and_name_are_filled_in(job: str) -> None:
     assert "#   rook: {clusters: {storage/main: [bench]}}\n" in text
 
 
+@pytest.mark.parametrize("job", sorted(ROOK_JOBS))
+def test_without_a_name_the_only_allowed_cluster_is_measured(job: str) -> None:
+    plans, _ = plans_of(init(job))
+    assert [plan.ceph and plan.ceph.rook for plan in plans] == [None] * len(plans)
+    assert all(plan.ceph and not plan.ceph.monitors for plan in plans)
+
+
 @pytest.mark.parametrize("job", sorted(CLASS_JOBS))
 @pytest.mark.parametrize("name", ["fast.ssd", "10", "0x1f", "true", "null", "2026-01-01"])
 def test_storage_class_is_filled_in(job: str, name: str) -> None:

@@ -135,7 +135,22 @@ def test_existing_pool_is_shown(tmp_path: Path, pool: dict[str, str], words: str
 
 
 def test_pool_is_not_known_of_a_storage_class(tmp_path: Path) -> None:
-    assert "Pool" not in costs(tmp_path)
+    assert not {"Pool", "Ceph"} & costs(tmp_path).keys()
+
+
+CEPH = {"user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
+
+
+@pytest.mark.parametrize(
+    ("storage", "words"),
+    [
+        ({"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd"}}}, "CephCluster rook-ceph/rook-ceph"),
+        ({"rook": {"existingPool": {"name": "rbd"}}}, "the only Rook cluster that its namespace may use"),
+        ({"ceph": {**CEPH, "monitors": ["192.0.2.2", "192.0.2.1"]}}, "monitors 192.0.2.1, 192.0.2.2"),
+    ],
+)
+def test_cluster_is_shown(tmp_path: Path, storage: dict[str, Any], words: str) -> None:
+    assert costs(tmp_path, storage={**storage, "volume": IMAGE})["Ceph"] == words
 
 
 def test_overwriting_is_shown_if_there_is_any(tmp_path: Path) -> None:

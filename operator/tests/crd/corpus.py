@@ -176,6 +176,10 @@ ACCEPTED = [
     Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "PVC"}),
     Manifest(name="rook", changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}),
     Manifest(
+        name="the only Rook cluster",
+        changes={"spec.storage": {"rook": {"pool": ROOK["pool"]}, "volume": {"size": "1Gi"}}},
+    ),
+    Manifest(
         name="three copies by default",
         changes={"spec.storage": {"rook": {**ROOK, "pool": {"replicated": {}}}, "volume": {"size": "1Gi"}}},
     ),

@@ -242,7 +242,6 @@ _IN_ROOK = [
     *_bad_pools("new pool", "pool"),
     _bad("new pool", "pool", REMOVED, *_ONE_OF),
     _bad("new pool", "existingPool", {"name": "p"}, *_ONE_OF),
-    _bad("new pool", "cluster", REMOVED, "Required value"),
     *(
         _bad("new pool", f"cluster.{path}", value, words)
         for path in ("name", "namespace")

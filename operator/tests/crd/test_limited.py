@@ -81,7 +81,7 @@ def attempt(api: ApiServer, case: Case) -> Answer:
     """Try to create the object, as the operator or the Job controller would."""
     parts = document(clients={"count": 1, **({"resources": case.resources} if case.resources else {})})
     parts["metadata"] |= {"namespace": case.name, "uid": "u", "creationTimestamp": "2026-01-01T12:00:00Z"}
-    run, plan = run_of(parts), make_plan(decode_run(parts), seed=1, runner_image="runner:1")
+    run, plan = run_of(parts, SETTINGS), make_plan(decode_run(parts), seed=1, runner_image="runner:1")
     job = client.job(run, plan, SETTINGS, client=0, attempt=0)
     template = job["spec"]["template"]
     # An admission plugin that tests do without sets the account.

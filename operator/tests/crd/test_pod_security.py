@@ -31,7 +31,7 @@ STRICTER = {"baseline": "restricted"}
 
 NAMESPACES = "/api/v1/namespaces"
 ENFORCE = "pod-security.kubernetes.io/enforce"
-SETTINGS = Settings(runner_image="runner:1")
+SETTINGS = Settings(runner_image="runner:1", rook_clusters={"rook-ceph/rook-ceph": ("*",)})
 HELPER = NamespacedName(namespace="helpers", name="helper")
 
 
@@ -61,7 +61,7 @@ def specs_in(path: Path) -> list[Document]:
 def pods_of(spec: Document, settings: Settings) -> Iterator[Document]:
     """Yield the pods of a run: the conductor's, the clients' and servers', and the one that cleans up in Ceph."""
     metadata = {"name": "run", "namespace": "bench", "uid": "u", "creationTimestamp": "2026-01-01T12:00:00Z"}
-    run = run_of(manifest(RUN_KIND, spec, **metadata))
+    run = run_of(manifest(RUN_KIND, spec, **metadata), SETTINGS)
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=settings.runner_image)
     control_plane = ControlPlane(helper=HELPER, certificate="the certificate", storage_class="fast")

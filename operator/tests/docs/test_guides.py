@@ -160,7 +160,7 @@ def needed_values(spec: dict[str, Any]) -> dict[str, Any]:
     keyrings: list[str] = []
     tools = {name: parameters for workload in spec["workloads"] for name, parameters in workload.items()}
     if rook := storage.get("rook"):
-        cluster = "{namespace}/{name}".format_map(rook["cluster"])
+        cluster = "{namespace}/{name}".format_map(rook.get("cluster", {"namespace": "rook-ceph", "name": "rook-ceph"}))
         values["rook"] = {"clusters": {cluster: ["bench"]}}
         if "config" in rook:
             values["rook"]["options"] = {cluster: [option["name"] for option in rook["config"]]}
@@ -181,7 +181,8 @@ def needed_values(spec: dict[str, Any]) -> dict[str, Any]:
 def test_first_comment_of_a_sample_has_the_values_that_it_needs(sample: Path) -> None:
     text = sample.read_text()
     spec = yaml.safe_load(text)["spec"]
-    spec = spec.get("run", spec)
+    if "run" in spec:
+        spec = merged_spec(spec["run"], spec["variants"][0].get("set", {}))
     _, _, comment = text.partition("# Values of the chart, for runs in the namespace bench:\n")
     stated = "".join(re.findall(r"\A(?:#   .*\n)*", comment)).replace("#   ", "")
     assert (yaml.safe_load(stated) or {}) == needed_values(spec)

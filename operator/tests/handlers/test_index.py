@@ -223,7 +223,7 @@ async def test_managed_fields_are_dropped_before_anything_is_kept(watched: Watch
     assert index in first.values()
     managers = [{"manager": str(number), "fieldsV1": {"f:metadata": {}}} for number in range(1000)]
     raw = {**watched.run, "metadata": {**watched.run["metadata"], "managedFields": managers}}
-    await getattr(watches, index)(body=kopf.Body(_raw(raw)), uid="u")
+    await getattr(watches, index)(body=kopf.Body(_raw(raw)), uid="u", memo=watched.memo)
     assert raw["metadata"] == watched.run["metadata"]
 
 

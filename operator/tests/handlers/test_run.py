@@ -23,6 +23,7 @@ from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
 from support.pretend_rook import ROOK, PretendRook
 from support.pretend_world import LIBRBD, context_of, make_run
+from support.specs import SETTINGS
 
 # As functions of any arguments: kopf hands over more than these take.
 run_changed: Any = watches.run_changed
@@ -291,7 +292,7 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
 
 
 async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
-    (found,) = (await queue(body=daemon.body, uid=daemon.uid)).items()
+    (found,) = (await queue(body=daemon.body, uid=daemon.uid, memo=daemon.memo)).items()
     assert found[0] == daemon.uid
     assert found[1].targets == frozenset({"storageClass/fast"})
 
@@ -437,7 +438,7 @@ async def test_a_deleted_run_occupies_its_target_until_its_removal_ends() -> Non
     rook = RookDaemon()
     await rook.has_pool()
     await rook.tell()
-    rook.context.runs.queue = lambda: [entry_of(rook.body)]
+    rook.context.runs.queue = lambda: [entry_of(rook.body, SETTINGS)]
     assert [entry.admitted for entry in rook.context.runs._entries()] == [True]
     await rook.stop()
 
@@ -488,7 +489,7 @@ async def test_a_deleted_run_that_another_finalizer_keeps_says_that_it_is_cleane
     daemon.cluster.delete(dict(daemon.body))
     await until(lambda: daemon.finalizers == ["example.com/mine"], daemon)
     assert daemon.reasons["CleanedUp"] == "Removed"
-    assert entry_of(daemon.body).over
+    assert entry_of(daemon.body, SETTINGS).over
     await daemon.stop()
 
 
@@ -505,7 +506,7 @@ async def test_nothing_is_created_before_the_finalizer_is_stored(daemon: Daemon)
     requests = daemon.cluster.kube.requests
     assert not [request for request in requests if request.startswith("create")]
     assert daemon.reasons["Reconciling"] == "FinalizerMissing"
-    assert entry_of(daemon.body).over, "other runs overtake it"
+    assert entry_of(daemon.body, SETTINGS).over, "other runs overtake it"
     daemon.cluster.kube.interfere = lambda _: None
     await until(lambda: daemon.cluster.kube.objects("Job"), daemon)
     assert daemon.finalizers == [FINALIZER]

@@ -30,6 +30,7 @@ from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import Assignment, DataFile
 from support.apiserver import ApiServer, account_config
 from support.local_run import make_spec
+from support.specs import SETTINGS
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class Programs:
         name, namespace = self.plan.run.name, self.namespace
         body = make_spec() | {"metadata": {"name": name, "namespace": namespace, "uid": self.plan.run.uid}}
         body["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-        run = run_of(body)
+        run = run_of(body, SETTINGS)
         self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         state = {
             "metadata": {"name": naming.state_config_map(name)},

@@ -14,6 +14,7 @@ from hypothesis import given
 from plimsoll.lifecycle import queue
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import needs_attention
+from support.specs import SETTINGS
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 HOLD_SECONDS = 600
@@ -114,13 +115,13 @@ def test_a_namespace_keeps_its_turn_on_other_targets() -> None:
 def test_an_admission_is_read_from_the_status_and_what_a_waiting_run_recorded() -> None:
     admitted = body(conditions=(("Admitted", "True", "Admitted"),))
     admitted["status"]["startTime"] = "2026-01-01T00:00:05Z"
-    assert entry_of(admitted).served == "2026-01-01T00:00:05Z"
+    assert entry_of(admitted, SETTINGS).served == "2026-01-01T00:00:05Z"
     admitted["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:00:07Z"
-    assert entry_of(admitted).served == "2026-01-01T00:00:07Z"
+    assert entry_of(admitted, SETTINGS).served == "2026-01-01T00:00:07Z"
     waiting = body()
     waiting["status"]["namespaceServedTime"] = "2026-01-01T00:00:03Z"
-    assert entry_of(waiting).served == "2026-01-01T00:00:03Z"
-    assert entry_of(waiting) == entry_of(body()), "the others need not be woken"
+    assert entry_of(waiting, SETTINGS).served == "2026-01-01T00:00:03Z"
+    assert entry_of(waiting, SETTINGS) == entry_of(body(), SETTINGS), "the others need not be woken"
 
 
 @given(
@@ -173,10 +174,10 @@ def test_a_run_whose_storage_is_still_being_taken_away_is_waited_for_and_it_is_s
 
     behind = entry(1, targets=frozenset({"rook/rook-ceph/c"}))
     for reason in ("InProgress", "TeardownFailing", "PoolDeletionBlocked"):
-        (ahead,) = ahead_of("u1", [entry_of(body(reason)), behind])
+        (ahead,) = ahead_of("u1", [entry_of(body(reason), SETTINGS), behind])
         assert ahead == f"ns/r0 (being cleaned up: {reason})"
     for reason in ("StorageKept", "Removed", "NodeGone", "ClaimedByOthers"):
-        assert ahead_of("u1", [entry_of(body(reason)), behind]) == ()
+        assert ahead_of("u1", [entry_of(body(reason), SETTINGS), behind]) == ()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=8))
@@ -201,21 +202,21 @@ def body(*, suspend: bool = False, conditions: tuple[tuple[str, str, str], ...] 
 
 
 def test_a_run_that_was_created_suspended_is_not_in_the_queue_but_an_admitted_one_keeps_its_place() -> None:
-    assert entry_of(body(suspend=True)).over
-    assert not entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),))).over
+    assert entry_of(body(suspend=True), SETTINGS).over
+    assert not entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),)), SETTINGS).over
 
 
 def test_a_finished_run_is_in_the_way_until_its_load_is_gone() -> None:
     finished = ("Succeeded", "True", "Valid")
-    assert not entry_of(body(conditions=(finished, ("CleanedUp", "False", "InProgress")))).over
-    assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "StorageKept")))).over
-    assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "NodeGone")))).over
-    assert entry_of(body(conditions=(finished, ("CleanedUp", "True", "Removed")))).over
+    assert not entry_of(body(conditions=(finished, ("CleanedUp", "False", "InProgress"))), SETTINGS).over
+    assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "StorageKept"))), SETTINGS).over
+    assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "NodeGone"))), SETTINGS).over
+    assert entry_of(body(conditions=(finished, ("CleanedUp", "True", "Removed"))), SETTINGS).over
 
 
 def test_an_entry_is_made_of_whatever_stands_there() -> None:
     bare = {"metadata": body()["metadata"]}
-    assert entry_of(bare).targets == frozenset({"network"})
+    assert entry_of(bare, SETTINGS).targets == frozenset({"network"})
 
 
 def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expire() -> None:
@@ -232,8 +233,8 @@ def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expir
 def test_a_run_that_waits_for_its_name_or_cannot_be_read_holds_up_nobody_before_it_is_admitted() -> None:
     for reason in ("WaitingForEarlierRun", "SpecUnreadable"):
         waits = ("Succeeded", "Unknown", reason)
-        assert entry_of(body(conditions=(waits,))).over
-        assert not entry_of(body(conditions=(waits, ("Admitted", "True", "Admitted")))).over
+        assert entry_of(body(conditions=(waits,)), SETTINGS).over
+        assert not entry_of(body(conditions=(waits, ("Admitted", "True", "Admitted"))), SETTINGS).over
 
 
 def test_a_finished_run_whose_specification_is_changed_needs_attention_until_that_is_seen() -> None:
@@ -255,13 +256,13 @@ def test_a_run_that_cannot_be_removed_holds_up_the_others_for_as_long_as_the_adm
         return found
 
     waiting, long_ago, lately = entry(1), "2026-01-01T00:49:59Z", "2026-01-01T00:50:01Z"
-    assert ahead_of("u1", [entry_of(body_ended_at(lately)), waiting]) != ()
-    assert ahead_of("u1", [entry_of(body_ended_at(long_ago)), waiting]) == ()
-    assert ahead_of("u1", [entry_of(body_ended_at(long_ago, deleted=lately)), waiting]) != ()
+    assert ahead_of("u1", [entry_of(body_ended_at(lately), SETTINGS), waiting]) != ()
+    assert ahead_of("u1", [entry_of(body_ended_at(long_ago), SETTINGS), waiting]) == ()
+    assert ahead_of("u1", [entry_of(body_ended_at(long_ago, deleted=lately), SETTINGS), waiting]) != ()
 
 
 def test_a_run_that_rests_is_told_to_those_behind_it() -> None:
-    resting = entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),)))
+    resting = entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),)), SETTINGS)
     assert ahead_of("u1", [resting, entry(1)]) == ("ns/r (suspended; keeps its place for at most 600 s)",)
 
 
@@ -283,12 +284,12 @@ def on_monitors(*monitors: str) -> dict[str, Any]:
     ],
 )
 def test_two_runs_with_a_monitor_in_common_measure_one_cluster(first: list[str], second: list[str]) -> None:
-    assert entry_of(on_monitors(*first)).targets & entry_of(on_monitors(*second)).targets
+    assert entry_of(on_monitors(*first), SETTINGS).targets & entry_of(on_monitors(*second), SETTINGS).targets
 
 
 @pytest.mark.parametrize(("first", "second"), [("10.0.0.1", "10.0.0.11"), ("10.0.0.1", "10.0.0.1:16789"), ("a", "b")])
 def test_other_monitors_are_other_clusters(first: str, second: str) -> None:
-    assert not entry_of(on_monitors(first)).targets & entry_of(on_monitors(second)).targets
+    assert not entry_of(on_monitors(first), SETTINGS).targets & entry_of(on_monitors(second), SETTINGS).targets
 
 
 def test_a_chain_of_runs_with_common_targets_does_not_keep_the_operator_busy() -> None:

@@ -46,7 +46,7 @@ def body(namespace: str = "bench", storage: Any = STORAGE, **burner: Any) -> dic
 
 
 def run_in(namespace: str = "bench", storage: Any = STORAGE, **burner: Any) -> Run:
-    return run_of(body(namespace, storage, **burner))
+    return run_of(body(namespace, storage, **burner), DISABLED)
 
 
 def frozen(
@@ -174,7 +174,7 @@ def test_clients_may_reach_the_helper() -> None:
 
 @pytest.mark.parametrize("workloads", [None, 7, [], [None], ["kubeBurner"], [{"fio": {}}]])
 def test_specifications_that_nobody_understands_create_no_claims(workloads: Any) -> None:
-    run = run_of({**body(), "spec": {"workloads": workloads}})
+    run = run_of({**body(), "spec": {"workloads": workloads}}, DISABLED)
     assert not creates_claims(run)
 
 

@@ -24,7 +24,9 @@ def run_in(namespace: str, *, drops_caches: bool) -> Run:
         "prepare": {"dropCaches": drops_caches},
     }
     metadata = {"name": "a", "namespace": namespace, "uid": "u", "creationTimestamp": "2026-01-01T12:00:00Z"}
-    return run_of({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec})
+    return run_of(
+        {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec}, NO_HELPER
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from plimsoll.lifecycle.decision import _ORDER, Event, events_of
 from plimsoll.lifecycle.run import run_of
 from support.pretend_rook import ROOK
 from support.pretend_world import CLAIMS, ERASURE_CODED, LIBRBD, PretendWorld, make_run
+from support.specs import SETTINGS
 
 NOON = "2026-01-31T12:00:00Z"
 DOUBLED = re.compile(r"(.{4,})\1")
@@ -32,7 +33,7 @@ def told(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[tupl
     """Return kind and reason of the events of a change."""
     body = make_run("a")
     metadata = {**body["metadata"], "uid": "u", "creationTimestamp": NOON}
-    run = run_of({**body, "metadata": metadata, "status": {"conditions": before}})
+    run = run_of({**body, "metadata": metadata, "status": {"conditions": before}}, SETTINGS)
     return [(event.kind, event.reason) for event in events_of(run, {"conditions": after})]
 
 
@@ -82,7 +83,7 @@ def test_resuming_is_told() -> None:
 
 def test_an_event_has_the_words_of_its_condition_or_at_least_the_reason() -> None:
     body = make_run("a")
-    run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}})
+    run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}}, SETTINGS)
     said = {"conditions": [entry("Admitted", "True", "Admitted", ""), entry("Measured", "True", "AllFinal", "2 of 2")]}
     assert events_of(run, said) == (
         Event(kind=Severity.NORMAL, reason="Admitted", message="Admitted"),

@@ -261,11 +261,11 @@ def test_a_run_that_lost_its_place_queues_from_its_resumption(world: PretendWorl
     second = world.create("c", timeouts=PATIENT)
     world.round(60.0)
     world.change(uid, suspend=False)
-    assert entry_of(run_of(world, uid)).queued > entry_of(run_of(world, second)).queued
+    assert entry_of(run_of(world, uid), SETTINGS).queued > entry_of(run_of(world, second), SETTINGS).queued
     for _ in range(3):
         world.round(60.0)
     assert place(world, uid) == ("False", "WaitingForTurn")
-    assert entry_of(run_of(world, uid)).queued > entry_of(run_of(world, second)).queued
+    assert entry_of(run_of(world, uid), SETTINGS).queued > entry_of(run_of(world, second), SETTINGS).queued
 
 
 def test_a_run_that_has_just_lost_its_place_does_not_find_it_in_an_older_view(world: PretendWorld, uid: str) -> None:
@@ -309,9 +309,9 @@ def test_a_run_that_was_never_admitted_keeps_the_time_of_its_creation() -> None:
     condition = {"type": "Admitted", "status": "False", "lastTransitionTime": "2026-01-01T01:00:00Z"}
     metadata = {"uid": "u", "namespace": "n", "name": "r", "creationTimestamp": "2026-01-01T00:00:00Z"}
     body: Document = {"metadata": metadata, "status": {"conditions": [condition]}}
-    assert entry_of(body).queued == "2026-01-01T00:00:00Z"
+    assert entry_of(body, SETTINGS).queued == "2026-01-01T00:00:00Z"
     body["status"]["startTime"] = "2026-01-01T00:30:00Z"
-    assert entry_of(body).queued == "2026-01-01T01:00:00Z"
+    assert entry_of(body, SETTINGS).queued == "2026-01-01T01:00:00Z"
 
 
 @pytest.mark.parametrize("left", [{"seconds": "many"}, {"since": "2026-01-01T00:00:00Z", "unknown": 1}])

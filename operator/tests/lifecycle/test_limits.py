@@ -179,7 +179,7 @@ def test_a_conductor_that_waits_for_a_window_is_neither_measuring_nor_late(world
 def test_a_conductor_gets_the_windows_and_time_to_wait_for_them() -> None:
     document = make_run("a")
     document["metadata"] |= {"uid": "u", "creationTimestamp": "2026-01-31T12:00:00Z"}
-    run = run_of(document)
+    run = run_of(document, SETTINGS)
     plan = plan_of()
     at_any_time, at_night = (conductor.job(run, plan, replace(SETTINGS, windows=windows)) for windows in ((), NIGHT))
     (container,) = at_night["spec"]["template"]["spec"]["containers"]

@@ -20,6 +20,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from support.pretend_world import make_run
 from support.results import BOUND, GOING_ON, PRECISE, SEARCH, probe, searched
+from support.specs import SETTINGS
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -39,7 +40,9 @@ def plan_with(searches: int, others: int = 0) -> Plan:
 
 def status_with(plan: Plan, **results: Measured) -> BenchmarkRunStatus:
     body = make_run("a")
-    run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": "2026-01-31T12:00:00Z"}})
+    run = run_of(
+        {**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": "2026-01-31T12:00:00Z"}}, SETTINGS
+    )
     found = {name.replace("_", "-"): result for name, result in results.items()}
     seen = Observed(plan=plan, state=RunState(trials_total=len(plan.points)), results=found, warnings={})
     known = status_of(run, seen, Situation(stage=Stage.MEASURING, reason=Reason.MEASURING, message="m"), NOON)

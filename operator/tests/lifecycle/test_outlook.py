@@ -19,6 +19,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan
 from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 from support.pretend_world import PretendWorld, make_run
+from support.specs import SETTINGS
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLANNED = 4 + 1 + TRIAL_OVERHEAD_SECONDS
@@ -43,7 +44,7 @@ def run_with(said: datetime | None = None, *, ready_since: datetime = NOON, susp
     status = {"conditions": [ready | {"lastTransitionTime": format_time(ready_since)}]}
     estimate = {"estimatedCompletionTime": format_time(said)} if said else {}
     metadata = {**body["metadata"], "uid": "u", "creationTimestamp": format_time(NOON)}
-    return run_of({**body, "metadata": metadata, "status": status | estimate})
+    return run_of({**body, "metadata": metadata, "status": status | estimate}, SETTINGS)
 
 
 def conductor() -> PodFact:

@@ -5,6 +5,7 @@ from plimsoll.lifecycle.run import environment_of, platform_of, run_of
 from plimsoll.lifecycle.storage.registry import StorageClassProvider
 from support.pretend_cluster import STORAGE_CLASS
 from support.pretend_world import PretendWorld, make_run
+from support.specs import SETTINGS
 
 NOON = "2026-01-31T12:00:00Z"
 PLATFORM = platform_of("v1.34.0", [STORAGE_CLASS])
@@ -35,7 +36,9 @@ def test_a_storage_class_cannot_fill_a_plan() -> None:
 
 def test_names_are_listed_as_far_as_a_message_bears_them() -> None:
     body = make_run("a")
-    document = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}}).document
+    document = run_of(
+        {**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}}, SETTINGS
+    ).document
     assert document is not None
     many = [{"metadata": {"name": f"c{number:02}"}} for number in range(12)]
     for classes, names in ((many, "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"), ([], "none")):

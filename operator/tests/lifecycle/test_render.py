@@ -91,7 +91,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
         "creationTimestamp": "2026-01-01T12:00:00Z",
     }
     document = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": RUNS[name]}
-    run = run_of(document)
+    run = run_of(document, SETTINGS)
     assert run.document is not None
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
     return run, plan

@@ -62,7 +62,8 @@ def planned(placement: str, **spec: Any) -> tuple[Run, Plan]:
             "kind": "BenchmarkRun",
             "metadata": metadata,
             "spec": {name: value for name, value in fields.items() if value is not None},
-        }
+        },
+        SETTINGS,
     )
     assert run.document is not None
     return run, make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)

@@ -220,10 +220,6 @@ def test_error_in_what_all_share_is_reported_once(run: dict[str, Any], expected:
             "workloads[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, but",
         ),
         (
-            {"storage": {"rook": {"pool": {"replicated": {"size": 3}}}}},
-            "storage.rook.cluster: is required; add it",
-        ),
-        (
             {
                 "storage": {
                     "rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {"erasureCoded": {"dataChunks": 2}}}

@@ -62,10 +62,13 @@ class PretendOperator:
 
     def __init__(self, cluster: PretendCluster) -> None:
         self.cluster = cluster
-        self.runs = context_of(cluster, lambda: map(entry_of, self.bodies.values())).runs
+        self.runs = context_of(cluster, self._queue).runs
         self.events: asyncio.Queue[Any] = asyncio.Queue()
         self.bodies: dict[str, Document] = {}
         self.watch_all()
+
+    def _queue(self) -> Iterator[Entry]:
+        return (entry_of(body, self.runs.settings) for body in self.bodies.values())
 
     def watch_all(self) -> None:
         for uid in {*self.bodies, *(run["metadata"]["uid"] for run in self.cluster.kube.objects("BenchmarkRun"))}:

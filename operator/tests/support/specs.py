@@ -198,7 +198,7 @@ def ceph_run(name: str, *workloads: Mapping[str, Any], storage: Mapping[str, Any
         "workloads": [dict(one) for one in workloads] or [_FIO],
         "repetitions": 1,
     }
-    run = run_of(manifest(RUN_KIND, spec, **metadata))
+    run = run_of(manifest(RUN_KIND, spec, **metadata), SETTINGS)
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
     assert plan.ceph is not None

@@ -23,6 +23,7 @@ from plimsoll.api.names import (
 )
 from plimsoll.api.operation import Rate
 from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
+from plimsoll.api.storage import NamespacedName
 
 MAX_HEADLINES = 32
 STATE_FILE = "state.json"
@@ -261,6 +262,8 @@ class BenchmarkRunStatus(Model):
             its state, is deleted.
         completion_time: When the run ended, successfully or not.
         estimated_completion_time: When the last trial ends if none has to be repeated.
+        rook_cluster: The CephCluster of a run whose spec.storage.rook names none: the only one that its namespace could
+            use when the operator first observed the run. It does not change afterwards.
         plan_sha256: SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used.
         hold: How long the run has kept its queue place without measuring, summed over its suspensions. Absent
             before the first suspension, and after a trial measured since the last one.
@@ -280,6 +283,7 @@ class BenchmarkRunStatus(Model):
     conductor_start_time: _Time | None = None
     completion_time: _Time | None = None
     estimated_completion_time: _Time | None = None
+    rook_cluster: NamespacedName | None = None
     plan_sha256: Annotated[str, Field(max_length=64)] | None = None
     hold: Hold | None = None
     namespace_served_time: _Time | None = None

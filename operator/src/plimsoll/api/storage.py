@@ -300,7 +300,8 @@ class RookStorage(Choice):
     A StorageClass is created for this run, and removed afterwards according to cleanup.
 
     Attributes:
-        cluster: The CephCluster object. The administrator decides which namespaces may use which cluster.
+        cluster: The CephCluster object. The administrator decides which namespaces may use which cluster. If absent,
+            the only one that the namespace of the run may use.
         pool: The pool that is created for this run, and removed afterwards according to cleanup: exactly one of
             replicated and erasureCoded. With erasureCoded, a replicated pool for the metadata is created as well.
         existing_pool: An existing pool, which is never removed. Its CephBlockPool needs the annotation
@@ -334,7 +335,7 @@ class RookStorage(Choice):
     )
     one_of: ClassVar[tuple[str, ...]] = ("pool", "existing_pool", "file_system", "existing_file_system")
 
-    cluster: NamespacedName
+    cluster: NamespacedName | None = None
     pool: Pool | None = None
     existing_pool: ExistingPool | None = None
     file_system: FileSystem | None = None
@@ -345,6 +346,13 @@ class RookStorage(Choice):
     def has_file_system(self) -> bool:
         """Whether volumes are directories of a CephFS file system."""
         return self.file_system is not None or self.existing_file_system is not None
+
+    @property
+    def used_cluster(self) -> NamespacedName:
+        """The CephCluster of a run that the operator has read and accepted: such a run has one."""
+        if self.cluster is None:
+            raise ValueError("the run names no CephCluster, and its namespace has no default")
+        return self.cluster
 
 
 class KeyringReference(Model):

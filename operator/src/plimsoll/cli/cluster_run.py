@@ -22,7 +22,7 @@ from plimsoll.cli import Exit
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
 from plimsoll.cli.options import YAML, Duration, StorageClassName, decode_file, freeze, freeze_variants, write_document
 from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
-from plimsoll.cli.suite_plan import written_text
+from plimsoll.cli.suite_plan import ONLY_CLUSTER, written_text
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.cli.watch import watch
 from plimsoll.lifecycle.storage.registry import provider_for
@@ -201,7 +201,7 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     else:
         runs, plans, repeat = [manifest], [freeze(source, manifest, 0)], 1
     storages = [run.spec.storage.model_dump(mode="json") if run.spec.storage else {} for run in runs]
-    targets = {target for storage in storages for target in provider_for(storage).targets(storage)}
+    targets = {target for storage in storages for target in provider_for(storage).targets(storage) or {ONLY_CLUSTER}}
     yield ("Target", ", ".join(sorted(targets)))
     seconds = repeat * sum(estimate(plan).total_seconds for plan in plans)
     yield ("Time", f"about {timedelta(seconds=seconds)}, after the queue and without repeated attempts")

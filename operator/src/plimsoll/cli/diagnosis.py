@@ -375,7 +375,7 @@ def _sample(facts: Facts) -> _Sample:
     settings = _settings(facts)
     body = generated_run(facts.storage_class or "any", Load())
     body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
-    run = run_of(body)
+    run = run_of(body, settings)
     if run.document is None:
         raise ValueError(run.spec_problem)
     plan = make_plan(run.document, seed=0, runner_image=settings.runner_image)
@@ -553,7 +553,13 @@ def _rook_cluster(facts: Facts, obj: Object) -> Finding:
     osds = () if isinstance(facts.osds, Hidden) else facts.osds
     rook = rook_version(osd for osd in osds if osd["metadata"]["namespace"] == fact.namespace)
     problem = age_problem(f"CephCluster {_place(obj)}", fact.ceph_version) or why_unusable(fact, Gates())
-    parts = [f"Ceph {fact.version or 'of unknown version'}", f"Rook {rook}" if rook else "", fact.health]
+    is_only = _settings(facts).clusters_of(facts.namespace) == [_place(obj)]
+    parts = [
+        f"Ceph {fact.version or 'of unknown version'}",
+        f"Rook {rook}" if rook else "",
+        fact.health,
+        "runs that name no cluster use it" if is_only else "",
+    ]
     fix = f"kubectl --namespace {fact.namespace} describe cephcluster {fact.name}"
     return judged(problem, ", ".join(filter(None, parts)), fix, check=_place(obj))
 

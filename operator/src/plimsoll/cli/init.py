@@ -36,7 +36,7 @@ _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-
 @click.argument("job", type=click.Choice(JOBS), metavar="[JOB]", required=False)
 @click.option("--name", help="Name of the run or the suite [JOB].")
 @click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [rook-ceph-block].")
-@click.option("--rook", metavar="NAMESPACE/NAME", help=f"CephCluster to measure [{_ROOK}].")
+@click.option("--rook", metavar="NAMESPACE/NAME", help="CephCluster to measure [the only one that is allowed].")
 def command(*, job: str | None, name: str | None, storage_class: str | None, rook: str | None) -> None:
     """Print a short commented manifest for a common JOB, or without JOB, list the jobs.
 
@@ -75,6 +75,9 @@ def manifest(job: str, *, name: str | None = None, storage_class: str | None = N
     chosen = {"name": name or job, "storage_class": storage_class or _STORAGE_CLASSES.get(job)}
     values = {key: _scalar(value) for key, value in (chosen | cluster.groupdict()).items() if value is not None}
     text = template.substitute(values)
+    if rook is None:
+        # The operator chooses the only cluster that is allowed.
+        text = re.sub(r"^ *(rook: {)?cluster: .*\n", "", text, flags=re.MULTILINE)
     decode_file(Path(job), read_manifest(text))
     return text
 

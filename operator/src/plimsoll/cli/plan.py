@@ -16,7 +16,7 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import TABLE, document_option, freeze, read_file, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, SUITE, InCluster, find, no_such_object
-from plimsoll.cli.suite_plan import ASSUMED_RATE, show_suite_plan, written_text
+from plimsoll.cli.suite_plan import ASSUMED_RATE, clusters_text, show_suite_plan, written_text
 from plimsoll.cli.suite_rounds import read_suite
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
@@ -129,6 +129,7 @@ def _costs(plan: Plan) -> Table:
             searches.append(f"{point.name}: {loads}, at most {limits}")
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     facts = (
+        ("Ceph", clusters_text([plan])),
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", counts),
         ("Trials", f"{most}{cost.trials}, plus repeated attempts"),

@@ -16,9 +16,10 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli.options import TABLE, chosen_seed, freeze_variants, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
+from plimsoll.lifecycle.ceph.rook_facts import cluster_name
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import CephTarget, Plan
 from plimsoll.plan.expand import Estimate, estimate, estimate_writes
 from plimsoll.report.view import NONE, Column
 from plimsoll.suite.children import Turn, suite_digest, turns_of
@@ -27,6 +28,7 @@ from plimsoll.suite.rounds.observed import size_problem
 from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 ASSUMED_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)  # of a client, per second
+ONLY_CLUSTER = "the only Rook cluster that its namespace may use"  # of a run that names none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,7 @@ def _view(
     facts = (
         ("Runs", f"{len(turns)}, one at a time: {each}, in shuffled order (seed {seed})"),
         ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
+        ("Ceph", clusters_text(plans)),
         ("Total", f"{_time(_seconds(variants, turns))} without repeated attempts"),
         ("Writing", written_text(plans, spec.repeat)),
         ("Invalid", f"in a cluster: {problem}" if problem else ""),
@@ -121,6 +124,16 @@ def _view(
         if texts:
             yield Text(f"\n{heading}", style="bold")
         yield from (Text(f"{name}: {text}") for name, text in texts.items())
+
+
+def clusters_text(plans: Iterable[Plan]) -> str:
+    """Return the Ceph clusters that plans measure, in words; empty if they measure other storage."""
+
+    def text(target: CephTarget) -> str:
+        monitors = f"monitors {', '.join(target.monitors)}" if target.monitors else ONLY_CLUSTER
+        return cluster_name(target.rook) if target.rook else monitors
+
+    return "; ".join(dict.fromkeys(text(plan.ceph) for plan in plans if plan.ceph))
 
 
 def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:

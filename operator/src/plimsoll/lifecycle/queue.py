@@ -23,7 +23,7 @@ from plimsoll.api.status import Hold, format_time
 from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed, Turn, age_seconds
-from plimsoll.lifecycle.run import Run, Settings
+from plimsoll.lifecycle.run import Run, Settings, resolved
 from plimsoll.lifecycle.storage.registry import provider_for
 
 _NOT_YET = "9999-12-31T23:59:59Z"
@@ -52,7 +52,7 @@ class Entry:
     served: str = field(default="", compare=False)
 
 
-def entry_of(body: Mapping[str, Any]) -> Entry:
+def entry_of(body: Mapping[str, Any], settings: Settings) -> Entry:
     """Return the entry of a run as the API server stores it. Never raises, whatever its content."""
     metadata, status = body["metadata"], body.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
@@ -61,7 +61,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     suspended = bool(body.get("spec", {}).get("suspend", False))
     passed_by = not admitted and conditions.get("Succeeded", {}).get("reason") in PASSED_BY
     removal = conditions.get("CleanedUp", {}).get("reason", "")
-    storage = body.get("spec", {}).get("storage") or {}
+    storage = resolved(body, settings).get("spec", {}).get("storage") or {}
     queued, suspension = metadata["creationTimestamp"], conditions.get("Suspended", {})
     if status.get("startTime") and not admitted:
         # It has lost its place, and enters the queue again when it is resumed.

@@ -42,10 +42,12 @@ class Run:
     deleted: datetime | None  # when its deletion was requested; None if it was not
     is_protected: bool  # whether its finalizer is stored, so that it cannot be gone before its teardown
     document: BenchmarkRun | None  # the decoded specification; None if it is invalid
-    written: Mapping[str, Any]  # the specification as stored, of which this version may know only a part
+    written: Mapping[str, Any]  # the specification as it is read, of which this version may know only a part
     spec_problem: str  # why the specification is invalid; empty if it is valid
     status: Mapping[str, Any]  # as stored
     conditions: Mapping[ConditionType, Condition]  # from the status, by type
+    # The CephCluster that it uses without naming it, which `document` and `written` contain; None if there is none.
+    default_cluster: NamespacedName | None = None
 
     @property
     def identity(self) -> RunIdentity:
@@ -113,8 +115,26 @@ class Platform:
     burner_certificate: str = ""  # of the helper that runs kube-burner, PEM; empty if there is none yet
 
 
-def run_of(body: Mapping[str, Any]) -> Run:
+def resolved(body: Mapping[str, Any], settings: "Settings") -> Mapping[str, Any]:
+    """Return a run, as the API server stores it, with the CephCluster that it uses if its specification names none.
+
+    That is the one in its status or, before its first status, the only one that its namespace may use. Without either,
+    the run is returned as it is.
+    """
+    spec = body.get("spec") or {}
+    rook = (spec.get("storage") or {}).get("rook")
+    if not rook or rook.get("cluster"):
+        return body
+    recorded = (body.get("status") or {}).get("rookCluster")
+    cluster = recorded or settings.default_cluster(body["metadata"]["namespace"])
+    if not cluster:
+        return body
+    return {**body, "spec": {**spec, "storage": {**spec["storage"], "rook": {**rook, "cluster": cluster}}}}
+
+
+def run_of(body: Mapping[str, Any], settings: "Settings") -> Run:
     """Read a run as the API server stores it. An invalid specification does not raise, but sets `spec_problem`."""
+    stored, body = body, resolved(body, settings)
     metadata, status = body["metadata"], body.get("status") or {}
     document, problem = None, ""
     try:
@@ -138,6 +158,7 @@ def run_of(body: Mapping[str, Any]) -> Run:
         document=document,
         written=body.get("spec") or {},
         spec_problem=problem,
+        default_cluster=None if body is stored else NamespacedName(**body["spec"]["storage"]["rook"]["cluster"]),
         status=status,
         conditions=conditions,
     )
@@ -282,16 +303,31 @@ class Settings:
 
     def allows(self, cluster: NamespacedName, namespace: str) -> bool:
         """Whether runs in a namespace may use a Rook cluster."""
-        allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
-        return namespace in allowed or ANY_NAMESPACE in allowed
+        return f"{cluster.namespace}/{cluster.name}" in self.clusters_of(namespace)
 
-    def rook_problem(self, cluster: NamespacedName, namespace: str) -> str:
-        """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may."""
-        if self.allows(cluster, namespace):
+    def clusters_of(self, namespace: str) -> list[str]:
+        """Return the Rook clusters that runs in a namespace may use, as `namespace/name`."""
+        return sorted(place for place, allowed in self.rook_clusters.items() if {namespace, ANY_NAMESPACE} & {*allowed})
+
+    def default_cluster(self, namespace: str) -> Mapping[str, str] | None:
+        """Return the only Rook cluster that runs in a namespace may use; None if they may use none or several."""
+        places = [place.split("/", 1) for place in self.clusters_of(namespace)]
+        return {"namespace": places[0][0], "name": places[0][1]} if len(places) == 1 else None
+
+    def rook_problem(self, cluster: NamespacedName | None, namespace: str) -> str:
+        """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may.
+
+        None is that of a run that names none, and for which `resolved` found none.
+        """
+        places = self.clusters_of(namespace)
+        if cluster is None and places:
+            return f"must be set, because runs in namespace {namespace} may use several: {', '.join(places)}"
+        place = "a Rook cluster" if cluster is None else f"CephCluster {cluster.namespace}/{cluster.name}"
+        if cluster is not None and self.allows(cluster, namespace):
             return ""
         return (
-            f"runs in namespace {namespace} may not use CephCluster {cluster.namespace}/{cluster.name}; ask the "
-            "administrator to add the namespace to the chart's rook.clusters"
+            f"runs in namespace {namespace} may not use {place}; ask the administrator to add the namespace to the "
+            "chart's rook.clusters"
         )
 
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:

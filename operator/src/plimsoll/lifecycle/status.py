@@ -85,6 +85,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         conductor_start_time=run.status.get("conductorStartTime") or (format_time(job.created) if job else None),
         completion_time=ended,
         estimated_completion_time=format_time(end) if end and not ended else None,
+        rook_cluster=run.default_cluster,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
         hold=hold_of(run, seen, now) if not ended and is_admitted else None,
         namespace_served_time=(seen.turn.namespace_served or None) if not ended and not is_admitted else None,

@@ -160,7 +160,7 @@ class RunReconciler(Reconciler[RunMemory]):
             document = await self.kube.get(RUN, metadata["name"], metadata["namespace"])
             if document is not None and document["metadata"]["uid"] == metadata["uid"]:
                 record.remember(document)
-                record.admitted = run_of(document).holds(ConditionType.ADMITTED)
+                record.admitted = run_of(document, self.settings).holds(ConditionType.ADMITTED)
         run = self.read(body, record)
         try:
             seen = await self._gather(run, record, for_removal=True)
@@ -183,8 +183,8 @@ class RunReconciler(Reconciler[RunMemory]):
         document = dict(body)
         if record.status is None:
             record.version = document["metadata"]["resourceVersion"]
-            return run_of(document)
-        return run_of({**document, "status": record.status})
+            return run_of(document, self.settings)
+        return run_of({**document, "status": record.status}, self.settings)
 
     async def observe(self, run: Run, record: RunMemory) -> Observed:
         """Observe a run, and the cluster if its plan is about to be frozen."""
@@ -213,7 +213,7 @@ class RunReconciler(Reconciler[RunMemory]):
         """Decide. Reading the queue and admitting the run is atomic: there is no `await` in between."""
         now = self.now()
         # The watch may still show a place in the queue that the run has just lost.
-        own_entry = entry_of({**body, "status": run.status})
+        own_entry = entry_of({**body, "status": run.status}, self.settings)
         entries = [own_entry if entry.uid == run.uid else entry for entry in self._entries()]
         turn = turn_of(run.uid, entries, now=now, hold_seconds=self.settings.hold_seconds)
         decision = step(run, replace(seen, turn=turn, refusal=record.refusal), self.settings, now)

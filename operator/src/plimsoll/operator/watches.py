@@ -159,10 +159,10 @@ def _drop_managers(body: kopf.Body) -> None:
 
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
-async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
+async def queue(body: kopf.Body, uid: str, memo: kopf.Memo, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
     """Index every run's entry in the queue by UID."""
     _drop_managers(body)
-    return {uid: entry_of(body)}
+    return {uid: entry_of(body, memo.context.runs.settings)}
 
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
@@ -193,7 +193,8 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
     """
     records = memo.context.runs.records
     # kopf gives every object its own memo, which lives as long as the object. A deletion increments the generation.
-    entry, state = entry_of(body), (body["metadata"].get("generation"), is_protected(body), needs_attention(body))
+    entry = entry_of(body, memo.context.runs.settings)
+    state = body["metadata"].get("generation"), is_protected(body), needs_attention(body)
     if type == "DELETED" or memo.get("entry") != entry:
         records.wake_all()
     elif memo.get("state") != state:

@@ -58,9 +58,9 @@ class RookProvider(common.ClusterProvider):
         return bool(storage.get("rook"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return the CephCluster."""
-        cluster = storage["rook"].get("cluster", {})
-        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"})
+        """Return the CephCluster; nothing if the run names none and its namespace has no default: it is refused."""
+        cluster = storage["rook"].get("cluster")
+        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"} if cluster else ())
 
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the record, pools, users, access and PVCs."""
@@ -87,7 +87,10 @@ class RookProvider(common.ClusterProvider):
 
     def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
         """Return the look at the CephCluster, if runs in that namespace may use it."""
-        cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
+        named = storage["rook"].get("cluster") or settings.default_cluster(namespace)
+        if not named:
+            return None
+        cluster = NamespacedName.model_validate(named)
         return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
@@ -96,11 +99,13 @@ class RookProvider(common.ClusterProvider):
         rook = storage.rook if storage else None
         if rook is None:
             return None
-        cluster = cluster_name(rook.cluster)
         if problem := settings.rook_problem(rook.cluster, run.namespace):
-            return RunEnding.failure(Reason.ROOK_CLUSTER_NOT_ALLOWED, f"spec.storage.rook.cluster: {problem}")
+            is_ambiguous = rook.cluster is None and settings.clusters_of(run.namespace)
+            reason = Reason.INVALID_SPEC if is_ambiguous else Reason.ROOK_CLUSTER_NOT_ALLOWED
+            return RunEnding.failure(reason, f"spec.storage.rook.cluster: {problem}")
+        cluster = cluster_name(rook.used_cluster)
         for number, option in enumerate(rook.config):
-            if not settings.allows_option(rook.cluster, option.name):
+            if not settings.allows_option(rook.used_cluster, option.name):
                 message = (
                     f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of {cluster}; "
                     "remove it, or ask the operator's administrator to add it to the chart's rook.options"
@@ -462,7 +467,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
 
 def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json] = ()) -> Look[RookPlatform]:
     """Inspect a Rook cluster before anything is created in it."""
-    cluster = rook.cluster
+    cluster = rook.used_cluster
     file_systems: Sequence[Object] = ()
     try:
         if rook.has_file_system:

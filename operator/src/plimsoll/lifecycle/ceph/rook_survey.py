@@ -78,7 +78,7 @@ def why_not_usable(
     """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
     if platform is None or platform.problem or platform.cluster is None:
         why = f": {platform.problem}" if platform and platform.problem else ""
-        message = f"{cluster_name(rook.cluster)} not found{why}; install Rook, or name another cluster"
+        message = f"{cluster_name(rook.used_cluster)} not found{why}; install Rook, or name another cluster"
         return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
     unusable: RunEnding | Fact | None = None
@@ -400,7 +400,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
         if stretch.get("zones") and (pool.replicated is None or pool.replicated.size != _STRETCH_COPIES):
             why = "Rook creates only replicated pools with size 4 in a stretch cluster; use replicated.size 4"
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
-        if why := why_infeasible(pool, osds, rook.cluster.namespace):
+        if why := why_infeasible(pool, osds, rook.used_cluster.namespace):
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     # Without a number, a pool gets what the others leave, but one placement group at least.
     specs = {
