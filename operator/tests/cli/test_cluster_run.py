@@ -70,7 +70,7 @@ def test_one_command_measures_a_storage_class_and_leaves_nothing(ending: Connect
     facts = [" ".join(line.split()) for line in (*lines[:3], lines[4])]
     assert facts[:3] == ["Cluster context here", f"Namespace {NAMESPACE}", "Target storageClass/fast.ssd"]
     assert facts[3] in [" ".join(line.split()) for line in plan]
-    assert facts[3].startswith("Writing 25.8 GB to prefill and about 132.1 GB in trials")
+    assert facts[3].startswith("Writing 24 GiB to prefill and about 123 GiB in trials")
     name = lines[5].split()[1]
     assert name.startswith(f"{NAMESPACE}/fast-ssd-"), lines
     assert lines[6:][-2:] == [f"Run {name} succeeded: Valid: all measured", f"Run {name} removed"]

@@ -67,7 +67,7 @@ def test_comments_say_how_long_it_takes_and_how_much_it_writes(job: str) -> None
     assert timedelta(minutes=int(most or least)) == pytest.approx(total, abs=TOLERANCE * total)
     assert bool(most) == any(estimate(plan).searches for plan in plans)
     writes = estimate_writes(plans[0])
-    stated = [int(size) * 10**9 for size in re.findall(r"(?:writes|to) (\d+) GB", text.replace("\n# ", " "))]
+    stated = [int(size) * 2**30 for size in re.findall(r"(?:writes|to) (\d+) GiB", text.replace("\n# ", " "))]
     if job == "new-disk":
         assert yaml.safe_load(text)["spec"]["storage"]["volume"]["size"] == "100G"
         assert stated == [pytest.approx(writes.loading, rel=TOLERANCE)]

@@ -38,11 +38,11 @@ def test_table_shows_points_and_costs() -> None:
         "Points     4 in 3 passes, each in its own shuffled order (seed 1)",
         "Trials     12, plus repeated attempts",
         "Measuring  0:01:24 without repeated attempts",
-        "Prefill    0:00:03 if every client writes 100Mi/s",
+        "Prefill    0:00:03 if every client writes 100 MiB/s",
         "Settling   2 s",
         "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
-        "Writing    429.5 MB to prefill and about 5.0 GB in trials, at 100Mi/s of each client without a rate limit",
-        "Capacity   429.5 MB of data, without the copies that the storage keeps",
+        "Writing    410 MiB to prefill and about 4.69 GiB in trials, at 100 MiB/s of each client without a rate limit",
+        "Capacity   410 MiB of data, without the copies that the storage keeps",
     ]
 
 
@@ -88,27 +88,27 @@ IMAGE = {"size": "1Gi", "access": "LibRBD"}
 @pytest.mark.parametrize(
     ("pool", "layout", "capacity"),
     [
-        ({"replicated": {"size": 1}}, "1 replica", "2.1 GB of data, 2.1 GB with"),
-        ({"replicated": {"size": 3}}, "3 replicas, each on another host", "2.1 GB of data, 6.4 GB with"),
+        ({"replicated": {"size": 1}}, "1 replica", "2 GiB of data, 2 GiB with"),
+        ({"replicated": {"size": 3}}, "3 replicas, each on another host", "2 GiB of data, 6 GiB with"),
         (
             {"erasureCoded": CODED, "failureDomain": "osd", "deviceClass": "ssd", "placementGroups": 64},
             "4 + 2 chunks, each on another osd, device class ssd, 64 placement groups",
-            "2.1 GB of data, 3.2 GB with",
+            "2 GiB of data, 3 GiB with",
         ),
         (
             {"erasureCoded": {**CODED, "stripeUnit": "64Ki", "optimizations": True}},
             "4 + 2 chunks, each on another host, stripe unit 64Ki, optimizations of erasure coding",
-            "2.1 GB of data, 3.2 GB with",
+            "2 GiB of data, 3 GiB with",
         ),
         (
             {"replicated": {"size": 2}, "deviceClass": "hdd", "crushRoot": "slow"},
             "2 replicas, each on another host, device class hdd, CRUSH root slow",
-            "2.1 GB of data, 4.3 GB with",
+            "2 GiB of data, 4 GiB with",
         ),
         (
             {"replicated": {"size": 2}, "compressionMode": "force"},
             "2 replicas, each on another host, compression force",
-            "2.1 GB of data, 4.3 GB with",
+            "2 GiB of data, 4 GiB with",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_created_pool_is_shown(tmp_path: Path, pool: dict[str, Any], layout: str
 def test_existing_pool_is_shown(tmp_path: Path, pool: dict[str, str], words: str) -> None:
     said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "existingPool": pool}, "volume": IMAGE})
     assert said["Pool"] == words
-    assert said["Capacity"] == "2.1 GB of data, without the copies that the storage keeps"
+    assert said["Capacity"] == "2 GiB of data, without the copies that the storage keeps"
 
 
 def test_pool_is_not_known_of_a_storage_class(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_state_in_one_line(plan: Plan, state: RunState, text: str) -> None:
 
 def test_prefill_says_how_much_is_to_be_written(plan: Plan) -> None:
     state = RunState(phase=RunPhase.PREPARING, prefill=Prefill(total_bytes=20 * 10**9))
-    assert "20.0 GB" in describe(state, plan)
+    assert "18.6 GiB" in describe(state, plan)
 
 
 def test_remaining_time_is_that_of_the_trials_that_are_left(plan: Plan) -> None:

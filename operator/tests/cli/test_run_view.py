@@ -101,7 +101,7 @@ def test_without_a_state_the_status_is_shown() -> None:
 
 def test_prefill_is_shown() -> None:
     state = RunState(phase=RunPhase.PREPARING, prefill=Prefill(done_bytes=2 * 10**9, total_bytes=8 * 10**9))
-    assert "prefilling: 2.0 GB of 8.0 GB" in picture(seen(run(), state))
+    assert "prefilling: 1.86 GiB of 7.45 GiB" in picture(seen(run(), state))
 
 
 def test_problems_are_shown_once() -> None:

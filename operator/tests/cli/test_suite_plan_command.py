@@ -85,7 +85,7 @@ def test_table_shows_variants_order_and_questions(write: Any) -> None:
         "Runs     6, one at a time: 2 variants, each 3 times, in shuffled order (seed 1)",
         "Names    sizes-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970",
         "Total    0:43:36 without repeated attempts",
-        "Writing  10.3 GB to prefill and about 264.2 GB in trials, at 100Mi/s of each client without a rate limit",
+        "Writing  9.6 GiB to prefill and about 246 GiB in trials, at 100 MiB/s of each client without a rate limit",
         "",
         "Comparisons",
         "costs: large against small; tolerated: 7 % less rate, 10 % more latency",

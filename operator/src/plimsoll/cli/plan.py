@@ -4,7 +4,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import click
-from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -16,12 +15,12 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.options import TABLE, document_option, freeze, read_file, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, SUITE, InCluster, find, no_such_object
-from plimsoll.cli.suite_plan import ASSUMED_RATE, clusters_text, show_suite_plan, written_text
+from plimsoll.cli.suite_plan import clusters_text, show_suite_plan, written_text
 from plimsoll.cli.suite_rounds import read_suite
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.kube.port import ForbiddenError, Kube
 from plimsoll.lifecycle import naming
-from plimsoll.measure.text import first_few
+from plimsoll.measure.text import first_few, size_text
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
 from plimsoll.plan.expand import (
     estimate,
@@ -30,6 +29,7 @@ from plimsoll.plan.expand import (
     round_count,
 )
 from plimsoll.plan.refusals import search_settings
+from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 
 @click.command(short_help="Show the points, the time and the capacity of a run or a suite.")
@@ -104,12 +104,13 @@ def _costs(plan: Plan) -> Table:
     copies = (
         "without the copies that the storage keeps"
         if cost.stored_bytes is None
-        else f"{decimal(cost.stored_bytes, separator=' ')} with replicas or coding chunks"
+        else f"{size_text(cost.stored_bytes)} with replicas or coding chunks"
     )
     preparing = timedelta(seconds=cost.preparations * cost.preparation_seconds)
     prefill, servers = "none", ""
     if plan.prepare.prefill and plan.volume is not None:
-        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {ASSUMED_RATE}/s"
+        rate = size_text(ASSUMED_WRITE_BYTES_PER_SECOND)
+        prefill = f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
     if plan.servers is not None:
         nodes = "".join(f" {name}={value}" for name, value in plan.servers.node_selector.items())
         servers = f"{plan.servers.count}, numbered after the clients, on {plan.servers.placement}{nodes}"
@@ -144,7 +145,7 @@ def _costs(plan: Plan) -> Table:
         ("Preparing", renewal if plan.renews_data_sets else ""),
         ("Total", f"{most}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Writing", written_text([plan])),
-        ("Capacity", f"{decimal(cost.data_bytes, separator=' ')} of data, {copies}" if cost.data_bytes else ""),
+        ("Capacity", f"{size_text(cost.data_bytes)} of data, {copies}" if cost.data_bytes else ""),
     )
     return facts_table(facts)
 

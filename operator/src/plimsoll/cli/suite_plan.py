@@ -8,11 +8,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 from rich.console import RenderableType
-from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.quantity import format_quantity
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli.options import TABLE, chosen_seed, freeze_variants, write_document
 from plimsoll.cli.tables import Terminal, facts_table, fitted
@@ -20,14 +18,12 @@ from plimsoll.lifecycle.ceph.rook_facts import cluster_name
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text
 from plimsoll.plan.document import CephTarget, Plan
-from plimsoll.plan.expand import Estimate, estimate, estimate_writes
+from plimsoll.plan.expand import Estimate, Writes, estimate, estimate_writes
 from plimsoll.report.view import NONE, Column
 from plimsoll.suite.children import Turn, suite_digest, turns_of
 from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
-from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
-ASSUMED_RATE = format_quantity(ASSUMED_WRITE_BYTES_PER_SECOND)  # of a client, per second
 ONLY_CLUSTER = "the only Rook cluster that its namespace may use"  # of a run that names none
 
 
@@ -139,12 +135,8 @@ def clusters_text(plans: Iterable[Plan]) -> str:
 def written_text(plans: Sequence[Plan], repeat: int = 1) -> str:
     """Return what plans write if each is measured `repeat` times, in words; empty if they only read."""
     writes = [estimate_writes(plan) for plan in plans]
-    preparing, loading = (repeat * sum(each) for each in zip(*((w.preparing, w.loading) for w in writes), strict=True))
-    prefilled = f"{decimal(preparing, separator=' ')} to prefill" if preparing else ""
-    loaded = (
-        f"about {decimal(loading, separator=' ')} in trials, at {ASSUMED_RATE}/s of each client without a rate limit"
-    )
-    return " and ".join(filter(None, (prefilled, loaded if loading else "")))
+    preparing, loading = sum(each.preparing for each in writes), sum(each.loading for each in writes)
+    return Writes(preparing=repeat * preparing, loading=repeat * loading).text
 
 
 def _changes(variant: _PlannedVariant) -> str:

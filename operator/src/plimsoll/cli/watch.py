@@ -11,7 +11,6 @@ from typing import Generic, Self, TypeVar
 
 import click
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -40,7 +39,7 @@ from plimsoll.cli.watched import (
 )
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.text import count_text
+from plimsoll.measure.text import count_text, size_text
 from plimsoll.report.view import NONE, Column, bytes_rate_text
 from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
@@ -263,7 +262,7 @@ def activity_text(state: RunState) -> str:
         return state.message
     prefill = state.prefill
     if prefill.done_bytes < prefill.total_bytes:
-        done, total = (decimal(size, separator=" ") for size in (prefill.done_bytes, prefill.total_bytes))
+        done, total = (size_text(size) for size in (prefill.done_bytes, prefill.total_bytes))
         return f"prefilling: {done} of {total}"
     return state.phase.lower()
 

@@ -11,9 +11,8 @@ from plimsoll.lifecycle.decision import RunEnding
 from plimsoll.lifecycle.run import Limits, Settings
 from plimsoll.measure.text import count_text, size_text
 from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import Writes, estimate, estimate_writes
+from plimsoll.plan.expand import estimate, estimate_writes
 from plimsoll.plan.windows import longest_load_seconds, next_start
-from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 _ASK = "or ask the operator's administrator to"
 
@@ -29,7 +28,7 @@ def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | No
     most, writes = settings.limits.max_written_bytes, estimate_writes(plan)
     if most is not None and writes.preparing + writes.loading > most:
         message = (
-            f"the run {_written_text(writes)}, but a run may write {format_quantity(most)}; lower clients.count, "
+            f"the run writes {writes.text}, but a run may write {format_quantity(most)}; lower clients.count, "
             " volume.size, runtimeSeconds, repetitions or a rate of its workloads, or set "
             f"prepare.prefill to false, {_ASK} raise the chart's limits.maxWrittenBytes"
         )
@@ -58,19 +57,11 @@ def closed_until(plan: Plan, settings: Settings, now: datetime) -> str:
 
 def writes_text(plan: Plan) -> str:
     """Return what a run writes and stores: `writes 60 GiB to prefill ...; stores at most ...`."""
-    written, cost = _written_text(estimate_writes(plan)), estimate(plan)
+    written, cost = f"writes {estimate_writes(plan).text or 'no data'}", estimate(plan)
     if not cost.data_bytes:
         return written
     copies = f", {size_text(cost.stored_bytes)} with replicas or coding chunks" if cost.stored_bytes else ""
     return f"{written}; its data sets fill at most {size_text(cost.data_bytes)}{copies}"
-
-
-def _written_text(writes: Writes) -> str:
-    parts = [f"{size_text(writes.preparing)} to prefill"] if writes.preparing else []
-    if writes.loading:
-        rate = size_text(ASSUMED_WRITE_BYTES_PER_SECOND)
-        parts.append(f"about {size_text(writes.loading)} in trials, at {rate}/s of each client without a rate limit")
-    return f"writes {' and '.join(parts)}" if parts else "writes no data"
 
 
 def _excesses(spec: RunSpec, limits: Limits) -> Iterator[str]:

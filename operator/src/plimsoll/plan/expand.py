@@ -9,6 +9,7 @@ from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
+from plimsoll.measure.text import size_text
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions, limited
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
@@ -153,6 +154,14 @@ class Writes:
 
     preparing: int  # in all prefills; certain but for replaced clients
     loading: int  # while preconditioning and in trials, without repeated attempts. A guess: see `estimate_writes`.
+
+    @property
+    def text(self) -> str:
+        """Return both in words: `24 GiB to prefill and about 123 GiB in trials, ...`; empty if nothing is written."""
+        rate = size_text(ASSUMED_WRITE_BYTES_PER_SECOND)
+        prefill = f"{size_text(self.preparing)} to prefill" if self.preparing else ""
+        loading = f"about {size_text(self.loading)} in trials, at {rate}/s of each client without a rate limit"
+        return " and ".join(filter(None, (prefill, loading if self.loading else "")))
 
 
 def estimate_writes(plan: Plan) -> Writes:
