@@ -19,7 +19,7 @@ Each file answers one question. `plimsoll init JOB` prints it with the names of 
 `plimsoll plan FILE` shows what it measures, writes and takes. No file names a namespace; the comments assume `bench`.
 
 ```
-plimsoll init network | plimsoll plan /dev/stdin
+plimsoll init network | plimsoll plan -
 plimsoll init claim-latency --storage-class fast > run.yaml
 kubectl --namespace bench apply --filename run.yaml
 ```

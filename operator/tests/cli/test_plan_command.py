@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
-from plimsoll.cli import main
+from plimsoll.cli import Exit, main
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.plan.document import load_plan
 from support.command_line import ConnectedKube
@@ -132,6 +132,15 @@ def test_existing_pool_is_shown(tmp_path: Path, pool: dict[str, str], words: str
     said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "existingPool": pool}, "volume": IMAGE})
     assert said["Pool"] == words
     assert said["Capacity"] == "2 GiB of data, without the copies that the storage keeps"
+
+
+def test_standard_input_is_read() -> None:
+    text = QUICKSTART.read_text()
+    read = CliRunner().invoke(main, ["plan", "-", "--seed", "1"], input=text)
+    assert read.output == CliRunner().invoke(main, ["plan", str(QUICKSTART), "--seed", "1"]).output
+    wrong = CliRunner().invoke(main, ["plan", "-"], input="kind: Pod")
+    assert wrong.output.startswith("Error: standard input is invalid:\n  kind: ")
+    assert wrong.exit_code == Exit.ERROR
 
 
 def test_pool_is_not_known_of_a_storage_class(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from plimsoll.report.pipelines import OtavaTable
 from plimsoll.report.view import Column, csv_rows
 from plimsoll.suite.children import variant_plans
 
+STANDARD_INPUT = Path("-")
 _PERCENT = 100
 TABLE, YAML, CSV = "table", "yaml", "csv"
 JUNIT, MARKDOWN, OTAVA = "junit", "markdown", "otava-csv"
@@ -188,9 +189,9 @@ def decode_file(path: Path, document: JsonValue) -> BenchmarkRun | BenchmarkSuit
 
 
 def read_document(path: Path) -> JsonValue:
-    """Return the document in a file, which need not be valid; exits if there is none."""
+    """Return the document in a file, or `-` for standard input, which need not be valid; exits if there is none."""
     try:
-        with path.open("rb") as file:
+        with click.open_file(str(path), "rb") as file:
             # Just enough of an endless file to reject it.
             content = file.read(MAX_TEXT_BYTES + 1)
         return read_manifest(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
@@ -226,4 +227,5 @@ def chosen_seed(seed: int | None) -> int:
 
 def _refuse(path: Path, error: Exception) -> NoReturn:
     lines = "\n".join(f"  {line}" for line in str(error).splitlines())
-    raise click.ClickException(f"{path} is invalid:\n{lines}") from error
+    source = "standard input" if path == STANDARD_INPUT else path
+    raise click.ClickException(f"{source} is invalid:\n{lines}") from error

@@ -13,7 +13,7 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli.cluster import ask, cluster_options
-from plimsoll.cli.options import TABLE, document_option, freeze, read_file, write_document
+from plimsoll.cli.options import STANDARD_INPUT, TABLE, document_option, freeze, read_file, write_document
 from plimsoll.cli.source import CONFIG_MAP, RUN, SUITE, InCluster, find, no_such_object
 from plimsoll.cli.suite_plan import clusters_text, show_suite_plan, written_text
 from plimsoll.cli.suite_rounds import read_suite
@@ -33,18 +33,18 @@ from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
 
 @click.command(short_help="Show the points, the time and the capacity of a run or a suite.")
-@click.argument("source", metavar="FILE|RUN|bsuite/SUITE")
+@click.argument("source", metavar="FILE|-|RUN|bsuite/SUITE")
 @document_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Not for a RUN.")
 @cluster_options
 def command(*, source: str, output: str, seed: int | None) -> None:
     """Show the points, the duration and the capacity of a BenchmarkRun, or the variants of a BenchmarkSuite.
 
-    For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
-    the run was admitted. For a suite it shows the variants, its runs in their order, and the time that a round takes.
-    Every variant is checked as a run; an error names the field of the suite, and the variant.
+    For a FILE, or - for standard input, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the
+    plan that was frozen when the run was admitted. For a suite it shows the variants, its runs in their order, and the
+    time that a round takes. Every variant is checked as a run; an error names the field of the suite, and the variant.
     """
-    place = find(source)
+    place = STANDARD_INPUT if source == str(STANDARD_INPUT) else find(source)
     if isinstance(place, InCluster) and place.kind == SUITE:
         suite, _, _ = ask(place.access, lambda kube: read_suite(kube, place))
         show_suite_plan(Path(str(place)), suite, seed, output)

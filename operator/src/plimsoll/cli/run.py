@@ -37,6 +37,7 @@ from plimsoll.cli.local_storage import (
     make_results_directory,
 )
 from plimsoll.cli.options import (
+    STANDARD_INPUT,
     destroy_option,
     fio_option,
     freeze,
@@ -283,7 +284,7 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
 
 
 class _Source(click.Path):
-    """A file, or `bsuite/NAME` for a suite in the cluster, which stays text."""
+    """A file, `-` for standard input, or `bsuite/NAME` for a suite in the cluster, which stays text."""
 
     def convert(
         self,
@@ -322,7 +323,9 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 
 
 @click.command(short_help="Measure a run, a suite or a StorageClass.")
-@click.argument("file", metavar="[FILE|bsuite/NAME]", required=False, type=_Source(exists=True, dir_okay=False))
+@click.argument(
+    "file", metavar="[FILE|-|bsuite/NAME]", required=False, type=_Source(exists=True, dir_okay=False, allow_dash=True)
+)
 @cluster_run_options
 @click.option(
     "--directory",
@@ -380,7 +383,7 @@ def command(
 
     In a cluster it says what will be written and asks, creates the run or suite, and watches it like `watch`. Ctrl-C
     stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.
-    bsuite/NAME requests a round of a suite that exists.
+    bsuite/NAME requests a round of a suite that exists. FILE can be - for standard input; in a cluster, add --yes then.
 
     With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE;
     everything else is as in a cluster. Of a suite, each variant is measured `repeat` times, one run after the other, in
@@ -415,6 +418,8 @@ def command(
     if isinstance(manifest, BenchmarkSuite):
         if raw_output is not None:
             raise click.UsageError("--raw-output is for a run; a suite has many")
+        if file == STANDARD_INPUT:
+            raise click.UsageError("a suite on this machine needs a FILE, which is kept with its results")
         places = targets_of([variant.name for variant in manifest.spec.variants], directories, devices)
         round_ = _round(file, manifest, places, results, seed, resuming=resume)
         sys.exit(_run_round(round_, file, places, fio=fio, strict=strict))
