@@ -13,6 +13,13 @@ from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from support.command_line import ConnectedKube, context_file
 
 
+@pytest.fixture(autouse=True)
+def _without_fio(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands find a program in place of fio, which most tests do without."""
+    if request.node.get_closest_marker("fio") is None:
+        monkeypatch.setenv("PLIMSOLL_FIO", "sh")
+
+
 def statistic(mean: float, half_width: float | None = None) -> Statistic:
     if half_width is None:
         return Statistic(trials=1, mean=mean)

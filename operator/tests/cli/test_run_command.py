@@ -105,6 +105,17 @@ def test_a_tool_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch: py
     )
 
 
+@pytest.mark.parametrize(("tool", "user"), [("fio", "workload w"), ("dd", "spec.prepare.prefill")])
+def test_missing_fio_is_noticed_before_anything_is_prepared(tmp_path: Path, tool: str, user: str) -> None:
+    file, storage = tmp_path / "run.yaml", {"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}
+    file.write_text(yaml.safe_dump(document(storage, **{tool: {}})))
+    assert refusal(file, tmp_path, "--fio", "/none/fio") == (
+        f"Error: {file} cannot be run on this machine: /none/fio of {user} cannot be run; install fio, or name it with "
+        "--fio\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+
+
 def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path: Path) -> None:
     file, storage = tmp_path / "run.yaml", {"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}
     file.write_text(yaml.safe_dump(document(storage, fio={"pattern": "randtrim"})))
@@ -112,7 +123,7 @@ def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path:
         f"Error: {file} cannot be run with --directory, because a workload trims; use --device DEV, or leave out the "
         "workloads that trim\n"
     )
-    fit_to_machine(file, load_run(file.read_text()), Target(devices=(Path("/dev/none"),)))
+    fit_to_machine(file, load_run(file.read_text()), Target(devices=(Path("/dev/none"),)), "sh")
 
 
 def test_a_tool_that_needs_files_is_refused_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +134,8 @@ def test_a_tool_that_needs_files_is_refused_on_a_device(monkeypatch: pytest.Monk
         r"workloads with bonnie"
     )
     with pytest.raises(ClickException, match=message):
-        fit_to_machine(FILE, run, Target(devices=(Path("/dev/none"),)))
-    fit_to_machine(FILE, run, Target(directory=Path("/none")))
+        fit_to_machine(FILE, run, Target(devices=(Path("/dev/none"),)), "sh")
+    fit_to_machine(FILE, run, Target(directory=Path("/none")), "sh")
 
 
 def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:
@@ -144,8 +155,8 @@ def test_machine_has_no_volume_that_the_run_does_not_name(tmp_path: Path, storag
     assert words in refusal(file, tmp_path)
 
 
-def refusal(file: Path, directory: Path) -> str:
-    arguments = [str(file), "--directory", str(directory), "--output", str(directory / "results")]
+def refusal(file: Path, directory: Path, *options: str) -> str:
+    arguments = [str(file), "--directory", str(directory), "--output", str(directory / "results"), *options]
     result = CliRunner().invoke(run_command, arguments)
     assert result.exit_code == 1, result.output
     assert not (directory / "results").exists()

@@ -226,11 +226,13 @@ class Target:
             yield
 
 
-def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRun:
+def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> BenchmarkRun:
     """Return the run with local storage; exits if it needs a cluster, a program or rights that are not there."""
     fitted = _on_this_machine(file, run, target.mode)
+    is_filled = False
     try:
-        make_plan(fitted, seed=0)
+        plan = make_plan(fitted, seed=0)
+        is_filled = plan.volume is not None and plan.prepare.prefill
     except SpecError as error:
         for problem in error.problems:
             if problem.field == "spec.storage.volume.mode":
@@ -248,13 +250,17 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target) -> BenchmarkRu
             f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
             f"machine requires root ({SWITCH} is not writable); run as root, or set it to false"
         )
-    for workload in fitted.spec.workloads:
-        tool = TOOLS.get(workload.tool)
-        # fio has an option of its own.
-        if tool is not None and tool.key != DATA_SET_TOOL and shutil.which(tool.program) is None:
+    prefill = [("spec.prepare.prefill", DATA_SET_TOOL)] if is_filled else []
+    workloads = [(f"workload {workload.name}", workload.tool) for workload in fitted.spec.workloads]
+    for user, tool in [*workloads, *prefill]:
+        if tool not in TOOLS:
+            continue
+        name, is_fio = TOOLS[tool].program, tool == DATA_SET_TOOL
+        program = fio if is_fio else name
+        if shutil.which(program) is None:
+            remedy = f"install {name}, or name it with --fio" if is_fio else f"install {name}, or remove the workload"
             raise click.ClickException(
-                f"{file} cannot be run on this machine: {tool.program} of workload {workload.name} cannot be run; "
-                f"install {tool.program}, or remove the workload"
+                f"{file} cannot be run on this machine: {program} of {user} cannot be run; {remedy}"
             )
     return fitted
 

@@ -418,13 +418,11 @@ def command(
     if isinstance(manifest, BenchmarkSuite):
         if raw_output is not None:
             raise click.UsageError("--raw-output is for a run; a suite has many")
-        if file == STANDARD_INPUT:
-            raise click.UsageError("a suite on this machine needs a FILE, which is kept with its results")
         places = targets_of([variant.name for variant in manifest.spec.variants], directories, devices)
-        round_ = _round(file, manifest, places, results, seed, resuming=resume)
+        round_ = _round(file, manifest, places, results, seed, fio=fio, resuming=resume)
         sys.exit(_run_round(round_, file, places, fio=fio, strict=strict))
     target = targets_of([""], directories, devices)[""]
-    run = fit_to_machine(file, manifest, target)
+    run = fit_to_machine(file, manifest, target, fio)
     with target.claimed(run.metadata.name):
         raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
         plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
@@ -432,15 +430,24 @@ def command(
 
 
 def _round(
-    file: Path, suite: BenchmarkSuite, places: Mapping[str, Target], results: Path, seed: int | None, *, resuming: bool
+    file: Path,
+    suite: BenchmarkSuite,
+    places: Mapping[str, Target],
+    results: Path,
+    seed: int | None,
+    *,
+    fio: str,
+    resuming: bool,
 ) -> LocalRound:
     """Return the round to measure; exits if a variant cannot be measured on this machine."""
+    if file == STANDARD_INPUT:
+        raise click.UsageError("a suite on this machine needs a FILE, which is kept with its results")
     if resuming and seed is not None:
         raise click.UsageError("--seed applies to a new round; the round that is resumed has its own seed")
     freeze_variants(file, suite, 0)
     for name, run in variant_runs(suite).items():
         here = _named(file, name)
-        freeze(here, fit_to_machine(here, run, places[name]), 0)
+        freeze(here, fit_to_machine(here, run, places[name], fio), 0)
     return resume_round(results, file, suite, places) if resuming else begin_round(results, file, suite, places, seed)
 
 
@@ -466,7 +473,7 @@ def _measure_all(round_: LocalRound, file: Path, places: Mapping[str, Target], *
         click.echo(f"run {number} of {total}: {turn.variant}, repeat {turn.repeat + 1}", err=True)
         here, results, target = _named(file, name), round_.directory / name, places[turn.variant]
         metadata = runs[turn.variant].metadata.model_copy(update={"name": name})
-        run = fit_to_machine(here, runs[turn.variant].model_copy(update={"metadata": metadata}), target)
+        run = fit_to_machine(here, runs[turn.variant].model_copy(update={"metadata": metadata}), target, fio)
         try:
             with target.claimed(name):
                 is_begun = (results / PLAN_FILE).exists()
