@@ -99,7 +99,10 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
             {"prepare": {"settle_seconds": 3}},
             "spec.prepare.settle_seconds: is not a known field; did you mean settleSeconds?",
         ),
-        ({"prepare": {"bogus": 3}}, "spec.prepare.bogus: is not a known field; remove it or correct its spelling"),
+        (
+            {"prepare": {"bogus": 3}},
+            "spec.prepare.bogus: is not a known field; remove it or correct its spelling (nearest: dropCaches, ",
+        ),
         ({"clients": {"counts": 3}}, "spec.clients.counts: is not a known field; did you mean count?"),
         ({"repetitions": 0}, "spec.repetitions: 0 must be at least 1"),
         ({"repetitions": 21}, f"spec.repetitions: 21 must be at most {MAX_REPETITIONS}"),

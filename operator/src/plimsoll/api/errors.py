@@ -222,9 +222,10 @@ def problems_of(
                 separator = "." if path and problem.field and not problem.field.startswith("[") else ""
                 problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
         elif kind == "extra_forbidden" and model is not None:
-            name = str(location[-1])
-            closest = did_you_mean(_FIO_OPTIONS.get(name, name), _sibling_fields(model, details), 1)
-            problems.append(Problem(field=path, remedy=f"is not a known field; {closest}" if closest else _UNKNOWN))
+            name, known = _FIO_OPTIONS.get(str(location[-1]), str(location[-1])), _sibling_fields(model, details)
+            closest, nearest = did_you_mean(name, known, 1), difflib.get_close_matches(name, known, cutoff=0)
+            remedy = f"is not a known field; {closest}" if closest else f"{_UNKNOWN} (nearest: {', '.join(nearest)})"
+            problems.append(Problem(field=path, remedy=remedy))
         else:
             # The value does not explain these, and the path names an unknown field.
             is_needless = kind in {"missing", "extra_forbidden", "json_invalid"}
