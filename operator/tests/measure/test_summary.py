@@ -164,7 +164,7 @@ def test_attempts_that_were_replaced_are_named_with_their_reasons() -> None:
     assert (
         finding.message
         == "3 of 5 attempts: ToolFailed (pass 0); ToolOverran (pass 1); fix the causes, then run again; "
-        "numbers chosen by repeating are better than the storage usually is" in finding.message
+        "repeating bad attempts makes the storage look better than it is" in finding.message
     )
 
 

@@ -225,7 +225,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     remedy=(
         "look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth (with "
         "random arrivals 2, 4, 8, 16, 32 or 64, which fio counts); operations that were due meanwhile started late, "
-        "and their latency does not include that"
+        "which their latency excludes"
     ),
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
