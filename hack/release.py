@@ -233,8 +233,8 @@ def plugin_sbom(architecture: str, directory: str) -> None:
 def krew() -> None:
     """Write the manifest of the kubectl plugin for krew."""
     platforms = []
-    for architecture in ("amd64", "arm64"):
-        archive = Path(f"kubectl-plimsoll-{VERSION}-linux-{architecture}.tar.gz")
+    for archive in sorted(Path().glob("kubectl-plimsoll-*.tar.gz")):
+        architecture = archive.name.removesuffix(".tar.gz").rpartition("-")[2]
         platforms.append(
             {
                 "selector": {"matchLabels": {"os": "linux", "arch": architecture}},

@@ -11,17 +11,21 @@
 # Environment:
 #   DIST              the directory to replace, by default dist in this tree
 #   BUILDER           the builder that the provenance names, by default this script
+#   ARCHITECTURES, PYTHONS
+#                     fewer of them, for a trial: "amd64" and "3.11"
 #
 # Two runs for the same commit are byte-equal. Images are so while the mirror of Debian's testing suite stays the same.
 # Images need root on Debian, and install with apt what is missing. Those for other architectures are built and started
 # with qemu.
 set -euo pipefail
 
-readonly ARCHITECTURES=(amd64 arm64) PYTHONS=(3.11 3.12 3.13 3.14) SUITE=forky
+read -ra ARCHITECTURES <<< "${ARCHITECTURES:-amd64 arm64}"
+read -ra PYTHONS <<< "${PYTHONS:-3.11 3.12 3.13 3.14}"
+readonly ARCHITECTURES PYTHONS SUITE=forky
 root=$(realpath "$(dirname "$0")/..")
 images=1
 [[ ${1:-} != --without-images ]] || { images= && shift; }
-(($# == 2)) || { sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+(($# == 2)) || { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 VERSION=$1 REPOSITORY=${2%/}
 dist=$(realpath -m "${DIST:-$root/dist}")
 readonly root images dist VERSION REPOSITORY

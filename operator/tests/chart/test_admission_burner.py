@@ -125,7 +125,7 @@ def test_it_creates_no_pods_with_access_to_their_nodes(helper: ApiServer) -> Non
 
 @pytest.mark.parametrize("place", ["default", "plimsoll-burn-theirs"])
 def test_it_creates_nothing_in_namespaces_of_others(helper: ApiServer, place: str) -> None:
-    assert "only change what is in its own" in refused(created(helper, template("pvc.yml"), place))
+    assert "only change objects in its own" in refused(created(helper, template("pvc.yml"), place))
 
 
 def test_the_policy_restricts_nobody_else(administrator: ApiServer) -> None:

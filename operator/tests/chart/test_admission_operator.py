@@ -64,9 +64,9 @@ ACCOUNT: Document = {"automountServiceAccountToken": False}
 NO_OBJECTS: dict[str, tuple[Document, str]] = {
     "no label": (without(of_run("ConfigMap", "run-plan"), "labels"), "whose label plimsoll.dev/run-uid is the UID"),
     "no UID": (labelled(of_run("ConfigMap", "run-plan"), "x"), "whose label plimsoll.dev/run-uid is the UID"),
-    "no owner": (without(of_run("ConfigMap", "run-plan"), "ownerReferences"), "that the run owns"),
-    "an owner of no version": (owned_in("v0", of_run("ConfigMap", "run-plan")), "that the run owns"),
-    "another run's": (labelled(of_run("ConfigMap", "run-plan"), OTHER_UID), "that the run owns"),
+    "no owner": (without(of_run("ConfigMap", "run-plan"), "ownerReferences"), "owned by the run whose UID"),
+    "an owner of no version": (owned_in("v0", of_run("ConfigMap", "run-plan")), "owned by the run whose UID"),
+    "another run's": (labelled(of_run("ConfigMap", "run-plan"), OTHER_UID), "owned by the run whose UID"),
     "another name": (of_run("ConfigMap", "kube-root-ca.crt"), "no configmaps with the name kube-root-ca.crt"),
     "another place": (of_run("ConfigMap", f"plimsoll-teardown-{UID}"), "no configmaps with the name plimsoll-tear"),
     "no teardown": (outside("ConfigMap", "run-plan", TEARDOWN), "no configmaps with the name run-plan"),
