@@ -9,7 +9,7 @@ from plimsoll.api.reasons.reason import AttemptExplanation, Explanation, Reason,
 _SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
 _STORAGE = (ConditionType.STORAGE_READY, *_SUMMARY)
 _CLIENTS = (ConditionType.CLIENTS_READY, *_SUMMARY)
-_REQUESTS = (*_SUMMARY, ConditionType.CLIENTS_READY)
+_REQUESTS = (*_SUMMARY, ConditionType.CLIENTS_READY)  # decided in `lifecycle.refusals`
 _CLEANED_UP = (ConditionType.CLEANED_UP,)
 
 _USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
@@ -76,8 +76,7 @@ ENTRIES = (
     _normal(
         Reason.WAITING_FOR_WINDOW,
         (*_SUMMARY, ConditionType.ADMITTED),
-        "no trial may start now, because it would not end within a maintenance window; the message has the end of "
-        "the wait",
+        "no trial may start now, because it would not end within a maintenance window; the message says until when",
         "wait, or ask the administrator for longer `maintenanceWindows`",
     ),
     _normal(
@@ -312,13 +311,11 @@ ENTRIES = (
         ended=_CLIENTS_TIMED_OUT,
         remedy="check the client's exit code and termination message",
     ),
-    # When each of the following is the reason, and when it ends a run: `lifecycle.refusals`.
     ReasonEntry(
         Reason.QUOTA_EXCEEDED,
         (*_REQUESTS, ConditionType.CLEANED_UP),
         "a ResourceQuota or LimitRange of the namespace blocks the creation of an object, or of a Job's pod; the "
-        "message quotes the API server or the Job controller. A full pool of Ceph is `QuotaReached`, a limit of the "
-        "chart `LimitExceeded`",
+        "message quotes it. A full pool of Ceph is `QuotaReached`, a limit of the chart `LimitExceeded`",
         "change the quota or LimitRange, or `clients.count`, `volume.size` or the `resources` of `clients` and "
         "`conductor`; where a quota counts limits, these have to be set",
         ended=_REFUSED_TOO_LONG,
@@ -545,8 +542,7 @@ ENTRIES = (
     _end(
         Reason.CLUSTER_TOO_FULL,
         "the run's volumes would fill an OSD beyond `limits.fillPercent`, or an OSD is already fuller; the message "
-        "has the numbers. The conductor asks Ceph before anything is written; what Rook created for the run is "
-        "removed",
+        "has the numbers. The conductor asks Ceph before anything is written; Rook's objects of the run are removed",
         "write less, free or add space, or raise `limits.fillPercent` in a new run",
     ),
     _end(
