@@ -5,7 +5,7 @@
 #
 #   VERSION           the version of operator/pyproject.toml and of the chart, with a dated section in CHANGELOG.md
 #   REPOSITORY        where the images will be, such as registry.example.org/team: chart and manifests name it
-#   --without-images  everything but the images: a minute instead of half an hour, without root. Chart and manifests then
+#   --without-images  everything but the images, without root. Chart and manifests then
 #                     select images by tag instead of digest
 #
 # Environment:
@@ -14,9 +14,9 @@
 #   ARCHITECTURES, PYTHONS
 #                     fewer of them, for a trial: "amd64" and "3.11"
 #
-# Two runs for the same commit are byte-equal. Images are so while the mirror of Debian's testing suite stays the same.
+# Two runs for the same commit are byte-equal. Images should be, while the mirror of Debian's testing suite stays the same.
 # Images need root on Debian, and install with apt what is missing. Those for other architectures are built and started
-# with qemu.
+# with qemu; no build of them has been completed yet.
 set -euo pipefail
 
 read -ra ARCHITECTURES <<< "${ARCHITECTURES:-amd64 arm64}"

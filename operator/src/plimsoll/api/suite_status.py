@@ -96,8 +96,8 @@ class Conclusion(StrEnum):
     A suite becomes Regressed in these steps, from the last one to the first:
 
     - The condition Regressed is True while a round that regressed is open (`rounds.baseline.open_regression`).
-    - A round regressed (`RoundVerdict`) if the worst of its comparisons with earlier rounds is a Regression; those of
-      two variants do not count (`suite.evaluation.evaluate_round`).
+    - A round regressed (`RoundVerdict`) if its worst comparison with earlier rounds is a Regression. Comparisons
+      between variants do not count (`suite.evaluation.evaluate_round`).
     - A comparison is a Regression for a variant that is worse than the accepted rounds, or has drifted from the pinned
       ones (`suite.judging.VariantJudgement`).
     - One mean of a workload, or one point, that is a Regression decides (`measure.compare.comparison.overall`).

@@ -60,7 +60,7 @@ def reason_of_words(words: str, *, passing: bool = False) -> Reason:
     """Return the reason for the API server's answer. `passing`: a retry may succeed."""
     if "because it is being terminated" in words:
         return Reason.NAMESPACE_TERMINATING
-    # Quotes enclose names, such as that of a run or a webhook.
+    # Quotes enclose names, for example of a run or a webhook.
     if _LIMITED.search(_NAME.sub("", words)):
         return Reason.QUOTA_EXCEEDED
     return Reason.API_UNAVAILABLE if passing else Reason.API_REFUSED

@@ -317,7 +317,7 @@ class Settings:
     def rook_problem(self, cluster: NamespacedName | None, namespace: str) -> str:
         """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may.
 
-        None is that of a run that names none, and for which `resolved` found none.
+        None if the run names none and `resolved` found none.
         """
         places = self.clusters_of(namespace)
         if cluster is None and places:

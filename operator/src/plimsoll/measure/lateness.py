@@ -56,8 +56,8 @@ class Lateness:
 def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], jobs: int = 1) -> Lateness | None:
     """Return what the latencies of a trial leave out at least, by the better evidence; None if nothing shows it.
 
-    The rate is that of all clients, the latency that of all operations without syncs. The gaps are those of each
-    client, which are those of all its jobs; None of a client whose tool reports none.
+    The rate covers all clients, and the latency all operations except syncs. `gaps` has the gaps of each client, with
+    all its jobs together; None for a client whose tool reports no gaps.
     """
     percentile = next((name for name in _PERCENTILES if name in latency.percentiles), None)
     if percentile is None or not offer.depth or not gaps:

@@ -127,7 +127,7 @@ class Measurement(Model):
     """The content of a tool's output."""
 
     tool: Name = ""  # the key of the tool, which the agent adds
-    tool_version: Name = ""  # the agent adds that of the program if the output has none
+    tool_version: Name = ""  # the agent adds the program's version if the output has none
     started_at: int  # start of the measured part, after the ramp
     # The output does not show exactly when the measured part began; then the trial is Suspect (`ToolTooOld`).
     start_is_estimated: bool = False

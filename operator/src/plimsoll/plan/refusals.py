@@ -407,7 +407,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 
 @cache
 def _rules_of_tool(tool: AnyTool) -> tuple[Rule, ...]:
-    """Return the rules for a run with a tool: about the volume that it needs, and those of its parameters."""
+    """Return the rules for a run with a tool: about its volume and its parameters."""
 
     def on_volume(field: str, condition: str, holds: Callable[[Volume], bool], message: str) -> Rule:
         return Rule(

@@ -23,7 +23,7 @@ BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point
 LEAST_SCATTERED = 2
 LEAST_ALONG = 5
 """Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
-LATENCY_FACTOR = 2  # the limits of latencies are as many times those of rates, as the limits of steadiness are
+LATENCY_FACTOR = 2  # limit of a latency / limit of a rate, the same as in steadiness
 CLOSED_LOOP_FACTOR = 3
 """The same if the storage sets the rate. The tails of sound storage scatter, and one hiccup in five trials is neither a
 trend nor a second state, so of these latencies only the scatter is judged."""
