@@ -432,7 +432,7 @@ class Ceph:
 
     def remove_rook_pool(self, name: str) -> None:
         """Delete that CephBlockPool, and wait until it is gone."""
-        self._cluster.kubectl("delete", "cephblockpool", name, "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
+        self._cluster.kubectl("delete", "cephblockpool", name, "-n", NAMESPACE, "--ignore-not-found", "--timeout=240s")
 
     def file_systems(self) -> list[str]:
         """Return the names of the CephFilesystems that runs created."""
@@ -477,7 +477,7 @@ class Ceph:
     def remove_file_system(self, name: str) -> None:
         """Delete that CephFilesystem with its pools once Ceph has purged its volumes, and wait until it is gone."""
         self._cluster.until(lambda: self._is_purged(name), seconds=60, what="the deleted volumes are purged")
-        self._cluster.kubectl("delete", "cephfilesystem", name, "-n", NAMESPACE, "--timeout=120s")
+        self._cluster.kubectl("delete", "cephfilesystem", name, "-n", NAMESPACE, "--timeout=240s")
 
     def _is_purged(self, file_system: str) -> bool:
         """Return whether the manager has purged all deleted volumes; interrupted, it could never delete one again."""
@@ -514,7 +514,7 @@ class Ceph:
     def stop_monitor(self, name: str = "c") -> None:
         """Stop an added monitor for good."""
         pod = f"e2e-mon-{name}"
-        self._cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--ignore-not-found", "--timeout=60s")
+        self._cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--ignore-not-found", "--timeout=240s")
 
     def _add_monitor(self, name: str) -> None:
         """Start a monitor beside the first one, in a pod of its kind with data of its own; wait for the quorum."""
@@ -552,7 +552,7 @@ class Ceph:
         """Stop the stand-in for Rook, and start it again at the end."""
         self._scale("operator", 0)
         self._cluster.kubectl(
-            "wait", "pod", "-l", "app=rook-ceph-operator", "-n", NAMESPACE, "--for=delete", "--timeout=60s"
+            "wait", "pod", "-l", "app=rook-ceph-operator", "-n", NAMESPACE, "--for=delete", "--timeout=240s"
         )
         try:
             yield

@@ -55,7 +55,7 @@ def cluster() -> Cluster:
     context = cluster.kubectl("config", "current-context").strip()
     if context != OURS:
         pytest.exit(f"these tests delete objects: they run only on {OURS}, not on {context}", returncode=2)
-    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
+    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=240s")
     if STORAGE_CLASS != STANDARD:
         cluster.make_storage_class()
     return cluster

@@ -22,6 +22,8 @@ TEARDOWN_NAMESPACE = "plimsoll-teardown"
 OPERATOR = "app.kubernetes.io/component=operator"
 OPERATOR_LOCK = Path(tempfile.gettempdir()) / "plimsoll-e2e-operator.lock"
 """Held by a test process while no other one may kill the operator."""
+PATIENCE = 2
+"""How many times as long as on an idle machine a wait may take."""
 
 T = TypeVar("T")
 
@@ -90,14 +92,15 @@ class Cluster:
         return done.stderr
 
     def until(self, condition: Callable[[], T | None], *, seconds: float, what: str) -> T:
-        """Return the first true value; fail after the timeout."""
-        deadline = time.monotonic() + seconds
+        """Return the first true value; fail after the timeout, which is for an idle machine."""
+        limit = PATIENCE * seconds
+        deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             value = condition()
             if value:
                 return value
             time.sleep(0.5)
-        message = f"not within {seconds} s: {what}"
+        message = f"not within {limit:g} s: {what}"
         raise AssertionError(message)
 
     def make_storage_class(self) -> None:

@@ -186,7 +186,7 @@ def make_sender(cluster: Cluster, namespace: str) -> None:
     assert "is reserved for the objects that Plimsoll's operator creates" in cluster.refusal(pod)
     controller = "--as=system:serviceaccount:kube-system:job-controller"
     cluster.kubectl("create", "--filename=-", controller, text=json.dumps(pod))
-    cluster.kubectl("wait", "--for=condition=Ready", "pod/sender", "-n", namespace, "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/sender", "-n", namespace, "--timeout=240s")
 
 
 def resident(cluster: Cluster, namespace: str, *, write: bool = True) -> float:

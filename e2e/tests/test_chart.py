@@ -89,7 +89,7 @@ def definitions(cluster: Cluster) -> list[str]:
 
 def uninstall(cluster: Cluster, helm: Helm) -> None:
     """Uninstall the release; Helm waits for its own objects, but not for those that they created."""
-    helm("uninstall", RELEASE, "--wait", "--timeout=120s")
+    helm("uninstall", RELEASE, "--wait", "--timeout=240s")
     cluster.until(lambda: not installed(cluster), seconds=90, what="all objects of the release are gone")
 
 
@@ -134,7 +134,7 @@ def test_maintenance_windows_admit_delay_and_refuse_runs(cluster: Cluster, names
     assert f"waiting until {opens:%Y-%m-%dT%H:%M:%SZ} for the next maintenance window" in waiting["message"]
     assert cluster.leftovers(namespace) == [], "a run that waits has created nothing"
     # Until it is deleted, the next run on its StorageClass waits for its turn.
-    cluster.kubectl("delete", "benchmarkrun", "delayed", "-n", namespace, "--timeout=60s")
+    cluster.kubectl("delete", "benchmarkrun", "delayed", "-n", namespace, "--timeout=240s")
     cluster.apply(run("admitted", namespace))
     cluster.until_measuring("admitted", namespace)
 
@@ -174,7 +174,7 @@ def test_with_the_hook_runs_are_deleted_before_the_release_or_not_at_all(
     cluster.until_measuring("measuring", namespace)
     with held(cluster, "held", namespace):
         helm.install("deleteRunsOnUninstall.enabled=true", "deleteRunsOnUninstall.timeoutSeconds=30")
-        complaint = helm.complaint("uninstall", RELEASE, "--wait", "--timeout=120s")
+        complaint = helm.complaint("uninstall", RELEASE, "--wait", "--timeout=240s")
         assert f"these suites and runs still exist; is the operator running? {namespace}/held" in complaint
         assert cluster.leftovers(namespace) == [], "the other one is gone"
         assert operators(cluster)

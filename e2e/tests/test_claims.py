@@ -210,7 +210,7 @@ def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean
     finally:
         # A node that loses its power does not say goodbye: Ceph forgets such a watcher after 30 seconds.
         clean.admin("sh", "-ec", 'kill -KILL "$1"', "kill", process)
-    cluster.kubectl("wait", "--for=delete", "benchmarkrun/watched", "-n", namespace, "--timeout=120s")
+    cluster.kubectl("wait", "--for=delete", "benchmarkrun/watched", "-n", namespace, "--timeout=240s")
     assert volumes(cluster, namespace) == []
 
 
@@ -240,12 +240,12 @@ def provisioner_down(cluster: Cluster) -> Iterator[None]:
     """Stop the provisioner of the volumes."""
     scale = ("scale", "deployment/csi-provisioner", "-n", NAMESPACE)
     cluster.kubectl(*scale, "--replicas=0")
-    cluster.kubectl("wait", "--for=delete", "pod", "-l", "app=csi-provisioner", "-n", NAMESPACE, "--timeout=60s")
+    cluster.kubectl("wait", "--for=delete", "pod", "-l", "app=csi-provisioner", "-n", NAMESPACE, "--timeout=240s")
     try:
         yield
     finally:
         cluster.kubectl(*scale, "--replicas=1")
-        cluster.kubectl("rollout", "status", "deployment/csi-provisioner", "-n", NAMESPACE, "--timeout=60s")
+        cluster.kubectl("rollout", "status", "deployment/csi-provisioner", "-n", NAMESPACE, "--timeout=240s")
 
 
 @contextmanager

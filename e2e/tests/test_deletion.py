@@ -51,8 +51,8 @@ def test_a_deleted_run_leaves_nothing(cluster: Cluster, namespace: str, phase: s
         cluster.kubectl("delete", "namespace", namespace, "--timeout=180s")
     else:
         if phase == "Waiting":
-            cluster.kubectl("delete", "benchmarkrun", "before", "-n", namespace, "--timeout=120s")
-        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, f"--cascade={way}", "--timeout=120s")
+            cluster.kubectl("delete", "benchmarkrun", "before", "-n", namespace, "--timeout=240s")
+        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, f"--cascade={way}", "--timeout=240s")
         cluster.until(lambda: not cluster.leftovers(namespace), seconds=60, what="the garbage collector is done")
         cluster.until(lambda: not cluster.results("doomed", namespace), seconds=60, what="the results are gone")
     volumes = cluster.api.objects("persistentvolumes")

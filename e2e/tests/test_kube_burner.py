@@ -202,5 +202,5 @@ def test_the_helper_keeps_its_certificate_when_its_pod_is_replaced(cluster: Clus
     certificate = ("configmaps", "plimsoll-kube-burner-certificate", HELPER)
     before = cluster.object(*certificate)["data"]
     cluster.kubectl("rollout", "restart", f"deployment/{HELPER}", "-n", HELPER)
-    cluster.kubectl("rollout", "status", f"deployment/{HELPER}", "-n", HELPER, "--timeout=120s")
+    cluster.kubectl("rollout", "status", f"deployment/{HELPER}", "-n", HELPER, "--timeout=240s")
     assert cluster.object(*certificate)["data"] == before

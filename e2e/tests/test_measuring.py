@@ -84,7 +84,7 @@ def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> 
 def test_retained_results_block_a_run_of_the_same_name(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("kept", namespace, results="Retain", repetitions=1))
     cluster.until_over("kept", namespace)
-    cluster.kubectl("delete", "benchmarkrun", "kept", "-n", namespace, "--timeout=60s")
+    cluster.kubectl("delete", "benchmarkrun", "kept", "-n", namespace, "--timeout=240s")
     (result,) = cluster.results("kept", namespace)
     assert result["status"]["final"]
     cluster.apply(run("kept", namespace))
@@ -132,7 +132,7 @@ def test_a_run_that_is_created_suspended_creates_nothing(cluster: Cluster, names
     cluster.apply(run("idle", namespace, suspend=True))
     cluster.until_condition("idle", namespace, "Suspended", status="True", seconds=30)
     assert cluster.items("configmaps,pods,persistentvolumeclaims", namespace, run="idle") == []
-    cluster.kubectl("delete", "benchmarkrun", "idle", "-n", namespace, "--timeout=60s")
+    cluster.kubectl("delete", "benchmarkrun", "idle", "-n", namespace, "--timeout=240s")
 
 
 def test_cleanup_never_keeps_the_volumes_until_the_run_is_deleted(cluster: Cluster, namespace: str) -> None:
@@ -143,7 +143,7 @@ def test_cleanup_never_keeps_the_volumes_until_the_run_is_deleted(cluster: Clust
     assert cleaned["reason"] == "StorageKept"
     assert not cluster.items("pods", namespace, run="keeps")
     assert len(cluster.items("persistentvolumeclaims", namespace, run="keeps")) == 2
-    cluster.kubectl("delete", "benchmarkrun", "keeps", "-n", namespace, "--timeout=120s")
+    cluster.kubectl("delete", "benchmarkrun", "keeps", "-n", namespace, "--timeout=240s")
     assert cluster.leftovers(namespace) == []
 
 

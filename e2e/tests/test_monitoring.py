@@ -104,7 +104,7 @@ def until_every_pass_counts(cluster: Cluster, prometheus: Prometheus, namespace:
         if [len(counted(result["status"]["trials"])) for result in results] == [PASSES] * len(DEPTHS):
             return during
         diagnosis = cluster.diagnosis(NAME, namespace)
-        cluster.kubectl("delete", "benchmarkrun", NAME, "-n", namespace, "--timeout=120s")
+        cluster.kubectl("delete", "benchmarkrun", NAME, "-n", namespace, "--timeout=240s")
     message = f"in none of {RUNS} runs did every pass count: {diagnosis}"
     raise AssertionError(message)
 
@@ -369,7 +369,7 @@ def process_start(prometheus: Prometheus) -> float:
 
 @pytest.mark.monitoring
 def test_series_end_with_their_run(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
-    cluster.kubectl("delete", "benchmarkrun", NAME, "-n", watched.namespace, "--timeout=60s")
+    cluster.kubectl("delete", "benchmarkrun", NAME, "-n", watched.namespace, "--timeout=240s")
     cluster.until(
         lambda: not prometheus.query(f'{{__name__=~"plimsoll_.+",{watched.run}}}'), seconds=60, what="the series go"
     )

@@ -117,7 +117,7 @@ def test_a_server_accepts_its_client_only_and_is_gone_after_the_load(cluster: Cl
         lambda: port not in listening(cluster, namespace, pods[1]), seconds=120, what=f"nothing listens on {port}"
     )
     assert "refused" in connecting(cluster, namespace, pods[0], address, port)
-    cluster.kubectl("delete", "benchmarkrun", "guarded", "-n", namespace, "--timeout=120s")
+    cluster.kubectl("delete", "benchmarkrun", "guarded", "-n", namespace, "--timeout=240s")
     assert cluster.leftovers(namespace) == []
 
 

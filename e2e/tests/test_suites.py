@@ -98,7 +98,7 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     shown = measured.command("results")
     assert "NoRegression" in shown.stdout, shown
 
-    cluster.kubectl("delete", SUITE, "layouts", "-n", namespace, "--timeout=60s")
+    cluster.kubectl("delete", SUITE, "layouts", "-n", namespace, "--timeout=240s")
     cluster.until(
         lambda: not cluster.api.objects("benchmarkruns,benchmarkresults", namespace),
         seconds=180,

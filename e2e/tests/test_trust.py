@@ -28,7 +28,7 @@ def stop_tool(
         lambda: cluster.items("pods", namespace, run="bad", client=str(client)), seconds=90, what="the client has a pod"
     )
     pod = cluster.client_pod("bad", namespace, client)["metadata"]["name"]
-    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "-n", namespace, "--timeout=90s")
+    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "-n", namespace, "--timeout=240s")
     faults.enter_context(cluster.inside(namespace, pod, "stop_tool.py", str(after), str(seconds)))
 
 

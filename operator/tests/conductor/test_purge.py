@@ -96,13 +96,13 @@ async def test_a_manager_that_does_not_answer_may_be_purging(ceph: PretendedCeph
     """A server that is about to be active lets the manager go on with its purge."""
     info = {"gid_4321": {"gid": 4321, "rank": 0, "state": state}}
     put_file_system(ceph, purging=1, hanging=("ceph fs volume info",), info=info)
-    left = await torn_down(purge_seconds=0, command_seconds=1)
+    left = await torn_down(purge_seconds=0, command_seconds=2)
     assert left.is_purging
     (problem,) = left.problems
     assert problem.startswith(
         "Ceph's manager does not report how many deleted volumes of file system files it has yet to"
     )
-    assert "`ceph fs volume info files` did not answer in 1 s" in problem
+    assert "`ceph fs volume info files` did not answer in 2 s" in problem
     assert problem.endswith("check that one is active (`ceph mgr stat`)")
 
 
@@ -117,22 +117,22 @@ async def test_a_manager_that_takes_over_is_asked_again(ceph: PretendedCeph, mon
         return await ceph_command(commands, *arguments, limit_seconds=limit_seconds)
 
     monkeypatch.setattr(Commands, "ceph", answering)
-    assert await torn_down(command_seconds=1) == Remains()
+    assert await torn_down(command_seconds=2) == Remains()
     assert ceph.commands("ceph fs") == [ASKED, "ceph fs get files", ASKED, ASKED]
     assert ceph.state["purging"] == 0
 
 
 async def test_nothing_is_purged_without_metadata_servers(ceph: PretendedCeph) -> None:
     put_file_system(ceph, purging=1, hanging=("ceph fs volume info",), up={})
-    assert await torn_down(command_seconds=1) == Remains()
+    assert await torn_down(command_seconds=2) == Remains()
     assert ceph.commands("ceph fs") == [ASKED, "ceph fs get files"]
 
 
 async def test_monitors_that_do_not_answer_are_no_purge(ceph: PretendedCeph) -> None:
     put_file_system(ceph, purging=1, hanging=("ceph fs",))
-    left = await torn_down(limit_seconds=0, command_seconds=1)
+    left = await torn_down(limit_seconds=0, command_seconds=2)
     assert not left.is_purging
-    assert "`ceph fs get files` did not answer in 1 s" in left.problems[0]
+    assert "`ceph fs get files` did not answer in 2 s" in left.problems[0]
 
 
 async def test_a_user_who_may_not_ask_about_the_purge_is_told_at_once(ceph: PretendedCeph) -> None:
