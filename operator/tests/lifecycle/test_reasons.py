@@ -325,7 +325,11 @@ CASES = [
         meanwhile=fail_as(FailureReason.QUOTA_REACHED),
         says=("as it was told",),
     ),
-    Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it again")),
+    Case(
+        reason="PlanDamaged",
+        meanwhile=damage_the_plan,
+        says=("another version of Plimsoll froze it", "cannot read schemaVersion", "create it again"),
+    ),
     Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan was deleted", "create it again")),
     Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),
 ]

@@ -29,6 +29,7 @@ from plimsoll.lifecycle.children import (
 )
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Platform, Run
+from plimsoll.measure.text import first_few
 from plimsoll.plan.document import PLAN_FILE, Plan, RunIdentity, load_plan
 
 Process = TypeVar("Process", JobFact, PodFact)
@@ -271,7 +272,8 @@ def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str
     try:
         plan = load_plan(_text(config_map, PLAN_FILE))
     except SpecError as error:
-        return None, str(error)
+        fields = first_few([problem.field or PLAN_FILE for problem in error.problems], 3)
+        return None, f"another version of Plimsoll froze it, or it is damaged: this version cannot read {fields}"
     if plan.run != run:
         return None, f"it belongs to run {plan.run.namespace}/{plan.run.name} (UID {plan.run.uid})"
     return plan, ""
