@@ -17,7 +17,7 @@ from plimsoll.api.surroundings import NodeCaches
 from plimsoll.protocol.helpers import DROP_PATH, MAX_ANSWER_BYTES, CacheDrop, DropRequest, HelperRefusal
 from plimsoll.protocol.messages import DropCachesOrder
 
-SWITCH = Path("/proc/sys/vm/drop_caches")  # Root may write it, without any capability
+SWITCH = Path("/proc/sys/vm/drop_caches")  # root may write it, without any capability
 MEMINFO = Path("/proc/meminfo")
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
 _KIBIBYTE = 1024

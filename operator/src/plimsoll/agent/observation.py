@@ -67,7 +67,7 @@ class DataSetStorage:
 class DataSetIdentity:
     """How the kernel identifies a data set."""
 
-    path: str  # path without symbolic links; of a directory, if the tool writes files of its own there
+    path: str  # path without symbolic links; a directory if the tool writes files of its own there
     file: tuple[int, int] | None  # device and inode number; None for a block device
     device: int  # number of the block device, or of the device that contains the file
 

@@ -202,7 +202,6 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
 
 
 def _output(directory: Path, name: str, number: int) -> Path:
-    """Return the file with an output of the command with that number in a directory."""
     return directory / (f"{name}-{number}" if number else name)
 
 
@@ -270,7 +269,7 @@ class Programs:
         try:
             await asyncio.wait({done}, timeout=limit_seconds)
         except asyncio.CancelledError:
-            # Its error is not needed any more; asyncio would log it.
+            # Otherwise asyncio would log its error.
             done.add_done_callback(asyncio.Future.exception)
             await asyncio.wait({done}, timeout=_KILL_SECONDS)
             raise
@@ -328,10 +327,10 @@ class Programs:
         limit_seconds: float | None = None,
         excused: Callable[[Output], bool] = lambda _: False,
     ) -> Output:
-        """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
+        """Run a command and its companions in its own directory; see `plimsoll.agent.process.run`.
 
-        `excused` is whether a command has done its work whatever its exit code, which then counts as 0. The output
-        contains those of the commands beside it; or it is that of the first one that failed, which ends the others.
+        A command whose output is `excused` has done its work: its exit code counts as 0. The output contains the
+        companions' outputs. The first command that fails ends the others, and its output is returned.
         """
         runnable = [
             replace(single, argv=self.resolved(single.argv), environment=self.environment(single))

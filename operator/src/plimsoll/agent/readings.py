@@ -81,7 +81,7 @@ class Cgroup:
     """This process's group for each controller, if any."""
 
     unified: bool  # version 2 of the interface; all three groups are the same
-    cpu: Group | None = None  # the group whose quota, with those of its ancestors, limits this process
+    cpu: Group | None = None  # its quota and its ancestors' limit this process
     accounting: Group | None = None  # the group that counts its processor time
     memory: Group | None = None
 
@@ -139,7 +139,7 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
         return None
     top = sys / mount.point.relative_to(_SYS)
     inside = path.is_relative_to(mount.root) and ".." not in path.parts
-    # A container may see only its own group: then the mounted directory is the group, whatever its path outside.
+    # A container may see only its own group: then the mounted directory is the group.
     return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
 
 
@@ -353,7 +353,7 @@ class Host:
         return None
 
     def identity_of(self, device: str) -> str:
-        """Return what identifies a block device, or the disk of a partition, whatever its number; empty if unknown."""
+        """Return what identifies a block device, or the disk of a partition, under any number; empty if unknown."""
         with suppress(OSError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
             part = _words(place / "partition")
@@ -431,7 +431,7 @@ def interfaces(place: Path) -> Mapping[str, Traffic]:
 
 
 def _words(path: Path) -> str:
-    """Return the words of a file; empty if it cannot be read."""
+    """Return the stripped text of a file; empty if it cannot be read."""
     with suppress(OSError):
         return " ".join(path.read_text(errors="replace").split())
     return ""

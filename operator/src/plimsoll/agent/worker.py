@@ -169,7 +169,7 @@ class Worker:
         return dropped
 
     async def arm(self, order: ArmOrder) -> Armed:
-        """Build the command; writes nothing but into the work directory.
+        """Build the command; writes only into the work directory.
 
         PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared, or it
         needs staging and this process has not staged the trial.
@@ -315,7 +315,7 @@ class Worker:
                 return ApiTarget()
 
     def _prepared_target(self, tool: AnyTool, client: int | None) -> VolumeTarget | ImageTarget:
-        """Return the client's own data set, or that of another client of a shared volume."""
+        """Return the client's own data set, or another client's on a shared volume."""
         if self._data_set is None:
             raise process.PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
         target = self._data_set.target

@@ -282,7 +282,7 @@ class CephOption(Model):
 
     @property
     def precedence(self) -> int:
-        """Which of several options with the same name an OSD uses: the one with the highest number."""
+        """Of several options with the same name, an OSD uses the one with the highest number."""
         return 2 if self.who.startswith("osd.") else int(_CLASS_MARK in self.who)
 
     def applies_to(self, osd: int, device_class: str) -> bool:

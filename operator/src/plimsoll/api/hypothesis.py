@@ -188,7 +188,7 @@ class Hypothesis(Model):
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
-        """Check what the API server cannot, or not well: whether the values of a ratio or of scaling make sense."""
+        """Check whether the values of a ratio or of scaling make sense, which the API server cannot do well."""
         problems = []
         left, over = self.left, self.over
         if self.of == left:
@@ -225,7 +225,7 @@ class Hypothesis(Model):
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """The smallest and the largest expected ratio, as a part of 1, or exponent; None if there is no limit."""
+        """The smallest and the largest expected ratio, as a part of 1, or exponent; None without a limit."""
         if self.of:
             low, high = self.at_least_percent, self.at_most_percent
             return None if low is None else low / 100, None if high is None else high / 100

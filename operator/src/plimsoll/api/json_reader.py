@@ -1,7 +1,7 @@
 """Reading JSON that other programs print.
 
-What is read must be present and of its type; errors name its path. Everything else is ignored, because programs add
-fields with every release, and print numbers that JSON does not know in fields that nobody reads.
+The fields that are read must be present and of their type; errors name their path. All others are ignored: programs add
+fields with every release, and some contain numbers that JSON does not have.
 """
 
 import json

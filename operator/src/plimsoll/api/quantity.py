@@ -25,7 +25,7 @@ _REMEDY = "write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096"
 
 
 def parse_quantity(value: object) -> int:
-    """Return a quantity in bytes; ValueError if it is no quantity, or not a whole number of bytes."""
+    """Return a quantity in bytes; ValueError if it is not a quantity, or not a whole number of bytes."""
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -63,7 +63,7 @@ def parse_latency(value: object) -> int:
 
 
 def normal_latency(value: object) -> str:
-    """Return a latency in the largest unit of which it has at least 1: `1250us` -> `1.25ms`."""
+    """Return a latency in the largest unit that leaves a number of 1 or more: `1250us` -> `1.25ms`."""
     microseconds = parse_latency(value)
     unit, size = next((unit, size) for unit, size in reversed(_MICROSECONDS.items()) if microseconds >= size)
     return f"{microseconds / size:.10g}{unit}"

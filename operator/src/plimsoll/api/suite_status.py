@@ -72,7 +72,7 @@ def round_label(minute: int) -> str:
 
 
 def minute_of_round(text: str) -> int | None:
-    """Return the minute of the round that a user names by its start; None if the text is no time with a time zone."""
+    """Return the minute of the round that a user names by its start; None unless it is a time with a time zone."""
     try:
         start = datetime.fromisoformat(text)
     except ValueError:

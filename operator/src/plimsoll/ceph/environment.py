@@ -109,9 +109,9 @@ def ceph_environment(
 ) -> Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
-    `pools` are the pools of the run's I/O, the one with the data last; `access` is the clients' path to it: `librbd`,
-    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are those that are set for the
-    run. `unread` lists the problems of unreadable outputs.
+    `pools` are the pools of the run's I/O, the data's last; `access` is the clients' path to it: `librbd`, `PVC`,
+    `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are set for the run. `unread` lists the
+    problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -158,7 +158,7 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
 def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
     """Return the sum of the memory targets of the OSDs that may hold a pool's data; None if none is known.
 
-    Those of OSDs that did not show theirs are the mean of the known ones. If the pool's OSDs are unknown, all count.
+    OSDs without a known target count with the mean of the known ones. If the pool's OSDs are unknown, all count.
     """
     used = _osds_of_pool(_Reading(), outputs, pool)
     targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
@@ -167,10 +167,10 @@ def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
 
 
 def placement_of(outputs: Outputs, pool: str) -> Placement:
-    """Return the OSDs of a pool: those that its rule takes, and no more than its groups can be on.
+    """Return the OSDs that a pool's rule takes, and no more than its groups can be on.
 
-    If it takes several buckets, such as two sites, the one with the fewest OSDs counts. A read of an erasure-coded pool
-    may wait for an OSD for each of its chunks.
+    If it takes several buckets, such as two sites, the smallest counts. A read of an erasure-coded pool may wait for an
+    OSD for each of its chunks.
     """
     reading = _Reading()
     details = (reading.of(parse_pools, outputs.pools) or {}).get(pool)

@@ -52,7 +52,7 @@ def gate_problems(
     """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
     `accepted` are the tolerated health checks. One of severity HEALTH_ERR is tolerated only if it is about keys.
-    `file_system` is the one that is measured, if any. `most` are the most OSDs that the run has seen up, and in.
+    `file_system` is measured, if there is one. `most` are the most OSDs that the run has seen up, and in.
     """
     problems = []
     if not status.osds:
@@ -126,7 +126,7 @@ def is_only_laggy(state: str) -> bool:
 
 
 def is_about_keys(check: str) -> bool:
-    """Whether a health check is about the type of keys, so that it never closes the gate, whatever its severity."""
+    """Whether a health check is about the type of keys: it never closes the gate, even as an error."""
     return check.startswith(_KEY_CHECKS)
 
 

@@ -186,7 +186,7 @@ def has_servers(fs_get_text: str) -> bool:
 
 
 def wrong_pools(file_system: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterator[str]:
-    """Yield which of a run's pools, the first of which is for metadata, the file system does not use as such."""
+    """Yield the run's pools that the file system does not use; the first pool is for metadata, the others for data."""
     metadata, *data = pools
     if metadata.number != file_system.metadata_pool:
         yield f"pool {metadata.name} is not the metadata pool of file system {file_system.name}"

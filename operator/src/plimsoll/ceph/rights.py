@@ -31,10 +31,10 @@ Limits = Mapping[str, str | tuple[str, ...]]
 class Rights:
     """What the users of a run do in a cluster."""
 
-    pools: tuple[str, ...]  # the run's, the one with the conductor's note and with the objects of tools first
-    quota_pool: str = ""  # the one with the data, if it was created for the run; its quota is the conductor's
-    file_system: str = ""  # the one that the run measures; empty if it measures pools
-    options: tuple[CephOption, ...] = ()  # those that the conductor sets
+    pools: tuple[str, ...]  # the run's; the first has the conductor's note and the objects of tools
+    quota_pool: str = ""  # the data's, if it was created for the run; the conductor sets its quota
+    file_system: str = ""  # measured by the run; empty if it measures pools
+    options: tuple[CephOption, ...] = ()  # set by the conductor
     record: str = ""  # key under which it would record their previous values; empty if no run of the cluster sets any
     version: str = ""  # of Ceph; empty if unknown
 

@@ -41,9 +41,8 @@ def parse_versions(versions_text: str, *, file_system: bool) -> tuple[str, ...]:
 def versions_that_matter(versions: Mapping[str, Iterable[str]], *, file_system: bool) -> tuple[str, ...]:
     """Return the sorted versions, in Ceph's words, of the daemons that a measurement depends on.
 
-    `versions` are by kind of daemon. Gateways, mirrors and exporters are upgraded at other times, and no number
-    depends on them; on metadata servers it does if it is that of a `file_system`. Ceph does not say which file system
-    a metadata server belongs to.
+    `versions` are by kind of daemon. Gateways, mirrors and exporters are upgraded at other times, and no number depends
+    on them. Numbers of a `file_system` also depend on the metadata servers; Ceph does not say which of them it uses.
     """
     kinds = (*_MEASURED, *(_FILE_SYSTEM if file_system else ()))
     return tuple(sorted({version for kind in kinds for version in versions.get(kind, ())}))

@@ -56,8 +56,8 @@ class ClusterAccess:
 def choose_context(files: str, wanted: str | None, namespace: str | None = None) -> ClusterAccess:
     """Return a context of the files, separated by colons as in KUBECONFIG; the current one by default.
 
-    Exits if there is no such file or context; the message lists those that exist. Like kubectl, it ignores missing
-    files, and contexts that cannot be read.
+    Exits if there is no such file or context; the message lists the existing ones. Like kubectl, it ignores missing and
+    unreadable files.
     """
     paths = [Path(name).expanduser() for name in files.split(os.pathsep) if name]
     documents: list[Mapping[str, Any]] = []

@@ -52,7 +52,7 @@ class _Quantity(click.ParamType[str]):
         return str(value)
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots, so that its defaults are those of the options
+@dataclass(frozen=True, kw_only=True)  # without slots: the options use its defaults
 class Load:
     """The load of a run without a file."""
 
@@ -193,7 +193,7 @@ def _confirm(place: InCluster, facts: Iterator[tuple[str, str]], question: str, 
 
 
 def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tuple[str, str]]:
-    """Yield what a user has to know beforehand: what is loaded, for how long, and how much is written."""
+    """Yield what is loaded, for how long, and how much is written."""
     if isinstance(manifest, BenchmarkSuite):
         runs, plans = [*variant_runs(manifest).values()], [*freeze_variants(source, manifest, 0).values()]
         repeat = manifest.spec.repeat
@@ -223,7 +223,7 @@ async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]
 
 
 async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:
-    """Delete an object, and return once it is gone with all that it had."""
+    """Delete an object, and wait until it and everything that it owns are gone."""
     # The operator removes what a run has; the garbage collector has to wait for the runs of a suite.
     await kube.delete(place.kind, place.name, place.namespace, uid=uid, foreground=place.kind == SUITE)
     for _ in range(_REMOVAL_SECONDS):

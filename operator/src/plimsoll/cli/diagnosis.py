@@ -97,7 +97,7 @@ class Facts:
         "create benchmarkruns"
     )  # why a dry run of a run's creation was refused; empty if it was accepted
     rights: Mapping[tuple[str, str], bool] | Hidden
-    namespaces: Sequence[Object] | Hidden  # the one of that name, if it exists
+    namespaces: Sequence[Object] | Hidden  # of that name, if it exists
     definitions: Sequence[Object] | Hidden
     operators: Sequence[Object] | Hidden  # their Deployments
     settings: Settings | str | Hidden = Hidden("needs list deployments")  # of the operator; a text if they are invalid
@@ -123,7 +123,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def _rule(check: str) -> Callable[[Rule], Rule]:
-    """Add a function that yields the lines of a check; what it yields as `check` follows that name."""
+    """Add a function that yields the lines of a check; their own `check` follows that name."""
 
     def add(rule: Rule) -> Rule:
         _RULES[check] = rule
@@ -174,9 +174,9 @@ def operator_of(facts: Facts) -> Object | None:
 
 
 def _operators(facts: Facts) -> Sequence[Object]:
-    """Return the operators' Deployments, that of the CRDs' release first: a tenant may have labelled another.
+    """Return the operators' Deployments, first the one of the CRDs' release: a tenant may have labelled another.
 
-    Commands to paste name its namespace. Only an administrator can change a CRD, on which Helm notes it.
+    Commands to paste name its namespace. Helm notes the release on the CRDs, which only an administrator can change.
     """
     crds = [] if isinstance(facts.definitions, Hidden) else [obj["metadata"] for obj in facts.definitions]
     homes = {(crd.get("annotations") or {}).get(_RELEASE_NAMESPACE) for crd in crds} - {None} or {_DEFAULT_NAMESPACE}
@@ -306,7 +306,7 @@ def _watched(facts: Facts) -> Findings:
 
 @_rule("Runs")
 def _observed(facts: Facts) -> Findings:
-    """Show whether an operator works to those who may not see it."""
+    """Show users who may not see the operator whether it works."""
     runs = visible(facts.runs)
 
     def is_late(run: Object) -> bool:

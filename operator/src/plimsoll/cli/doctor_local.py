@@ -60,7 +60,7 @@ def check_machine(target: Target, fio: str) -> Iterator[Finding]:
 
 
 def judge_fio(fio: str, printed: str | None) -> Finding:
-    """Judge what `fio --version` prints; None if there is no such program."""
+    """Judge the output of `fio --version`, None if there is no such program."""
     number = re.search(r"fio-(\d+)\.(\d+)", printed or "")
     if printed is None or number is None:
         problem = f"{fio} cannot be run{f': {printed}' if printed else ''}"
@@ -150,7 +150,7 @@ def _reads(target: VolumeTarget, program: str | None) -> Iterator[Finding]:
 
 
 def _words(command: list[str]) -> tuple[int, str]:
-    """Return the exit code of a program, and what it prints."""
+    """Return the exit code and the output of a program."""
     try:
         done = subprocess.run(
             command,

@@ -163,7 +163,7 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
 
 
 def write_otava(table: OtavaTable) -> None:
-    """Print a table as CSV, and on standard error what it lacks."""
+    """Print a table as CSV, and what it lacks on standard error."""
     if not table.rows:
         raise click.ClickException(f"there is nothing to write as {OTAVA}. {' '.join(table.notes)}")
     csv.writer(sys.stdout, lineterminator="\n").writerows([table.header, *table.rows])
@@ -177,7 +177,7 @@ def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:
 
 
 def decode_file(path: Path, document: JsonValue) -> BenchmarkRun | BenchmarkSuite:
-    """Return the run or the suite of a document; exits likewise. `path` is what errors name."""
+    """Return the run or the suite of a document; exits if it is invalid. Errors name `path`."""
     kind = document.get("kind", RUN_KIND) if isinstance(document, dict) else RUN_KIND
     if kind not in (RUN_KIND, SUITE_KIND):
         problem = Problem(field="kind", value=shown(kind), remedy=f"must be {RUN_KIND} or {SUITE_KIND}")

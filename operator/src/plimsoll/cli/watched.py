@@ -295,9 +295,9 @@ Ending = EndedRound | str  # how waiting for a round ended: the round, or why th
 
 
 class AwaitedRound:
-    """The round that a user waits for: the one that answers a request, or else the active or due one, or the last one.
+    """The round that a user waits for: it answers a request, or else is active or due, or is the last one.
 
-    A round that a change of the suite abandons is replaced by the round of that change.
+    If a change of the suite abandons the round, the round of that change replaces it.
     """
 
     def __init__(self, request: str | None = None) -> None:
@@ -324,7 +324,7 @@ class AwaitedRound:
         return self._ended(suite, self._minute)
 
     def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
-        """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
+        """Return how the round of a minute, or its successor, ended; None while it is due or active."""
         active = [suite.status.round.minute] if suite.status.round else []
         if minute in active:
             return None
@@ -423,7 +423,7 @@ class Polling(ABC, Generic[Seen]):
             await asyncio.sleep(self._pause)
 
     async def _document(self, kube: "AioKube") -> dict[str, Any]:
-        """Return the object; exits if it does not exist, or is not the one that was there before."""
+        """Return the object; exits if it does not exist or was replaced."""
         place, word = self._place, self._place.word
         document = await kube.get(place.kind, place.name, place.namespace)
         if document is None:
@@ -437,7 +437,7 @@ class Polling(ABC, Generic[Seen]):
         return dict(document)
 
     async def _readable(self, kube: "AioKube", kind: Kind, name: str) -> Object | None:
-        """Return another object of the namespace; None if there is none, or without the right to read it."""
+        """Return another object of the namespace; None if it does not exist or may not be read."""
         if not self._can_read_others:
             return None
         try:

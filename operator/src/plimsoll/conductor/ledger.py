@@ -64,7 +64,7 @@ class Search:
     point: Point
     asked: LineSearch
     progress: Progress  # what the settled probes show
-    number: int  # of the next probe: the one that needs another attempt, or a new one
+    number: int  # of the next probe, which is new or needs another attempt
     attempt: int  # of the next attempt at it
 
     @property
@@ -76,7 +76,7 @@ class Search:
 
     @property
     def offer(self) -> Offer | None:
-        """The load of the next attempt, which is that of earlier ones at the same probe; None after the end."""
+        """The load of the next attempt, the same in all attempts at a probe; None after the end."""
         load = self.progress.next_load
         return None if load is None else offer_at(self.point, self.asked, load)
 
@@ -91,8 +91,8 @@ class Search:
 def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Search:
     """Return the search at a point after its trials.
 
-    They may be those of another version, or damaged: a trial without a load tells nothing, but its number is used up,
-    and so is that of a pending probe whose load is not the next one.
+    Trials may be damaged, or from another version: one without a load tells nothing, but uses up its number, like a
+    pending probe whose load is not the next one.
     """
     settings = search_settings(point, asked)
     ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
@@ -110,7 +110,7 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
 
 
 def _progress(trials: Sequence[Trial], number: int, settings: Settings) -> Progress:
-    """Return what trials show before the probe of this number; numbers without a load are used up."""
+    """Return what trials show before the probe of this number; trials without a load use up numbers."""
     tried = tried_loads(trials)
     unused = settings.most_probes - (number - len(tried))
     return progress_of(tried, replace(settings, most_probes=max(1, unused)))
@@ -210,7 +210,7 @@ class Ledger:
             if matrix := matrix_of(cells):
                 self._matrices[point] = extended(self._matrices.get(point), matrix)
         trial = trial.model_copy(update={"places": new_places(self._trials[point], trial.places)})
-        # The last attempt keeps its clients whatever its verdict, as evidence.
+        # Even an Invalid last attempt keeps its clients, as evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
         self._searches.pop(point, None)
         if (search := self.search(point)) is not None:

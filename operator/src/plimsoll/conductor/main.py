@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from plimsoll.conductor.ceph.watch import CephCluster
 
 
-EXIT_COMPLETE = 0  # every planned trial is recorded, whatever the verdicts
+EXIT_COMPLETE = 0  # every planned trial is recorded
 EXIT_INTERRUPTED = 3  # stopped on request; a later conductor continues
 EXIT_OF_FAILURE = {
     FailureReason.CLIENTS_NOT_READY: 10,

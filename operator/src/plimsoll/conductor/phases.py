@@ -178,8 +178,8 @@ class ClusterView:
 
     prepared: bool  # the cluster contains everything that the run needs; never reverts to false
     problems: tuple[str, ...] = ()  # reasons why no attempt may start now
-    # Those of the problems that matter even if the cluster's health does not: options that do not have the run's
-    # values, so that a trial would be Invalid.
+    # Problems that matter even if the run ignores the cluster's health: options without the run's values make a trial
+    # Invalid.
     differing_options: tuple[str, ...] = ()
     refusal: FailureReason | None = None  # why it will never be prepared, such as an option that Ceph refuses
     osds: OsdsSeen = NO_OSDS  # the most OSDs that have been seen so far
@@ -201,12 +201,12 @@ class Gate:
         self._required = required
         self._fresh_seconds = fresh_seconds
         self.view = ClusterView(prepared=not watched)
-        self.danger: Failure | None = None  # why the run has to end at once, which does not pass
+        self.danger: Failure | None = None  # why the run has to end at once
         self._seen_at = float("-inf")
         self._risks_before: frozenset[str] | None = None  # the load
 
     def see(self, view: ClusterView, now: float, *, under_load: bool = False) -> None:
-        """Update the view of the cluster, which the run loads or not. Risks from before the load are no danger."""
+        """Update the view of the cluster; risks that existed before the load are no danger."""
         self.view, self._seen_at = view, now
         if self.danger is None and view.full_pools:
             self.danger = Failure(reason=FailureReason.QUOTA_REACHED, message=quota_message(view.full_pools))

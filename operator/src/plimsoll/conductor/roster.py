@@ -71,7 +71,7 @@ class Roster:
     """The clients of a run, numbered from 0."""
 
     def __init__(self, clients: int, *, servers: int = 0, lost_after: float) -> None:
-        """Expect clients and then servers, each of which is lost after `lost_after` seconds without a request."""
+        """Expect clients and then servers; one without a request for `lost_after` seconds is lost."""
         self._loading = clients
         self._count = clients + servers
         self._lost_after = lost_after
@@ -134,11 +134,11 @@ class Roster:
             client.prepared_bytes, client.data_set_used = report.done_bytes, False
 
     def get(self, numbers: Iterable[int]) -> list[Client]:
-        """Return those of the clients that are registered."""
+        """Return the registered clients among these."""
         return [self._clients[number] for number in numbers if number in self._clients]
 
     def give(self, numbers: Iterable[int], order: messages.Order) -> None:
-        """Give those of the clients that are registered a new order."""
+        """Give a new order to the registered clients among these."""
         for client in self.get(numbers):
             client.give(order)
 

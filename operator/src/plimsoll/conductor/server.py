@@ -63,7 +63,7 @@ class Bodies:
             return await _Body(request, messages.MAX_MESSAGE_BYTES).read(messages.MAX_MESSAGE_BYTES)
 
     async def document(self, request: web.Request, client: int) -> bytes:
-        """Return a client's result, of which a new post ends the earlier one; see `message` for errors."""
+        """Return a client's result; a new post ends the earlier one. See `message` for errors."""
         async with _in_time(None) as mine:
             earlier = self._posting.get(client)
             if earlier is not None:

@@ -158,7 +158,7 @@ class Session:
         self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def authorized(self, token: str) -> None:
-        """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
+        """Have the clients drop caches with that token, which is empty without helpers; does nothing after an abort."""
         if isinstance(self.phase, phases.Dropping):
             self.phase.token = token
 

@@ -198,7 +198,7 @@ class KubeSink:
         points, reading = [point.name for point in self._plan.points], asyncio.Semaphore(8)
         results = await asyncio.gather(*(self._status(point, reading) for point in points))
         by_point = dict(zip(points, results, strict=True))
-        # The attempt in flight is the one that a result shows, whatever the state says of it.
+        # Only results show the attempt in flight; the state's may be outdated.
         state = state and state.model_copy(update={"in_flight": None})
         for point, status in by_point.items():
             if (attempt := status.in_flight) is not None:

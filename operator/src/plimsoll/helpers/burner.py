@@ -71,7 +71,7 @@ _MAX_LOG_CHARACTERS = 1000
 _GRACE_SECONDS = 60
 _PART_BYTES = 2**16
 _RETAINED = "is kept by its reclaim policy"
-_DAYS = 3650  # a client trusts one certificate, so its age protects nobody; deleting the Secret replaces it
+_DAYS = 3650  # clients trust this certificate alone; deleting the Secret replaces it
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

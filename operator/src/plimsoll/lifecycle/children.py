@@ -68,7 +68,7 @@ class PodFact:
     client: int | None
     attempt: int
     node: str
-    phase: str  # Succeeded or Failed from the end of its container on, whatever others, such as sidecars, do
+    phase: str  # Succeeded or Failed once its container has ended, even if others, such as sidecars, still run
     created: datetime
     # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
     # node's clock, which may be wrong.

@@ -60,7 +60,7 @@ class CopyKeyring:
     secret: str
     field: str
     # Whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names that Secret,
-    # so it must be annotated as being for benchmarks.
+    # so it needs the annotation for benchmarks.
     is_keyring: bool = False
 
 

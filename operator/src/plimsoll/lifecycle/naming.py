@@ -71,8 +71,8 @@ def state_config_map(run: str) -> str:
 def session_secret(uid: str) -> str:
     """Return the name of the session secret.
 
-    It contains the UID: the operator cannot read Secrets, and must not use the one of an earlier run with this name,
-    which is about to be garbage-collected. The API server lets a run's pods mount only Secrets with its UID.
+    It contains the UID: the operator cannot read Secrets, and must not use the Secret of an earlier run with this name.
+    The API server lets a run's pods mount only Secrets with its UID.
     """
     return f"{MANAGED_BY}-session-{uid}"
 

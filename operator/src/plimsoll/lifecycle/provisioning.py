@@ -122,7 +122,7 @@ def held_pods(seen: Observed) -> tuple[Action, ...]:
 
 
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
-    """Return why a run is rejected whatever the state of the cluster; None if it is not."""
+    """Return why a run is rejected in any state of the cluster; None if it is not."""
     if run.document is None:
         return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
     spec = run.document.spec
@@ -238,7 +238,7 @@ def stop_load(seen: Observed) -> tuple[Action, ...]:
 
 
 def load_is_gone(seen: Observed, now: datetime) -> bool:
-    """Whether a run no longer loads its target, whatever the state of its nodes and its pods' finalizers."""
+    """Whether a run no longer loads its target; dead nodes and pods' finalizers do not matter."""
     are_gone = all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in seen.loading_pods)
     return are_gone and all(job.child.deleting for job in seen.jobs)
 

@@ -47,13 +47,13 @@ class Entry:
     suspended: bool = False  # whether it was admitted and is suspended
     removal: str = ""  # for an ended run, why its objects are not removed yet; empty while it is active
     ended: str = ""  # when it ended or was deleted, whichever was later, in the same format; empty while it is active
-    # When a run of its namespace was last admitted on its target, itself included; empty if none was. Two entries that
-    # differ only in this are equal: it changes nothing that the admission itself has not changed.
+    # When a run of its namespace was last admitted on its target, itself included; empty if none was. Entries that
+    # differ only in this are equal: the admission itself has already changed everything.
     served: str = field(default="", compare=False)
 
 
 def entry_of(body: Mapping[str, Any], settings: Settings) -> Entry:
-    """Return the entry of a run as the API server stores it. Never raises, whatever its content."""
+    """Return the entry of a run as the API server stores it. Never raises."""
     metadata, status = body["metadata"], body.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     place = conditions.get("Admitted", {})
@@ -84,7 +84,7 @@ def entry_of(body: Mapping[str, Any], settings: Settings) -> Entry:
 
 
 def turn_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> Turn:
-    """Return a run's turn in the queue of its target; that of an admitted run is empty.
+    """Return a run's turn in the queue of its target, empty for an admitted run.
 
     A run that has ended blocks the next until its storage is removed or kept, because deleting images and pools is I/O
     too; but at most for `hold_seconds`, because any user can prevent a removal.
@@ -134,8 +134,8 @@ def hold_of(run: Run, seen: Observed, now: datetime) -> Hold | None:
         return Hold(seconds=0, since=since, measured_trials=measured) if run.is_suspended else None
     if run.is_suspended:
         return before if before.since is not None else before.model_copy(update={"since": format_time(now)})
-    # What remains of a client on a dead node stays until the node returns, and does not count. A suspension has stopped
-    # a conductor that is being deleted.
+    # The remains of a client on a dead node exist until the node returns, and do not count. A conductor that is being
+    # deleted was stopped by a suspension.
     conductor = seen.conductor_job
     if not seen.all_registered or conductor is None or conductor.child.deleting:
         return before
@@ -188,7 +188,7 @@ def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
     for entry in entries:
         for target in entry.targets:
             by_target[target].append(entry)
-    # Each target is followed once, so that a chain of runs, each of which shares a target with the next, costs no more.
+    # Each target is followed once, so a long chain of runs with common targets is cheap.
     reached, found, unexplored = set(this.targets), {this.uid: this}, [*this.targets]
     while unexplored:
         for entry in by_target[unexplored.pop()]:

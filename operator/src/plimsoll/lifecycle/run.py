@@ -42,7 +42,7 @@ class Run:
     deleted: datetime | None  # when its deletion was requested; None if it was not
     is_protected: bool  # whether its finalizer is stored, so that it cannot be gone before its teardown
     document: BenchmarkRun | None  # the decoded specification; None if it is invalid
-    written: Mapping[str, Any]  # the specification as it is read, of which this version may know only a part
+    written: Mapping[str, Any]  # the specification as read; this version may know only a part of it
     spec_problem: str  # why the specification is invalid; empty if it is valid
     status: Mapping[str, Any]  # as stored
     conditions: Mapping[ConditionType, Condition]  # from the status, by type
@@ -143,7 +143,7 @@ def run_of(body: Mapping[str, Any], settings: "Settings") -> Run:
         problem = str(error)
     conditions = {}
     for entry in status.get("conditions", []):
-        # Those of a later version cannot be read, and are ignored.
+        # Conditions of a later version are ignored.
         with suppress(ValidationError):
             condition = Condition.model_validate(entry)
             conditions[condition.type] = condition
@@ -260,7 +260,7 @@ class NetworkPolicies(Model):
 
     enabled: bool = True  # whether there are any
     dns_ports: Annotated[tuple[Annotated[int, Field(ge=1, le=65535)], ...], Field(min_length=1)] = (53,)  # of its pods
-    # Networks of Ceph's daemons, of which all TCP ports are open instead of a range at any address: some network
+    # Networks of Ceph's daemons. All of their TCP ports are open, instead of a range at any address: some network
     # plugins ignore the end of a range.
     ceph_networks: tuple[_Network, ...] = ()
     conductor_metrics_from: tuple[_Peer, ...] = ()  # who may scrape conductors; empty for none
@@ -290,7 +290,7 @@ class Settings:
     pod_defaults: PodDefaults = field(default_factory=PodDefaults)
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     limits: Limits = field(default_factory=Limits)
-    windows: Windows = ()  # the maintenance windows, outside of which no trial may load; empty for any time
+    windows: Windows = ()  # the maintenance windows in which trials may load; empty for any time
     # How long a run may block others on its target while it does not measure: suspended, in total between two measured
     # trials, or after its end until it is cleaned up.
     hold_seconds: int = 3600

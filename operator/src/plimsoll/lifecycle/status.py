@@ -169,7 +169,7 @@ def is_late(end: datetime | None, now: datetime) -> bool:
 
 
 def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions: the facts, and earlier conditions about which there is no fact."""
+    """Return the facts as conditions, and earlier conditions without a new fact."""
     stale = {ConditionType.RECONCILING, ConditionType.STALLED} - facts.keys()
     conditions = tuple(condition for kind, condition in run.conditions.items() if kind not in stale)
     for kind, fact in facts.items():

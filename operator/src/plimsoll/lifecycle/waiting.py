@@ -287,8 +287,8 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     """Return the end of a run with a deleted result or state, from its first conductor on; None if all exist.
 
-    With a new one it would measure again, and what was recorded would be gone without a trace. Before the first
-    conductor, nothing is recorded, and `provisioning` creates what is missing.
+    With a new one it would measure again, and silently lose what was recorded. Before the first conductor, nothing is
+    recorded, and `provisioning` creates what is missing.
     """
     if run.conductor_start_time is None and seen.conductor_job is None:
         return None
@@ -388,7 +388,7 @@ def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> RunEnding |
 
 
 def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
-    """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
+    """Return the end of a run whose clients run but do not register; the conductor cannot tell when they started."""
     since, limit = pods_run_since(plan, seen), plan.timeouts.ready_seconds
     if since is None or seen.state is None or not (is_gathering(seen) and seen.conductor_in_charge):
         return None
@@ -458,7 +458,7 @@ def _job_warning(client: int, seen: Observed) -> str:
 
 
 def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
-    """Return why the API server refuses a pod of these clients, the first that it refuses; None if it refuses none."""
+    """Return why the API server refuses the first of these clients' pods that it refuses; None if it refuses none."""
     return next(filter(None, (refused_pod(_job_warning(client, seen)) for client in clients)), None)
 
 

@@ -1,9 +1,9 @@
 """Which attempts of a trial count, which came first, and why attempts do not count.
 
 An attempt without trustworthy numbers is repeated, so the attempts that count are a selection: of storage that
-collapses in every tenth trial, they show only the other nine. The first attempts are no selection. Of each trial that
-is the first attempt that the harness alone did not spoil, whatever its verdict is. Comparisons, rounds of suites and
-hypotheses are therefore decided on both, by the same rules: see `on_first_attempts`.
+collapses in every tenth trial, they show only the other nine. The first attempts are not a selection: of each trial the
+first, with any verdict, that the harness alone did not spoil. So comparisons, rounds of suites and hypotheses are
+decided on both, by the same rules: see `on_first_attempts`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -72,11 +72,10 @@ def _causes(trial: Trial) -> set[Cause | None]:
 
 
 def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
-    """Whether an attempt beside foreign load lost more than twice what the neighbours had.
+    """Whether an attempt with foreign load lost more than twice the neighbours' rate.
 
-    The foreign load is then no explanation: it is a large part of the run's only because the storage collapsed. What
-    the run lost is in comparison with the median of the attempts that count, in a search of those at the same load.
-    False if that is unknown.
+    The foreign load then explains nothing: it is a large part of the run's only because the storage collapsed. The loss
+    is relative to the median of the attempts that count, in a search of those at the same load. False if unknown.
     """
     like = [other for other in trials if trial.probe is None or other.pass_number == trial.pass_number]
     usual = [_rate_of(other) for other in like if counts(other)]

@@ -35,7 +35,7 @@ class PoolIo:
 
     between: Interval
     ours: PoolCounters
-    foreign: PoolCounters  # that of pools other than the run's, without the manager's
+    foreign: PoolCounters  # in other pools, except the manager's
 
     def per_second(self, amount: float) -> float:
         return amount * NANOSECONDS / self.between.length
@@ -89,7 +89,7 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
 def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
     """Return the I/O between the polls farthest apart whose counters reflect only moments within a time.
 
-    None if that is no longer than twice the lag: it would be too vague to compare with the clients' own numbers.
+    None unless that is longer than twice the lag: it would be too vague to compare with the clients' own numbers.
     """
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
     io = pool_io(watch, inner)

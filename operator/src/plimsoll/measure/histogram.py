@@ -1,8 +1,8 @@
 """fio's latency histogram: exact merging, percentiles as fio prints them, and a compact text form.
 
-The layout is that of fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds,
-one nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value
-in it. The last bin is open: it counts everything from 17.05 s on, so it has no midpoint to publish, and the maximum is
+The layout is from fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds, one
+nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value in
+it. The last bin is open: it counts everything from 17.05 s on, so it has no midpoint to publish, and the maximum is
 kept separately.
 
 The text form is `fio-plat-6-29:` followed by base64 of the zlib stream of JSON `[[delta, count], ...]`: the non-empty
@@ -38,7 +38,7 @@ _GROUP_BITS = 6
 _MAX_COUNT = 2**63 - 1
 _DIGITS = b"0123456789"
 _PAIR = b"[,],"
-# Every bin with the largest count takes 46 KB; whatever expands beyond is damaged or an attack.
+# Every bin with the largest count takes 46 KB; larger content is damaged or an attack.
 _MAX_TEXT_CHARACTERS = 64 * 1024
 _MAX_JSON_BYTES = 64 * 1024
 
@@ -56,7 +56,7 @@ def bin_index(value_ns: int) -> int:
     if value_ns < 0:
         raise ValueError(f"a latency cannot be negative: {value_ns} ns")
     shift = max(0, value_ns.bit_length() - _GROUP_BITS - 1)
-    # The leading bit stays in the shifted value: it carries the index into the next group.
+    # The leading bit remains in the shifted value: it carries the index into the next group.
     return min((shift << _GROUP_BITS) + (value_ns >> shift), OPEN_BIN)
 
 
@@ -85,7 +85,7 @@ _INDEX_OF_MIDPOINT = {bin_midpoint(index): index for index in range(BIN_COUNT)}
 
 
 def index_of_midpoint(key: int) -> int:
-    """Return the bin that fio prints as `key` nanoseconds; UnknownBinError if that is no midpoint of this layout."""
+    """Return the bin that fio prints as `key` nanoseconds; UnknownBinError if it is not a midpoint of this layout."""
     try:
         return _INDEX_OF_MIDPOINT[key]
     except KeyError:

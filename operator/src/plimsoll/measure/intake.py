@@ -34,7 +34,7 @@ class Offer:
 
     load: float  # operations per second or in flight of all clients together
     search: LineSearch | None = None  # None outside of a search
-    at_random: bool = True  # whether operations of a rate are due at random times, whatever is in flight
+    at_random: bool = True  # whether operations of a rate are due at random times, independent of those in flight
     depth: int | None = None  # operations that one client can have in flight; None if that is unknown
     # Operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
     shares: Mapping[Operation, float] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class TrialFacts:
     warm_caches: bool = False  # the storage's own caches are meant to answer reads
     dropped_node_caches: bool = False  # the clients' nodes dropped their page caches before the trial
     dropped_osd_caches: bool = False  # the OSDs dropped theirs
-    # The tool does operations at random places, some of which it visits again before it has been at all of them;
-    # otherwise it goes through its data from the beginning to the end.
+    # The tool does operations at random places, and visits some again before it has been at all; otherwise it goes
+    # through its data from the beginning to the end.
     at_random: bool = False
     skew: Skew | None = None  # of random places; None if all are equally likely
     offer: Offer | None = None  # the load that the trial offers; None if it does as much as the storage permits
@@ -136,7 +136,7 @@ class ClientAnswer:
 
     @property
     def problem(self) -> str:
-        """Why there are no numbers although the tool reported no failure; empty if there are."""
+        """Why there are no numbers although the tool reported no failure; empty if there are numbers."""
         if self.document.parse_error or self.implausible:
             return self.document.parse_error or self.implausible
         if self.failed:

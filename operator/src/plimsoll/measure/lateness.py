@@ -1,15 +1,14 @@
 """Latency from when an operation was due, where a rate is offered: what latency from submission leaves out.
 
-While all places of the depth are taken, what is due waits in the tool, and that wait is in no latency ("coordinated
-omission": G. Tene, How NOT to Measure Latency, 2013). With even arrivals the tool catches up, so the rate does not show
-it either. Two things do:
+While all places of the depth are taken, operations that are due wait in the tool, and no latency contains that wait
+("coordinated omission": G. Tene, How NOT to Measure Latency, 2013). With even arrivals the tool catches up, so the rate
+does not show it either. Two things do:
 
 - A gap between completions: in *g* seconds without one, at most the depth *d* of the *r* * *g* operations that are due
   can start. The others wait for up to *g* - *d* / *r*, all times down to 0 being equally frequent.
 - At a depth of 1, latency is the service time of a queue with one server: of operation *n* with latency *s*, the next
   one, due *p* later, waits for `w(n+1) = max(0, w(n) + s(n) - p)` (Lindley 1952, "The theory of queues with a single
-  server"). Latencies are taken as independent of each other; those of storage that slows down at times are not, and
-  wait for longer.
+  server"). Latencies are taken as independent; on storage that slows down at times they are not, and waits are longer.
 
 Each job of a tool has a depth and a part of the rate of its own: what is due in it waits even if another job is idle.
 """
@@ -91,7 +90,7 @@ def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], job
 
 
 def _longest_by_chance(histogram: Histogram, beyond: float) -> float:
-    """Return the upper confidence limit of a percentile that such a share of the operations exceeds, by its rank."""
+    """Return the upper confidence limit of the percentile that this share of the operations exceeds, by its rank."""
     number = histogram.total * beyond
     least = number - 3 * math.sqrt(number * (1 - beyond))  # three deviations of the rank
     remaining = histogram.total
@@ -119,7 +118,7 @@ def _by_gaps(
 
 
 def _by_replay(histogram: Histogram, period: float) -> tuple[float, _Longer]:
-    """Return the same of a queue with one server, in which operations take what they took in the trial."""
+    """Return the same for a queue with one server and the latencies of the trial."""
     values, until = [bin_midpoint(index) for index in histogram.counts], [*accumulate(histogram.counts.values())]
     number = min(histogram.total, _MOST_REPLAYED)
     step, wait, waited = histogram.total / number, 0.0, 0
@@ -135,14 +134,14 @@ def _by_replay(histogram: Histogram, period: float) -> tuple[float, _Longer]:
 
 @cache
 def _replay_order() -> tuple[int, ...]:
-    """Return the ranks of latencies in an order that has nothing to do with them, always the same."""
+    """Return the ranks of latencies in a fixed order that is independent of them."""
     return tuple(
         sorted(range(_MOST_REPLAYED), key=lambda rank: blake2b(rank.to_bytes(4, "big"), digest_size=8).digest())
     )
 
 
 def _percentile(longer: _Longer, beyond: float, least: float) -> float:
-    """Return the shortest time, and no less than that, which at most such a share exceeds."""
+    """Return the shortest time from `least` on that at most this share exceeds."""
     low, high = least, least
     while longer(high) > beyond:
         low, high = high, 2 * high

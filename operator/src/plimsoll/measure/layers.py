@@ -79,7 +79,7 @@ class LayerRow:
     layer: Layer
     operation: Operation
     bytes_per_second: Best | None  # None if not measured
-    iops: Best | None  # likewise
+    iops: Best | None
 
 
 def layers(
@@ -93,17 +93,17 @@ def layers(
 ) -> tuple[LayerRow, ...]:
     """Return the best of each layer for reads and writes, bottom up, from the results of one run.
 
-    `layer_of` maps tools to layers. `devices` are the results of another run, on block devices like those of the OSDs,
-    each client on a device of its own: their mean rate times the number of OSDs limits the OSDs.
+    `layer_of` maps tools to layers. `devices` are the results of another run, on block devices like the OSDs', each
+    client on its own device: their mean rate times the number of OSDs limits the OSDs.
 
     A point counts if it is not Invalid, has a summary, and has no finding that its rates may be too high. The limit of
     RADOS is the mean rate of an OSD times the number of OSDs, for writes divided by the amplification; without an
-    amplification writes have none. `osd bench` only writes, so it sets no limit for reads, but devices do. The limit
-    of RBD is the best of RADOS, that of a file system the best of RBD, or of RADOS if RBD was not measured. None
-    exceeds the network of the clients: what was measured for one client in this direction (`_carried_by_client`), or
-    else `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the network let
-    send at the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A layer may
-    exceed its limit: then the layer below was not measured at its best.
+    amplification writes have none. `osd bench` only writes, so it sets no limit for reads, but devices do. The best of
+    RADOS limits RBD; the best of RBD, or of RADOS if RBD was not measured, limits a file system. No limit exceeds the
+    network of the clients: what was measured for one client in this direction (`_carried_by_client`), or else
+    `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the network let send at
+    the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A layer may exceed its
+    limit: then the layer below was not measured at its best.
     """
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
@@ -154,9 +154,9 @@ def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:
 
 
 def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
-    """Return the number of OSDs that hold the pool: those of its device class, if it has one; None if unknown.
+    """Return the number of OSDs that hold the pool, of its device class if it has one; None if unknown.
 
-    Of a pool with a CRUSH root of its own it is unknown: the environment counts the OSDs of the whole cluster.
+    It is unknown for a pool with its own CRUSH root: the environment counts the OSDs of the whole cluster.
     """
     for result in results:
         environment = result.status.environment
@@ -192,7 +192,7 @@ def _has_numbers(result: BenchmarkResult) -> bool:
 
 
 def _device_rows(devices: Iterable[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
-    """Yield the rates of as many devices as there are OSDs; of those that were measured if that number is unknown."""
+    """Yield the rates of as many devices as there are OSDs, or of the measured devices if that number is unknown."""
     clients_of = [(device, device.spec.clients) for device in devices if _is_usable(device)]
     for operation in _DATA:
         rates = []
@@ -208,7 +208,7 @@ def _carried_by_client(
 ) -> Mapping[Operation, float | None]:
     """Return what the network carries for one client.
 
-    The directions of a network can differ, which only a tool shows that measured both. Otherwise the best rate counts
+    The directions of a network can differ, but only a tool that measured both shows it. Otherwise the best rate counts
     for both: a lower one of another tool shows that tool. So does a tool far below another one in both directions.
     """
     shown = [

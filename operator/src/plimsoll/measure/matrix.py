@@ -21,12 +21,12 @@ class MatrixCell:
     client: int
     peer: int
     client_node: str = ""  # empty if unknown
-    peer_node: str = ""  # likewise
+    peer_node: str = ""
     iops: float
     bytes_per_second: float
     retransmits: int | None = None  # TCP segments that were sent again; None if the tool does not report them
     round_trip_nanoseconds: float | None = None  # the median; None if the tool does not measure it
-    is_outlier: bool = False  # whether its rate is far below those of comparable cells
+    is_outlier: bool = False  # whether its rate is far below the rates of comparable cells
 
     @property
     def is_local(self) -> bool:
@@ -35,7 +35,7 @@ class MatrixCell:
 
 
 def cells_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -> Iterator[MatrixCell]:
-    """Yield the cells of a round; `nodes` are those of its clients."""
+    """Yield the cells of a round; `nodes`: client -> its node."""
     for item in measured:
         for rate in sorted(item.measurement.peers, key=lambda rate: rate.peer):
             yield MatrixCell(

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantities:
-    """The quantities that a tool reports, besides bytes and times."""
+    """The quantities that a tool reports in addition to bytes and times."""
 
     operations: bool = True  # the number of completed operations
     cells: bool = False  # rates between pairs of clients, the cells of a matrix
@@ -66,8 +66,8 @@ def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Inter
     """Return the rates of one operation over all clients with that operation.
 
     `common` is the common window of all clients of the trial, `whole` the time from their first start to their last
-    end. Without a common window, for a tool whose clients do a fixed amount of work, the headline is that of the whole
-    run, or of the operation's own phase.
+    end. Without a common window, for a tool whose clients do a fixed amount of work, the headline covers the whole run,
+    or the operation's own phase.
     """
     everything = total(shares)
     phase = union_interval([share.interval for share in shares]) if any(share.is_phase for share in shares) else None

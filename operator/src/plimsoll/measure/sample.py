@@ -55,7 +55,7 @@ class LatencySample(Model):
 
 
 class LatencySlices(Model):
-    """Latency over time, used only to judge whether it is steady, and what went on beside it changed.
+    """Latency over time, used only to judge whether it is steady, and the effect of other activities.
 
     Slice k covers [k * width, (k+1) * width) after the start of measuring; each is a `Histogram.encode`. The last,
     partial one may be missing, and so may single operations at the edges: `LatencySample` has the totals. Submission
@@ -153,8 +153,8 @@ class Measurement(Model):
     gaps: Gaps | None = None  # absent if the tool does not report them in a usable form
     # Operations that the tool did, but too fast to time them.
     untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)] = ()
-    # Rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such rate, or if
-    # the tool does not show it.
+    # Rate at which the tool submitted requests, as a part of the requested rate; absent without such a rate, or if the
+    # tool does not show it.
     pace: float | None = None
     # Part of the timed operations whose times are less exact than the others, because the tool lost their ends; absent
     # if it can lose none.
@@ -164,7 +164,7 @@ class Measurement(Model):
     # Of a tool that measures between clients: a cell for each client that served this one.
     peers: Annotated[tuple[PeerRate, ...], Field(max_length=4096, fail_fast=True)] = ()
     errors: Messages = ()  # the tool's own error messages
-    warnings: Messages = ()  # output that the parser did not recognise, and the tool's remarks beside its document
+    warnings: Messages = ()  # output that the parser did not recognise, and the tool's remarks outside its document
 
 
 class Clock(Model):
@@ -255,8 +255,8 @@ class HostUse(Model):
     tool: ToolIo | None = None  # absent if the kernel does not count a process's I/O, or does not expose it
     # What a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
     unseen: str = Field(default="", max_length=128)
-    # What identifies the storage below the data set whatever its device number is, such as the serial number of a disk
-    # or the source of a network mount; empty if unknown.
+    # What identifies the storage below the data set under any device number, such as the serial number of a disk or the
+    # source of a network mount; empty if unknown.
     volume: Name = ""
 
 
@@ -285,7 +285,7 @@ class ClientDocument(Model):
 _LIMIT = 2**63
 _GREATEST = {
     (Measurement, "depth_full_share"): 1,
-    # That of fio. A longer one would excuse any lateness.
+    # fio's. A longer one would excuse any lateness.
     (Measurement, "ramp_step"): 10**9,
     (CpuUse, "node_busy"): 1,
     # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
@@ -329,7 +329,7 @@ def implausible_host(host: HostUse) -> str:
 
 
 def _wrong_numbers(part: Model, prefix: str = "") -> Iterator[str]:
-    """Name numbers of a model and of the models in it; those of an operation are named after the operation."""
+    """Name the wrong numbers of a model and of the models in it, with the operation that they belong to."""
     for name, field in type(part).model_fields.items():
         value = getattr(part, name)
         path = f"{prefix}{field.alias or name}"

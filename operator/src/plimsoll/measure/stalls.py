@@ -8,9 +8,9 @@
 
 Against the numbers count (`IdleTime.counted`):
 
-- all stalls of a client that is so fast outside of its stalls that an empty second is no chance: `least_pace`
-  operations a second, 10 or more (13 in a window of 60 s with 100 clients). Of a slower one those in which as many
-  operations should have completed as in a second at that pace, as in a freeze, and four queues;
+- all stalls of a client that is so fast outside of its stalls that an empty second is more than chance: `least_pace`
+  operations a second, 10 or more (13 in a window of 60 s with 100 clients). Of a slower client the stalls in which as
+  many operations should have completed as in a second at that pace, as in a freeze, and four queues;
 - freezes, if a stall counts, or if all of them take 5 % of the window.
 """
 
@@ -42,7 +42,7 @@ _UNUSUAL = 3  # on slow storage, a stretch this many times as long as usual is a
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
 random, fewer than one second in 20 000 would be empty."""
-_CHANCE = 100  # one of so many trials may have a second that is empty by chance, whatever their clients and seconds
+_CHANCE = 100  # one of so many trials, of any number of clients and seconds, may have an empty second by chance
 _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions next to it that belongs to the sync
 
 
@@ -51,7 +51,7 @@ class IdleTime:
     """The idle time of a client, or of all clients together, in seconds."""
 
     stalled: float  # in stalls
-    significant: float  # in the stalls that are no chance at the pace of the client
+    significant: float  # in the stalls that exceed chance at the client's pace
     frozen: float  # in freezes
     unsure: float  # how much longer the freezes may have been
 
@@ -93,7 +93,7 @@ class Standstill:
 
 
 def least_pace(seconds: float) -> float:
-    """Return the operations per second from which on an empty second is no chance in so many seconds.
+    """Return the operations per second from which on an empty second in so many seconds is more than chance.
 
     If completions come at random, `e^-pace` of all seconds are empty.
     """
@@ -105,7 +105,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
     recorded = (item.measurement.gaps or not any(share.lacks_series for share in _timed(item)) for item in measured)
     if not measured or not window.length or not all(recorded):
         return None
-    # That of the tool that reports its completions in the widest intervals.
+    # The tool with the widest intervals between reports of its completions.
     width = max((gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps)), default=0)
     # How much longer than it appears a freeze may have been, and the shortest stretch to consider.
     blur = width + _CLOCK_DIFFERENCE
@@ -172,9 +172,9 @@ class _Progress:
     ios: float
     in_flight: int  # the least number of operations that were in flight all the time
     idle: list[Interval]  # all recorded idle time
-    stalls: list[Interval]  # the part of it that is a stall whatever the pace
-    # The part that does not count as working time when the pace is computed: of a gap between two completions without
-    # half a second at either end, so that a client that rarely completes anything does not seem fast.
+    stalls: list[Interval]  # the part of it that is a stall at any pace
+    # The part that does not count as working time when the pace is computed: a gap between two completions except half
+    # a second at either end, so that a client that rarely completes anything does not seem fast.
     not_working: list[Interval]
 
     @property
@@ -186,7 +186,7 @@ class _Progress:
 def _significant(
     stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
 ) -> Collection[Interval]:
-    """Return the stalls that are no chance at this pace; the head of the module has the rule.
+    """Return the stalls that exceed chance at this pace; the head of the module has the rule.
 
     Four queues have to be missing because storage may complete its queue at once.
     """

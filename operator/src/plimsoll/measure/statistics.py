@@ -21,7 +21,7 @@ _MOST_CORRELATED = 0.99
 
 
 def describe(values: Sequence[float]) -> Statistic:
-    """Describe one quantity over the trials of a point, all with the same weight; ValueError if there is no value."""
+    """Describe one quantity over the trials of a point, all with the same weight; ValueError without a value."""
     n = len(values)
     if not n:
         raise ValueError("nothing to describe: at least one value is needed")
@@ -123,8 +123,8 @@ def binomial_p_value(successes: int, trials: int, probability: float) -> float:
 def chi_square_p_value(chi_square: float, degrees_of_freedom: int) -> float:
     """Return the probability that chi-square with whole degrees of freedom exceeds a value from 0 on.
 
-    It is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5): with h = chi_square / 2, that of h^k exp(-h) / k!
-    over k = 0, 1, ... below df/2, or over k = 1/2, 3/2, ... and erfc(sqrt(h)) if df is odd.
+    It is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5): with h = chi_square / 2, of h^k exp(-h) / k! over
+    k = 0, 1, ... below df/2, or over k = 1/2, 3/2, ... and erfc(sqrt(h)) if df is odd.
     """
     half, odd = chi_square / 2, degrees_of_freedom % 2
     if not half:
@@ -169,15 +169,15 @@ class Trend:
 
     @property
     def change(self) -> float:
-        """The difference of its ends as a part of their mean, which is that of the values; below 0 if they fall."""
+        """The difference of its ends as a part of the values' mean; below 0 if they fall."""
         return 2 * (self.last - self.first) / (self.last + self.first)
 
 
 def trend_of(values: Sequence[float]) -> Trend:
     """Return the trend of equally spaced values with a mean above 0; ValueError if there are fewer than three.
 
-    The p-value is that of the slope divided by its standard error, which is Student's t with n - 2 degrees of freedom
-    (Draper and Smith, Applied Regression Analysis, section 1.4).
+    The p-value is of the slope divided by its standard error: Student's t with n - 2 degrees of freedom (Draper and
+    Smith, Applied Regression Analysis, section 1.4).
     """
     n = len(values)
     if n < 3:  # noqa: PLR2004  # a line through two points has no error
@@ -204,9 +204,9 @@ class TwoGroups:
 def two_groups_of(values: Sequence[float]) -> TwoGroups:
     """Return the division of values into two groups that differ most; ValueError if there are fewer than three.
 
-    A group of one is an outlier, and the test then that of Grubbs ("Sample criteria for testing outlying observations",
-    Annals of Mathematical Statistics 21, 1950); of several, that of Tietjen and Moore ("Some Grubbs-type statistics for
-    the detection of several outliers", Technometrics 14, 1972) on both sides. For given members of a group, the square
+    For a group of one, an outlier, this is the test of Grubbs ("Sample criteria for testing outlying observations",
+    Annals of Mathematical Statistics 21, 1950); for several, the two-sided test of Tietjen and Moore ("Some Grubbs-type
+    statistics for the detection of several outliers", Technometrics 14, 1972). For given members of a group, the square
     of Student's t between the groups has an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!)
     groups of k values, and n / 2 sizes of the smaller one, could have differed as much (Bonferroni).
     """
@@ -251,7 +251,7 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
             coefficient = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         else:
             coefficient = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        # Neither may be zero. Simulations come here millions of times, so this is no function.
+        # Neither may be zero. Simulations come here millions of times, so this is inline.
         d = 1 + coefficient * d
         d = 1 / (d if abs(d) > _SMALLEST else _SMALLEST)
         c = 1 + coefficient / c

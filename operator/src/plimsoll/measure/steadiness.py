@@ -1,9 +1,9 @@
-"""Whether rate and tail latency stayed the same over the window of a trial, as far as chance lets one tell.
+"""Whether rate and tail latency were steady over the window of a trial, as far as chance allows to tell.
 
 The window is divided into equal rounds. Of all its parts (the beginning, the end, a stretch in the middle) the test
-takes the one that differs most from the rest: the likelihood ratio test for a change at an unknown time (Quandt, JASA
+takes the part that differs most from the rest: the likelihood ratio test for a change at an unknown time (Quandt, JASA
 55, 1960), with the epidemic alternative of a change that ends again (Levin and Kline, Statistics in Medicine 4, 1985).
-A drift shows as a difference between halves, a burst or a disturbance as one from the time before and after it.
+A drift shows as a difference between halves, a burst or a disturbance as a difference from the time around it.
 
 Chance is what counting scatters (Poisson), or the scatter of the rounds themselves where that is more: the Allan
 variance (Allan, Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the
@@ -195,13 +195,13 @@ def _deviations(measured: Steadiness) -> float:
 
 
 def _rounds(window: Interval, widths: Sequence[int], *, least: int = LEAST_ROUNDS, most: int = MAX_ROUNDS) -> int:
-    """Return the number of rounds, none of which is shorter than the widest interval; 0 if they would be too few."""
+    """Return the number of rounds, none shorter than the widest interval; 0 if they would be too few."""
     rounds = min(most, MAX_ROUNDS, window.length // max(widths)) if widths and min(widths) > 0 else 0
     return rounds if rounds >= least else 0
 
 
 def _value(histogram: Histogram, percentile: int) -> tuple[int, float] | None:
-    """Return a percentile of a round, and its deviation by that of its rank (order statistics); None if unknown."""
+    """Return a percentile of a round, and its deviation, from its rank's (order statistics); None if unknown."""
     # Rounds have ten operations beyond it on average, some of them fewer.
     if histogram.samples_beyond(percentile) < MINIMUM_BEYOND / 2:
         return None
@@ -216,7 +216,7 @@ _Part = tuple[int, int]  # a part of the window: its first round, and the one af
 def _judged(
     rounds: Sequence[float], window: Interval, parts: Sequence[_Part], *, variance: float, limit: float
 ) -> Steadiness | None:
-    """Judge values in equal rounds by these parts; `variance` is that of a round. None without parts or values."""
+    """Judge values in equal rounds by these parts, with a round's `variance`. None without parts or values."""
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
     if total <= 0 or not parts:

@@ -45,7 +45,7 @@ def iops_of(operation: OperationSummary) -> Statistic | None:
 
 
 def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None = None) -> PointNumbers:
-    """Summarise a point of which `repetitions` trials were planned; `matrix` is that of the trials that count."""
+    """Summarise a point with `repetitions` planned trials, and the `matrix` of the trials that count."""
     last = last_attempts(trials)
     good = counted(trials)
     missing = [(number, "not recorded") for number in range(repetitions) if number not in last]
@@ -146,7 +146,7 @@ def operations_of(trials: Iterable[Trial]) -> list[Operation]:
 
 
 def results_of(trials: Iterable[Trial], operation: Operation) -> list[OperationResult | None]:
-    """Return the result of each trial; None of a trial without this operation."""
+    """Return the result of each trial; None for a trial without this operation."""
     of_trials = ([result for result in trial.operations if result.operation is operation] for trial in trials)
     return [results[0] if results and not isinstance(results[0], PartialOperation) else None for results in of_trials]
 

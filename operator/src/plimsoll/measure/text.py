@@ -18,7 +18,7 @@ def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
 
 
 def quote_finding(text: str) -> str:
-    """Return the message of a finding, of which the middle is left out beyond the limit: its end is the remedy."""
+    """Return the message of a finding; beyond the limit its middle is left out, because its end is the remedy."""
     line = quote(text, len(text))
     return line if len(line) <= _MAX_FINDING else f"{line[: _MAX_FINDING - _FINDING_END - 3]} … {line[-_FINDING_END:]}"
 

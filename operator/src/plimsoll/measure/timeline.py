@@ -214,7 +214,7 @@ class Share:
         return bool(self.sample.ios or self.sample.bytes) and self.curve is None
 
     def within(self, window: Interval) -> Amount:
-        """Return the I/O in the window; without a usable series that of the mean rate, which the caller must report."""
+        """Return the I/O in the window; without a usable series from the mean rate, which the caller must report."""
         curve = self.curve
         if curve is None:
             part = self.interval.clipped(window) / self.interval.length if self.interval.length else 0.0

@@ -215,7 +215,7 @@ def _between_nodes(
 ) -> tuple[OperationResult, ...]:
     """Return the operations without the traffic between clients on one node; of a tool without pairs, all of them.
 
-    Of a client with pairs of both kinds, the rate is divided as the rates of its pairs are; its latencies cannot be.
+    The rate of a client with pairs of both kinds is divided as its pairs' rates are; its latencies cannot be.
     """
     if not any(cell.is_local for cell in cells):
         return operations
@@ -275,7 +275,7 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
 
 
 def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[Share], facts: TrialFacts) -> list[str]:
-    """Return why it is unknown whether the rate was steady, if more of the same load would not just tell."""
+    """Return why it is unknown whether the rate was steady."""
     seconds, doubts = window.length / NANOSECONDS, list[str]()
     if is_too_short(window, steadiness):
         doubts.append(
@@ -314,7 +314,7 @@ def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str
 
 
 def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
-    """Return the numbers of a trial: those of a single round, or the means of the rounds' rates.
+    """Return the numbers of a trial: of its only round, or the means of the rounds' rates.
 
     Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
     together.

@@ -1,8 +1,8 @@
 """The catalogue of all metrics; docs/reference/metrics.md is generated from it.
 
-Metrics use base units and no percentages. `namespace`, `run` and `suite` are those of the BenchmarkRun or
-BenchmarkSuite: scrape the operator with `honorLabels`, or Prometheus renames them to `exported_namespace` and so on. A
-conductor runs in the namespace of its run. Results have no pod, node or UID as a label.
+Metrics use base units and no percentages. `namespace`, `run` and `suite` name the BenchmarkRun or BenchmarkSuite:
+scrape the operator with `honorLabels`, or Prometheus renames them to `exported_namespace` and so on. A conductor runs
+in the namespace of its run. Results have no pod, node or UID as a label.
 """
 
 from collections.abc import Iterator
@@ -376,7 +376,7 @@ class Sample:
     """A value of a metric; `labels` in the order of the metric's.
 
     Raises:
-        ValueError: the number of labels is not that of the metric.
+        ValueError: the metric has another number of labels.
 
     """
 

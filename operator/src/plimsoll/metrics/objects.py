@@ -62,8 +62,7 @@ class Exposed:
 def result_metrics(body: Mapping[str, Any], now: float) -> Exposed | None:
     """Return the metrics of a result as the API server stores it; None if it has no verdict yet.
 
-    `now`: in Unix seconds; no trial finished later, whatever the result says. UnreadableError: this version cannot read
-    it.
+    `now`: in Unix seconds, and limits when the last trial finished. UnreadableError: this version cannot read it.
     """
     result = _read(BenchmarkResult, body)
     spec, status = result.spec, result.status
@@ -169,8 +168,8 @@ def _display(status: BenchmarkRunStatus | BenchmarkSuiteStatus) -> tuple[str, st
 def _shown(objects: Sequence[Exposed], limit: int, omitted: MetricFamily) -> Iterator[Sample]:
     """Yield the samples of as many objects as may be exposed, and the number of others.
 
-    Namespaces take turns, so none that has many objects hides those of another. A recreated object may appear beside
-    its deleted namesake: two values of one series would invalidate the whole scrape.
+    Namespaces take turns, so that none hides the objects of another. A recreated object may appear together with its
+    deleted namesake: two values of one series would invalidate the whole scrape.
     """
     latest = {obj.labels: obj for obj in sorted(objects, key=lambda obj: obj.age)}
     ranked = sorted(latest.values(), key=lambda obj: obj.rank)

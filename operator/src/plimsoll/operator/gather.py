@@ -1,4 +1,4 @@
-"""Observes a run: everything that carries its UID, and whatever else decisions depend on.
+"""Observes a run: everything with its UID, and all else that decisions depend on.
 
 A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
 only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only
@@ -126,7 +126,7 @@ class Digests(Generic[T]):
     async def _update(
         self, versions: Sequence[Version], kube: Kube, *, namespace: str | None, labels: Mapping[str, str]
     ) -> None:
-        """Keep digests of exactly the existing objects, by reading those that have changed, or all if they are many."""
+        """Keep digests of the existing objects only; read the changed ones, or all if many have changed."""
         places = {version.uid: place for place, version in enumerate(versions)}
         self._by_uid = {uid: entry for uid, entry in self._by_uid.items() if uid in places}
         changed = [version for version in versions if not self._has(version.uid, version.version)]
@@ -250,9 +250,9 @@ async def gather(
 ) -> Observed:
     """Return what is observed of a run, except for the queue, which is read at the moment of the decision.
 
-    `look`: returns the look outside the run's namespace, given what is observed in it. `digests`: those of the last
-    look; without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else,
-    such as results whose CRD is gone, blocks the removal.
+    `look`: returns the look outside the run's namespace, given the observation in it. `digests`: from the last look;
+    without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else, such as
+    results whose CRD is gone, blocks the removal.
     """
     digests = digests or RunDigests(run)
     if for_removal:

@@ -46,7 +46,7 @@ class Sighting:
 
 
 def sight(lease: Mapping[str, Any] | None, before: Sighting | None, now: float) -> Sighting:
-    """Return what is seen of the Lease, of which `before` was seen last.
+    """Return the sighting of the Lease, after the last sighting `before`.
 
     A Lease that is deleted counts as unchanged, because its holder may not know yet.
     """

@@ -27,7 +27,7 @@ Post = Callable[[Body, Event], None]  # creates a Kubernetes event about an obje
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What the operator remembers of one object, whatever its kind, while a task looks at it."""
+    """What the operator remembers of one object while a task looks at it."""
 
     body: Body = field(default_factory=dict)  # as the watch last showed it
     is_gone: bool = False

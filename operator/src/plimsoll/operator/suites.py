@@ -102,7 +102,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     async def look(self, body: Body) -> tuple[float | None, bool]:
         """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once.
 
-        What cannot be observed, and a failed request, are logged, and delay nothing but the next look.
+        Failed observations and requests are logged, and delay only the next look.
         """
         memory = self.records[body["metadata"]["uid"]]
         with self.instruments.step("observe"):
@@ -270,7 +270,7 @@ async def get_run(
 def _checked(
     run_object: Object, suite: Suite, measures: str, time: datetime, *, seen_uid: str = ""
 ) -> Found | RunRefusal:
-    """Return a run if the suite owns it and it measures what is asked for; a run seen before counts in any case."""
+    """Return a run if the suite owns it and it measures `measures`; a run seen before counts in any case."""
     was_seen, name = run_object["metadata"]["uid"] == seen_uid, run_object["metadata"]["name"]
     run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
     if run is not None and (was_seen or not measures or run.measures == measures):
@@ -334,7 +334,7 @@ async def _accepted_round(
 ) -> MeasuredRound:
     """Return the values of a former round, which never change while its runs are the same.
 
-    They are kept at once, so that a request that fails later does not discard them.
+    They are kept at once, so that a later failure does not discard them.
     """
     for earlier_runs, measured in memory.rounds:
         if earlier_runs == runs:

@@ -142,7 +142,7 @@ async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """The operator's components: `instruments` are its metrics of itself, `results` those of every result."""
+    """The operator's components: `instruments` are metrics of the operator, `results` metrics of every result."""
 
     runs: RunReconciler
     suites: SuiteReconciler
@@ -189,7 +189,7 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
     """Wake the run if its specification or its need of looks changed, and all runs if its queue entry changed.
 
     Most changes, several a minute, are of its status, which only the operator writes: a look starts from the status
-    that the last one wrote, whatever the watch shows.
+    that the last look wrote, not from what the watch shows.
     """
     records = memo.context.runs.records
     # kopf gives every object its own memo, which lives as long as the object. A deletion increments the generation.

@@ -71,7 +71,7 @@ class Point(Model):
 class FileSystemTarget(Model):
     """The CephFS file system that a run measures."""
 
-    name: str  # in Ceph, which is also that of the CephFilesystem
+    name: str  # in Ceph, and of the CephFilesystem
     made: FileSystem | None = None  # specification, if it is created for this run
 
 
@@ -92,7 +92,7 @@ class CephTarget(Model):
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """All pools of the run's I/O, the one with the data last."""
+        """All pools of the run's I/O, the data's last."""
         pools = (self.pool, self.default_data_pool, self.data_pool)
         return tuple(pool for pool in pools if pool is not None)
 
@@ -103,12 +103,12 @@ class CephTarget(Model):
 
     @property
     def note_pool(self) -> str:
-        """The pool in which the conductor notes what it changes: of a file system, the one with the data."""
+        """The pool in which the conductor notes what it changes: of a file system, the data's."""
         return self.pools[-1] if self.file_system else self.pool
 
     @property
     def pools_by_note(self) -> tuple[str, ...]:
-        """All pools, the one with the note first."""
+        """All pools, the note's first."""
         return (self.note_pool, *(pool for pool in self.pools if pool != self.note_pool))
 
     @property
@@ -153,7 +153,7 @@ class Plan(Model):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
-        """Check what a conductor relies on: each pass measures each point once, and names are unique."""
+        """Check that each pass measures each point once, and that names are unique."""
         every_point = list(range(len(self.points)))
         if len(self.order) != self.repetitions or any(sorted(indices) != every_point for indices in self.order):
             remedy = f"must contain each of the {len(self.points)} points once in each of {self.repetitions} passes"
@@ -333,6 +333,6 @@ def options_key(uid: str) -> str:
 
 
 def owner_of_options(key: str) -> str | None:
-    """Return the UID of the run whose options are recorded under a key; None if it is no such key."""
+    """Return the UID of the run whose options are recorded under a key; None for other keys."""
     uid = key.removeprefix(f"{_PREFIX}/").removesuffix("/options")
     return uid if key == options_key(uid) else None

@@ -49,8 +49,8 @@ def fingerprint(
 ) -> Fingerprint:
     """Return the fingerprint of a point's numbers.
 
-    `environment` is that of the result's status, to which the plan's facts about the platform are added; `osd_caches`
-    are those of its trials, if the storage is known to be Ceph.
+    The plan's facts about the platform are added to the result's `environment`; `osd_caches` are the trials', if the
+    storage is known to be Ceph.
     """
     merged = environment.merged(plan.environment)
     # An administrator may allow it in between.
@@ -113,7 +113,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
     tool, ceph = TOOLS[point.tool], environment.ceph
     # Credentials do not change what is measured.
     credentials = tool.parameters.credentials
-    # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
+    # The layout read back from Ceph was measured. Without it, the requested layouts must differ.
     requested = plan.ceph.made if plan.ceph is not None else None
     pool = environment.pool.document() if environment.pool else _dumped(requested) if requested is not None else None
     # The options with their values as Ceph stores them, if these are known.

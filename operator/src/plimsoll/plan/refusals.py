@@ -1,7 +1,7 @@
 """Combinations of valid fields that cannot be measured, with their remedies.
 
-Rules for workloads and runs that follow from what their tools need are also in the definition of a run; other rules are
-those of tools' parameters. What only the expanded run shows are its contradictions.
+Rules that follow from the needs of tools are also in the definition of a run; rules for parameters are the tools'.
+Contradictions show only in the expanded run.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -44,7 +44,7 @@ class MaintenanceWindow(Model):
         return self
 
     def on(self, day: date) -> tuple[datetime, datetime]:
-        """Return begin and end of the window that begins on a day, whatever its day of the week."""
+        """Return begin and end of the window that begins on this date, on any day of the week."""
         zone, last = ZoneInfo(self.time_zone), day if self.begin < self.end != _END_OF_DAY else day + _DAY
         end = time.min if self.end == _END_OF_DAY else time.fromisoformat(self.end)
         begin = datetime.combine(day, time.fromisoformat(self.begin), zone)

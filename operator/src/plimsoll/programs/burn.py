@@ -57,7 +57,7 @@ def command(*, parameters: str, helper: str, certificate: str, token: Path, stor
 
 
 async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) -> BurnOutcome:
-    """Return what kube-burner left; wait while the helper works for another run."""
+    """Have the helper run kube-burner, and return the outcome; waits while the helper works for another run."""
     problem = "no answer"
     # Without a limit in all: the conductor has one, and the helper's lines show that it works.
     limits = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)

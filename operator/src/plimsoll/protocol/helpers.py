@@ -1,7 +1,7 @@
 """The messages to the helpers, which run kube-burner and drop caches; docs/reference/protocol.md describes them.
 
-The one that runs kube-burner answers with lines: empty ones while it works, so that each side notices when the other is
-gone, and then one `BurnOutcome`.
+The helper for kube-burner answers with empty lines while it works, so that each side notices when the other is gone,
+and then with one `BurnOutcome`.
 """
 
 from collections.abc import Mapping

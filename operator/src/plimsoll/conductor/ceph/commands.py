@@ -228,7 +228,7 @@ class Commands:
 
         Commands take turns on one connection, which lasts until `close` or until one of them fails.
 
-        CommandError: it failed, did not answer in time, or could not be started. ValueError: it is no such command.
+        CommandError: it failed, did not answer in time, or could not be started. ValueError: the command is unknown.
         """
         return await self._ask(_shown("ceph", arguments), request_of(arguments), limit_seconds=limit_seconds)
 
@@ -266,7 +266,7 @@ class Commands:
         return await self._run("rados", arguments, standard_input=standard_input, undecodable="surrogateescape")
 
     async def _key_problem(self) -> str:
-        """Return why the client cannot read the user's key, with the remedy; empty if it can, or if that is unknown."""
+        """Return why the client cannot read the user's key, with the remedy; empty if it can, or if this is unknown."""
         try:
             configuration = await asyncio.to_thread(Path(os.environ["CEPH_CONF"]).read_text)
             path = _KEYRING.search(configuration)

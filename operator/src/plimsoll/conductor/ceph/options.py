@@ -163,7 +163,7 @@ async def show_option(commands: Commands, osd: int, name: str) -> str:
 
 
 async def _database(commands: Commands, keys: Iterable[OptionKey]) -> Database:
-    """Return the values of options in the configuration database, without those that are not in it."""
+    """Return the values of options that the configuration database contains."""
     database = {}
     for who, name in keys:
         answer = commands.ceph("config-key", "get", database_key(who, name), limit_seconds=_READING_SECONDS)

@@ -242,7 +242,7 @@ class CephCluster:
         )
 
     async def _full_pools(self) -> frozenset[str]:
-        """Return the pools that have reached their quotas; none if Ceph does not say."""
+        """Return the pools that have reached their quotas; none if unknown."""
         try:
             answer = await self._commands.ceph("osd", "pool", "ls", "detail", limit_seconds=_SAMPLE_SECONDS)
             return frozenset(name for name, pool in parse_pools(answer).items() if pool.is_full)

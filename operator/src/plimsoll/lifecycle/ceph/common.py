@@ -66,7 +66,7 @@ class ExternalObjects:
     # which PVC each is bound to.
     volumes: tuple[str, ...] = ()
     volume_warning: str = ""  # the newest warning about one of them; empty if there is none
-    # Those of them that are bound to PVCs of others: any user can create one for a StorageClass.
+    # Volumes bound to PVCs of others: any user can create one for a StorageClass.
     claimed_by_others: tuple[str, ...] = ()
     record: Child | None = None  # ConfigMap with what the run may leave in Ceph; None if it does not exist
     recorded: render_teardown.TeardownRecord | None = None  # its content; None if it cannot be read
@@ -219,7 +219,7 @@ class CephProvider(ClusterProvider):
         return bool(storage.get("ceph"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return the monitors, each of which identifies the cluster: a run may name only one."""
+        """Return the monitors; each identifies the cluster, and a run may name only one."""
         return frozenset(f"ceph/{key}" for key in monitor_keys(storage["ceph"].get("monitors") or ()))
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
@@ -391,7 +391,7 @@ class Leftovers(CephResource):
         return self._in_ceph(there.recorded)
 
     def _restore_record(self) -> Teardown:
-        """Return the new record, from the operator's own plan or from the specification, or why it is not written."""
+        """Return the new record, from the operator's plan or the specification, or why it is not written."""
         run, there = self.view.run, self.there
         if there.record is not None:
             message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
@@ -486,7 +486,7 @@ def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROG
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
-    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
+    """Whether a PersistentVolume is bound to a PVC whose name is not one of the run's."""
     claim = _bound_claim(volume)
     if not claim:
         return False

@@ -171,7 +171,7 @@ class RookResource(common.CephResource):
     """Objects that Rook reconciles."""
 
     def unless_in_use(self, fact: Fact) -> Fact:
-        """Return the fact, or that objects in use are ready, whatever a restarted Rook reports about them."""
+        """Return the fact, or that objects in use are ready although a restarted Rook does not report them as ready."""
         objects, expected = (*self.there.pools, *self.there.users), [*rook_facts.own_objects(self.target)]
         is_complete = len(objects) == len(expected) and not any(obj.child.deleting for obj in objects)
         if fact.holds or not self.view.in_use or not is_complete:
@@ -192,7 +192,7 @@ class Pools(RookResource):
         return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""
+        """Return the progress of deleting pools: first the pool with the images' headers, then `<its name>-data`."""
         if not self.there.pools:
             return None
         pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster
@@ -283,7 +283,7 @@ class RookAccess(common.Access):
 
 
 class RookLeftovers(common.Leftovers):
-    """Those of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
+    """The leftovers of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
 
     def remove(self) -> Teardown | None:
         """Return the progress of the removal, with a new copy of the key if it was rotated."""
@@ -309,7 +309,7 @@ class RookLeftovers(common.Leftovers):
 
 
 class FileSystemLeftovers(RookLeftovers):
-    """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
+    """The leftovers of a run with its own file system: removed after its volumes, which Ceph purges after deletion."""
 
     delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
 
@@ -430,13 +430,13 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
             (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=place, name=renewal)]
             teardown = [*teardown, *secrets]
     except UnansweredError as error:
-        # Whatever permissions the operator lost there, it has to stop the run's load here.
+        # Even without its permissions there, the operator has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
         return common.external_objects_of([*teardown, *classes], run=run, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
-    # Somebody may have deleted the StorageClass. Without the users there are no volumes any more.
+    # The StorageClass may have been deleted. Without the users there are no volumes any more.
     has_users = any(obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid) for obj in in_rook)
     lost_class = uses_claims and view.run.end_time is not None and has_users
     # As long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
@@ -508,7 +508,7 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
 
 
 def _volumes_fact(there: ExternalObjects) -> Fact | None:
-    """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
+    """Return the remaining PersistentVolumes, and the PVCs of others that they are bound to; None if none remains."""
     if volumes := there.claimed_by_others:
         message = (
             f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
@@ -536,8 +536,8 @@ def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
 def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Action]:
     """Yield the next action that replaces the copied key if it was rotated; nothing if it is current or missing.
 
-    The Secret is immutable, and without it the run has nothing in Ceph. So a second one exists until the new copy does,
-    and whoever finds that one alone makes the copy.
+    The Secret is immutable, and its absence means that the run has nothing in Ceph. So a second Secret exists until the
+    new copy does; if only the second one exists, the copy is still to be made.
     """
     if there.keyring is None:
         return

@@ -41,7 +41,7 @@ class RookKind:
     not_ready: Reason
     failed: Reason
     deletion_blocked: Reason
-    listing: str  # command that lists the content of the one with that `name`
+    listing: str  # command that lists the content of the object called `name`
     worker: str = ""  # what a deletion that hangs would block in Rook
 
 
@@ -165,7 +165,7 @@ def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
 
 
 def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
-    """Read a CephCluster, of which a `file_system` is measured, or only pools."""
+    """Read a CephCluster; `file_system`: whether a file system is measured, and not only pools."""
     status = obj.get("status") or {}
     ceph = status.get("ceph") or {}
     health = str(ceph.get("health", ""))

@@ -38,7 +38,7 @@ _CSI_SECRETS = {
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
     """Yield the pools of a run in order of creation, or its file system; nothing if it uses existing ones.
 
-    They are deleted in the same order: the one with the images' headers before the one with their data.
+    They are deleted in the same order: the pool with the images' headers before the pool with their data.
     """
     made, cluster = target.made, target.rook
     if made is None or cluster is None:
@@ -76,7 +76,7 @@ def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
         if chunks.stripe_unit is not None:
             coded["stripeUnit"] = chunks.stripe_unit
         if chunks.optimizations:
-            # Nothing turns them off again, also not where the cluster's default is to have them.
+            # Nothing turns them off again, even if the cluster's default has them.
             parameters["allow_ec_optimizations"] = "true"
         layout = {"erasureCoded": coded}
     elif layout is None:

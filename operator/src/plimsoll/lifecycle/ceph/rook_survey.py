@@ -334,8 +334,8 @@ def provisioner_of(
     """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace.
 
     Its prefix is the namespace of Rook's operator, the administrator's (`CSI_DRIVER_NAME_PREFIX`), or the name of a
-    Driver of the ceph-csi-operator. So it is looked for among all registered `drivers`: the one of that operator, which
-    the Deployments of `osds` name; otherwise the one that StorageClasses of the cluster use; otherwise the only one.
+    Driver of the ceph-csi-operator. So all registered `drivers` are searched: for the driver of the operator that the
+    Deployments of `osds` name; then for the one that StorageClasses of the cluster use; then for the only one.
     """
     suffix = f".{driver}.csi.ceph.com"
     registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}
@@ -416,7 +416,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
 
 
 def _existing(objects: Iterable[Object]) -> dict[str, Object]:
-    """Return the pools or file systems that a run may name, by name: none that Plimsoll created for a run."""
+    """Return the pools or file systems that a run may name, by name: not those that Plimsoll created for runs."""
     return {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
 
 

@@ -204,7 +204,7 @@ def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
 
 
 def _spread(selector: Json, *, is_required: bool) -> Json:
-    """Return the constraint that allows at most one more of the selected pods on a node than on any other."""
+    """Return the constraint: no node gets two more of the selected pods than another."""
     return {
         "maxSkew": 1,
         "topologyKey": _HOST,

@@ -22,7 +22,7 @@ from plimsoll.plan.document import Plan
 
 
 class StorageClassProvider(Provider):
-    """PVCs of a StorageClass that the run names, whatever its storage."""
+    """PVCs of a StorageClass that the run names."""
 
     def provides(self, storage: StorageSpec) -> bool:
         """Whether the run names a StorageClass."""
@@ -78,7 +78,7 @@ class NoStorageProvider(Provider):
         return frozenset({"network"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the PVCs, of which there are none."""
+        """Return the PVCs: none."""
         return [Claims(view=view)]
 
 

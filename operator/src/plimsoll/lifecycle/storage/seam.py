@@ -1,7 +1,7 @@
 """The seam between a run and its storage: a provider, its resources, and the two walks along them.
 
-A run's storage is one ordered list of resources, each of which depends on those before it. The operator walks it
-forwards to provision and backwards to tear down. Only a provider knows the resources.
+A run's storage is one ordered list of resources; each depends on those before it. The operator walks it forwards to
+provision and backwards to tear down. Only a provider knows the resources.
 """
 
 from abc import ABC, abstractmethod
@@ -62,7 +62,7 @@ class UnansweredError(Exception):
         super().__init__(reason)
 
 
-StorageSpec = Mapping[str, Any]  # `spec.storage` as stored, of which this version may understand only a part
+StorageSpec = Mapping[str, Any]  # `spec.storage` as stored; this version may understand only a part of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +209,7 @@ class Provider(ABC):
     # Before there is a plan
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
-        """Return why a run may not use this storage, whatever the state of the cluster; None if it may."""
+        """Return why a run may not use this storage in any state of the cluster; None if it may."""
         return None
 
     def survey(self, run: Run) -> Look[object] | None:

@@ -1,6 +1,6 @@
-"""What went on beside a measurement: scrubs, moving data, slow operations, neighbours, a throttled client.
+"""Activities during a measurement: scrubs, moving data, slow operations, neighbours, a throttled client.
 
-Each is judged by its effect (see `effect`), in comparison with the time that was free of all of them.
+Each is judged by its effect (see `effect`), compared with the time free of all of them.
 """
 
 import math
@@ -35,7 +35,7 @@ def judged(evidence: Evidence, activity: Activity) -> Effect:
 
 
 def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch], float]) -> Activity:
-    """Return an activity that polls show; `part_of` the OSDs that hold the run's data it may take at a time."""
+    """Return an activity that polls show; `part_of`: the part of the data's OSDs that it may take at a time."""
     watch = evidence.facts.cluster
     if watch is None:
         return NO_ACTIVITY
@@ -54,7 +54,7 @@ def _osds_per_operation(evidence: Evidence) -> int:
 
 
 def _part_of_groups(groups: int, watch: ClusterWatch) -> float:
-    """Return the part of the data's OSDs that may be busy with placement groups, of whichever pool."""
+    """Return the part of the data's OSDs that may be busy with placement groups of any pool."""
     osds = watch.placement.osds
     return min(1.0, groups * watch.widest / osds) if osds else float(groups > 0)
 
@@ -65,7 +65,7 @@ def moving(evidence: Evidence) -> Activity:
     def part(status: ClusterStatus, watch: ClusterWatch) -> float:
         if not (status.recovering_bytes_per_second or moving_states(status)):
             return 0.0
-        # Data moves from one set of OSDs to another; of which groups is unknown if all are clean.
+        # Data moves from one set of OSDs to another; if all groups are clean, it is unknown whose data.
         groups = sum(unclean_states(status).values())
         return _part_of_groups(2 * groups, watch) if groups else 1.0
 
@@ -157,7 +157,7 @@ def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
 
 
 def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float) -> float:
-    """Return the part of the OSDs' time that foreign operations, or bytes, took, whichever is more; 0 if unknown.
+    """Return the larger part of the OSDs' time that foreign operations, or bytes, took; 0 if unknown.
 
     No OSD is busy for longer than all the time (utilisation law). So an operation of the run, or a byte, took it for
     no longer than the OSDs' time divided by the run's number of them, nor for longer than a usual operation, or as a
@@ -202,8 +202,8 @@ def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> floa
 def throttling(client: ObservedClient) -> Activity | None:
     """Return when its CPU quota stopped a client; None if it did not.
 
-    The kernel sums the stopped time over CPUs, so it can exceed the observed time: the part is that of the time, or
-    that of the periods of the quota, if that is less.
+    The kernel sums the stopped time over CPUs, so it can exceed the observed time: the part is the smaller of the parts
+    of the time and of the quota's periods.
     """
     item, host = client
     if not (seconds := host.cpu.throttled_seconds):

@@ -44,7 +44,7 @@ class Check:
     direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
     # What makes an attempt Invalid: the storage, unless that is excluded. None if each value has a cause of its own, or
-    # if only other attempts show it. An attempt with a storage cause is evidence, whatever came after it.
+    # if only other attempts show it. An attempt with a storage cause remains evidence.
     cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
@@ -250,8 +250,8 @@ class TrialCheck(Check):
     # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
     # numbers.
     concerns_health: bool = False
-    # A load that storage cannot carry causes it. In a probe that broke it is no finding but a warning: if such probes
-    # were Invalid, or the line were Suspect because of them, only storage that breaks without a trace would have one.
+    # A load that storage cannot carry causes it. In a probe that broke it is only a warning: if it made probes Invalid,
+    # or the line Suspect, only storage that breaks without a trace would have a line.
     load_explains: bool = False
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:

@@ -168,7 +168,7 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
     effect, states = judged(evidence, moving(evidence)), moving_states(worst)
     detail = f"the cluster recovered or moved {size_text(worst.recovering_bytes_per_second)}/s"
     detail += f", {_states_detail(states, 'moving')}" if states else ""
-    # While data moves all the time, the storage is another one. That chance hides the effect is no proof of one.
+    # While data moves all the time, the storage is another one. An effect that chance may hide is not proven.
     hidden = recovery_traffic.limit(Verdict.INVALID) if effect.differences else 100.0
     part = 100 * effect.size if effect.is_noticeable else hidden
     yield CheckedValue(value=0 if effect.is_harmless else part, detail=f"{detail}; {effect.text}")
@@ -261,7 +261,7 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
     shares = f"{percent_text(part)} of this run's {_io_text(io, ours)}"
     shares += f", and took up to {percent_text(time)} of the OSDs' time" if time > part else ""
     detail = f"other pools had {_io_text(io, io.foreign)}, {shares}; {effect.text}"
-    # What they took of the OSDs' time at most is no proof that they did.
+    # That is an upper bound of the OSDs' time, and proves nothing.
     part = max(part, min(time, most))
     is_below_floor = not io.exceeds(_FLOOR, watch.placement.osds or 0)
     if effect.is_harmless and (part <= most or is_below_floor):

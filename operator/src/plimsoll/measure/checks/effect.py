@@ -1,8 +1,7 @@
-"""Whether an activity beside the measurement changed the numbers: scrubs, neighbours, a throttled client.
+"""Whether an activity changed the numbers: scrubs, neighbours, a throttled client.
 
-A shared cluster always has some. An activity is harmless if rate, median and 99th percentile of the time with it are no
-worse than in the time without any activity, but for chance and a stated bound. For the reasoning see
-docs/explanation/trust.md.
+A shared cluster always has some. An activity is harmless if rate, median and 99th percentile during it are no worse
+than without any activity, but for chance and a stated bound. For the reasoning see docs/explanation/trust.md.
 """
 
 import math
@@ -54,11 +53,11 @@ _MOST_BLOCKS = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Something that went on beside the measurement."""
+    """Something that went on during the measurement."""
 
     certain: Sequence[Interval]  # when it certainly went on
     possible: Sequence[Interval]  # all the time in which it may have gone on, as far as it was seen
-    unknown: Sequence[Interval] = ()  # when nobody looked
+    unknown: Sequence[Interval] = ()  # when it was not observed
     part: float  # part of the operations that it can have touched, 0 to 1; 0 if it was not seen
     is_brief: bool = False  # whether it delays an operation by no more than one usually takes
     clients: tuple[int, ...] = ()  # those that it concerns; empty for all
@@ -99,7 +98,7 @@ NO_ACTIVITY = Activity(certain=(), possible=(), part=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How a quantity of the time with an activity differs from that of the time without it."""
+    """How a quantity during an activity differs from the quantity without it."""
 
     text: str  # such as `the rate was 20 % lower`
     size: float  # part by which it was worse; negative if it was better
@@ -250,7 +249,7 @@ def _differences(
     if rate is None:
         return
     yield rate
-    # Of a tool without percentiles the rate is all that is published, besides a mean that follows from it.
+    # A tool without percentiles publishes only the rate, and a mean that follows from it.
     if slices:
         active, quiet = Coverage(busy), Coverage(calm)
         during = [histogram for time, histogram in slices if active.within(time)]
@@ -296,12 +295,12 @@ def _percentile_difference(
     """Compare a percentile in two times by the part of the operations beyond it.
 
     The percentile is longer by the bound if more than the usual part of the operations took longer than the bound
-    allows. The error of a part of operations that come in clusters, the blocks, is that of a ratio (Cochran, "Sampling
-    Techniques", 3rd edition, 1977, section 3.12), and no less than the binomial one.
+    allows. Operations come in clusters, the blocks, so their part has the error of a ratio (Cochran, "Sampling
+    Techniques", 3rd edition, 1977, section 3.12), and at least the binomial one.
 
-    That it is seriously longer is excluded if fewer operations than the usual part took twice the usual percentile, by
-    an exact binomial test (Clopper and Pearson, 1934) and by the error of the ratio. The usual percentile is then its
-    lower confidence limit by order statistics (Conover, "Practical Nonparametric Statistics", section 3.2).
+    A serious increase is excluded if fewer operations than the usual part took twice the usual percentile, by an exact
+    binomial test (Clopper and Pearson, 1934) and by the error of the ratio. The usual percentile is then its lower
+    confidence limit by order statistics (Conover, "Practical Nonparametric Statistics", section 3.2).
     """
     calm, disturbed = Histogram.merge(otherwise), Histogram.merge(during)
     usual, expected = calm.percentile(percentile), 1 - percentile / 100

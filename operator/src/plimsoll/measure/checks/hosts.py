@@ -172,10 +172,10 @@ def writes_faster_than_network(evidence: Evidence) -> CheckedValues:
 
 
 def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedValues:
-    """Yield each node's rate as a part of what the user says that its network can carry.
+    """Yield each node's rate as a part of the capacity that the user states for its network.
 
-    The rate is that in the window, or in the operation's own phase. Benchmarks that OSDs run themselves use no client's
-    network.
+    The rate is taken in the window, or in the operation's own phase. Benchmarks that OSDs run themselves do not use the
+    clients' networks.
     """
     network, span = evidence.facts.network_bytes_per_second, evidence.span
     if evidence.facts.measures_network or network is None or span is None or not span.length:

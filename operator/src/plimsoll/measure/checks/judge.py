@@ -127,11 +127,10 @@ def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
 
 
 def reasons_of(status: ResultStatus) -> tuple[str, ...]:
-    """Return the reasons of a point's verdict, those of the worst verdict first; empty if it is Valid.
+    """Return the reasons of a point's verdict, of the worst verdict first; empty if it is Valid.
 
-    Before there is a verdict they are those of the last attempt. `NoTrialCounts` is a consequence: in its place appear
-    the reasons of all attempts, the most frequent first. Before the reasons that attempts do not count, or were
-    replaced, stand the causes.
+    Before there is a verdict they are the last attempt's. `NoTrialCounts` is a consequence: the reasons of all attempts
+    take its place, the most frequent first. Causes precede the reasons that attempts do not count, or were replaced.
     """
     if not status.final:
         return _most_frequent_first(status.trials[-1:])

@@ -1,14 +1,13 @@
 """Whether one OSD, client or link is far from the others.
 
-OSDs and links are compared with the median of the others. If most are slow, as four of the six links between three
-nodes are when one node is, the median is that of the slow ones: then 70 % of what the fastest others reach counts, of
-OSDs a third and of links a sixth, as many as half of four nodes have between them.
+OSDs and links are compared with the median of the others. If most are slow, such as four of the six links between three
+nodes with one slow node, the median is slow too: then 70 % of what the fastest others reach counts, a third of the OSDs
+or a sixth of the links, as many as half of four nodes have between them.
 
-Of the links of a matrix only like pairs are compared, with as many pairs from the client's node, and to the server's
-node, counted in the pair's round, since pairs of a round share links. The rounds of a trial have to be complete,
-because a pair may have a round of its own. Of two pairs, or the two directions between two clients, the slower one is
-compared with the faster one. Traffic between two clients on one node crosses no link; it is not compared, and no
-headline contains it.
+In a matrix only like pairs are compared, with as many pairs from the client's node, and to the server's node, in their
+round, since pairs of a round share links. The rounds of a trial have to be complete, because a pair may have a round of
+its own. Of two pairs, or the two directions between two clients, the slower one is compared with the faster one.
+Traffic between two clients on one node crosses no link; it is not compared, and no headline contains it.
 """
 
 import math
@@ -91,7 +90,7 @@ class _Others:
         return 100 * rate / self.usual if self.usual else 100.0
 
     def compared(self, rate: float, show: Callable[[float], str] | None = None) -> str:
-        """Return how the rate compares, in words, with that of the others if `show` gives it."""
+        """Return how the rate compares, in words, and the others' rate if `show` prints it."""
         slower = self.usual == self.median
         which = "the median of the others" if slower else f"{percent_text(100 * _OF_FASTEST)} of the fastest others"
         shown = f", {show(self.median if slower else self.fastest)}" if show else ""
@@ -158,7 +157,7 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     if 2 * len(fast) < len(parts):
         usual = median(part.amount for part in parts)
         # Name clients that are slow compared with the median too, and not only with a mean that fast clients raise. If
-        # most clients are idle, they are the problem and not the one that works; the verdict is as severe.
+        # most clients are idle, they are the problem; the verdict is as severe.
         named = [value for part, value in slow if not usual or fails(100 * part.amount / usual)]
         named += fast if usual else []
     yield from named if _worst_verdict(named) is _worst_verdict(outliers) else outliers
@@ -242,7 +241,7 @@ def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
             )
             slow.append(client_value(speed.client, 100 * speed.most / least[place], detail))
             fast.append(client_value(speed.client, 100 * most[place] / speed.least, detail))
-        # The clients far from the others, or those of both sides if neither has fewer.
+        # The clients of the side with fewer, or of both sides.
         slow, fast = ([value for value in side if client_latencies_uneven.fails(value.value)] for side in (slow, fast))
         fewest = min(len(side) for side in (slow, fast) if side) if slow or fast else 0
         yield from (value for side in (slow, fast) if len(side) == fewest for value in side)

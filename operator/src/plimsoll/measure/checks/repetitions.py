@@ -175,7 +175,7 @@ def _variations(values_by_name: Mapping[str, Sequence[float]], by_chance: float,
 
 
 def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -> tuple[ClientPlace, ...]:
-    """Return where the clients of a trial ran; `nodes` are those of clients that only served, too."""
+    """Return where the clients of a trial ran; `nodes` includes clients that only served."""
     places = {client: ClientPlace(client=client, node=node) for client, node in nodes.items()}
     for item in measured:
         host = item.answer.host
@@ -186,7 +186,7 @@ def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -
 
 
 def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tuple[ClientPlace, ...]:
-    """Return those of a trial's places that are not known from the trials of the point recorded before."""
+    """Return the places of a trial that earlier trials of the point do not show."""
     known = next((places for _, places in reversed(_with_places(recorded))), {})
     before_now = ((place, known.get(place.client)) for place in places)
     return tuple(place for place, before in before_now if _seen(before, _Seen.at(place)) != before)

@@ -1,8 +1,8 @@
 """Compares two runs: every point, operation and metric, with one conclusion from all of them.
 
-The trial is the unit: percentiles are compared as those of each trial, and histograms are never pooled, since pooling
-hides how much trials differ. Points whose trials are too few to show anything alone still show their mean change: it
-decides whether a workload with several points has no regression, unless one of them is suspected of one.
+The trial is the unit: each trial has its percentiles, and histograms are never pooled, since pooling hides how much
+trials differ. Points with too few trials to show anything alone still show their mean change: it decides whether a
+workload with several points has no regression, unless one of them is suspected of one.
 
 A search for the line has one estimate with an interval, not trials that repeat a load: `lines` compares it.
 
@@ -46,7 +46,7 @@ from plimsoll.measure.text import first_few
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
-    """Return the conclusion of a comparison: one Regression decides, whatever else is unknown.
+    """Return the conclusion of a comparison: one Regression decides.
 
     For NoRegression, all `deciding` ones have to be NoRegression, and nothing else may be `doubted`. The `others` may
     be Inconclusive, because a mean includes them.

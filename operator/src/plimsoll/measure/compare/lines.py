@@ -1,8 +1,8 @@
 """The line of a search as an estimate with a 95 % interval, and the change from one to another.
 
 The logarithm of an estimate is taken as normal, with the same error on both sides: half of the interval on its wider
-side, in quantiles of Student's t with one degree of freedom less than probes, since the scatter of the storage is known
-only from these. The change of two lines is then that of two means, so Welch's test applies.
+side, in quantiles of Student's t with one degree of freedom less than probes, since only these show the scatter of the
+storage. Two lines then change like two means, so Welch's test applies.
 
 A search that ended beyond the loads that it may offer gives a bound, and so does a change from or to it.
 """
@@ -187,7 +187,7 @@ def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
 
 
 def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:
-    """Return the comparison of the lines of a pair; the assessment is that of their change, if they have one."""
+    """Return the comparison of the lines of a pair; `assessment` judges their change, if they have one."""
     if assessment is None:
         return case.unassessed
     judgement = conclude(Metric.LINE, assessment, rule)

@@ -26,7 +26,7 @@ def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResul
 
 
 def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
-    """Return the result of a point from that of each run; at least one run has it."""
+    """Return the result of a point from the runs' results; at least one run has it."""
     measured = [result for result in results if result is not None]
     first = measured[0]
     if first.spec.line is not None and len(results) == 1:
@@ -64,7 +64,7 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
 
 
 def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial]) -> Trial:
-    """Return the trial that stands for a run: the means of its trials that count; of a search the last of them."""
+    """Return the trial that represents a run: the means of its trials that count; of a search the last of them."""
     if result.spec.line is not None:
         return trials[-1].model_copy(update={"pass_number": number, "attempt": 0, "probe": None})
     return Trial(
@@ -83,8 +83,8 @@ def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial])
 def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:
     """Return the line of all runs, in which each run counts like a probe; None if no run searched for it.
 
-    Its interval is that of the geometric mean, so it contains the noise between runs. Without an estimate of every run
-    it has none: the others would be a selection.
+    It has the interval of the geometric mean, which contains the noise between runs. If a run has no estimate, there is
+    no interval: the others would be a selection.
     """
     searched = [line for line in lines if line is not None]
     if not searched or len(lines) == 1:

@@ -115,10 +115,10 @@ def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
 
 
 def is_bimodal(values: Sequence[float]) -> bool:
-    """Whether values look like those of two different states of a system.
+    """Whether values look as if they came from two different states of a system.
 
-    They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group. Of 8
-    normally distributed values 3 % do, of 10 less than 1 %; of two states ten deviations apart 9 in 10 do.
+    They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group: 3 % of
+    sets of 8 normally distributed values, less than 1 % of sets of 10; 9 in 10 of two states ten deviations apart.
     """
     if len(values) < _BIMODAL_FROM:
         return False

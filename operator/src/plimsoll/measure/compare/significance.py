@@ -53,7 +53,7 @@ class LogChange:
     has. The degrees of freedom are then limited by that part, which is known least precisely.
     """
 
-    estimate: float  # mean of the candidate's logarithms minus that of the baseline's
+    estimate: float  # mean of the candidate's logarithms minus the baseline's
     variances: tuple[float, float]  # sample variance (n-1) of the logarithms of baseline and candidate
     trials: tuple[int, int]  # of baseline and candidate
     between: BetweenVariance | None = None  # None if the noise between runs is unknown; it is then assumed to be zero
@@ -184,7 +184,7 @@ class Trials:
 
 
 def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
-    """Return the logarithms of a metric in trials, of which every pass has at most one; without those of no value."""
+    """Return the logarithms of a metric in trials, at most one per pass; trials without a value are left out."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
     return {trial.pass_number: logarithm(value) for trial, value in values if value is not None}
 
@@ -298,7 +298,7 @@ class Judgement:
 
 
 def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Judgement:
-    """Judge a change; if it stays open, say how many trials would find it, or rule out one beyond the threshold."""
+    """Judge a change; if undecided, say how many trials would find it, or rule out one beyond the threshold."""
     change, threshold = assessment.change, rule.log_threshold(metric)
     worse, at_threshold = worsening(metric, change.estimate), worsening(metric, threshold)
     is_beyond = worse > threshold
@@ -323,7 +323,7 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
 
 
 def bound_of(metric: Metric, change: LogChange) -> float:
-    """Return the logarithm of the ratio than which the change is no worse, with a confidence of 95 %."""
+    """Return the logarithm of the worst ratio that is plausible, with a confidence of 95 %."""
     low, high = change.interval(1 - 2 * _EXCLUSION_LEVEL)
     return low if metric.is_rate else high
 

@@ -26,7 +26,7 @@ class RegressionRule:
     """Which changes matter."""
 
     rate: float = 0.05  # the tolerated decrease of a rate, as a part of the baseline's: 0.05
-    latency: float = 0.1  # the tolerated increase of a latency, likewise
+    latency: float = 0.1  # the tolerated increase of a latency
     # The metrics that decide; the others are only reported. The line of a search always decides.
     gates: frozenset[Metric] = field(default=DEFAULT_GATES)
 

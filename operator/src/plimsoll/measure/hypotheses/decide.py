@@ -182,7 +182,7 @@ class Decision(Model):
     form: Form
     estimate: float | None = None  # the ratio, or the exponent; absent if unknown, as of a line above all loads
     low: float | None = None  # lower end of its 95 % confidence interval; absent if unknown
-    high: float | None = None  # upper end of it; likewise
+    high: float | None = None  # upper end of it
     at_least: float | None = None  # smallest expected value; absent without such a limit
     at_most: float | None = None  # largest expected value; absent without such a limit
     unit: Unit | None = None  # what replicates the numbers; absent without any

@@ -1,13 +1,13 @@
 """The verdict on a hypothesis: held or refuted if the whole 95 % interval says so.
 
 The trial is the unit of statistics, or the run if every side has at least three of them: only repeated runs show the
-noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio is that of geometric
-means, scaling the exponent of a power law fitted to all values. Points of the same runs are compared within each run:
+noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio compares geometric
+means, scaling fits the exponent of a power law to all values. Points of the same runs are compared within each run:
 what makes a whole run faster or slower changes neither.
 
-All of this takes runs, or trials, as independent. Three runs that happen to agree prove little of that, and trials of
-one run nothing, so fewer than five runs decide only what is also farther from the limit than three times the scatter of
-the runs, or if they are fewer than three, of their trials.
+Runs, or trials, are taken as independent. Three runs that happen to agree prove little of that, and trials of one run
+nothing, so the result of fewer than five runs must also be farther from the limit than three times the scatter of the
+runs, or of the trials of fewer than three runs.
 """
 
 import math
@@ -207,7 +207,7 @@ def _scatter(hypothesis: Hypothesis, unit: Unit, places: _Places) -> float:
     A search is one measurement of its line, with an error that is known.
     """
     if hypothesis.over and unit is Unit.TRIAL:
-        # Of trials at the same value (pure error): what the line does not fit is no scatter.
+        # Of trials at the same value (pure error), without the errors of the fit.
         values = [[math.log(value) for value in _values(unit, samples)] for samples in places.values()]
         variance = math.fsum(len(row) * pvariance(row) for row in values) / sum(len(row) - 1 for row in values)
         axis = [math.log(x or 1) for _, x in places]

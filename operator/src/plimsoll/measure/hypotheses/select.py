@@ -106,8 +106,8 @@ def select(
 ) -> list[SelectedPoint[P]]:
     """Return the points of a selector: one of each run, or for scaling one of each run and value of the axis.
 
-    `runs` are those of one scope, `field` is the selector's name in the hypothesis. SelectionError if the selector
-    matches no point of a run, or several.
+    `runs` belong to one scope, `field` is the selector's name in the hypothesis. SelectionError if the selector matches
+    no point of a run, or several.
     """
     if not runs:
         raise SelectionError(f"{field}: there are no runs")
@@ -287,7 +287,7 @@ class Sample:
     """The values of one selected point."""
 
     selected: SelectedPoint[MeasuredPoint]
-    values: tuple[float, ...] = ()  # of each trial that counts; all positive if there is no problem
+    values: tuple[float, ...] = ()  # of each trial that counts; all positive without a problem
     problem: str = ""  # why the point decides nothing
     line: Position | None = None  # where the line is, with its errors; None if the quantity is another one
     bound: str = ""  # why only a bound of the line is known, so that it has no value; empty for an estimate

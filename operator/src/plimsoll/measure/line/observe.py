@@ -1,9 +1,8 @@
 """What one trial shows: whether the offered load was achieved, and whether the objectives hold.
 
 Both are needed. Tools with a bounded number of operations in flight start operations late once that number is reached,
-and may count latency only from then on, so that an overloaded storage looks fast. So a load that the storage did not
-achieve breaks every objective, whatever the latencies. A sum hides a client, or the writes of a mix, that fell short;
-so each of them must achieve its part.
+and may count latency only from then on, so that overloaded storage looks fast. So a load that was not achieved breaks
+every objective. A sum hides a client, or the writes of a mix, that fell short, so each must achieve its part.
 """
 
 import math
@@ -35,9 +34,9 @@ _EXPLAINED = 0.6
 """Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
 not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
 _CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
-MOST_OMITTED = 0.01  # from this share of the arrivals on, those that never came matter, however many may be late
+MOST_OMITTED = 0.01  # from this share of all arrivals on, missing ones matter, however many may be late
 MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
-SURELY_LATE = 2 * MINIMUM_BEYOND  # late operations where fewer than half may be: that is no chance
+SURELY_LATE = 2 * MINIMUM_BEYOND  # late operations where fewer than half may be: more than chance
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}  # the outcomes of a trial that broke
 
 
@@ -45,10 +44,10 @@ BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
 class PartialLoad:
     """A load, or a part of one."""
 
-    client: int | None = None  # whose part it is; the whole is that of all clients and operations
+    client: int | None = None  # None for all clients, as `operation` for all operations
     operation: Operation | None = None
     offered: float  # in operations per second or in flight
-    achieved: float  # likewise
+    achieved: float
     # Number of operations that the load consists of: of a rate as many as were offered, so that a storage that
     # completes few of them is not excused by their small number.
     operations: float
@@ -126,7 +125,7 @@ def pending(offer: Offer, clients: int) -> int | None:
 def tolerated_shortfall(operations: float, among: int = 1) -> float:
     """Return by how large a part of itself a load may fall short in one of so many parts, 0 to 1.
 
-    The square root of a Poisson number scatters by 1/2 around that of the expected one, however large that is.
+    The square root of a Poisson number scatters by 1/2 around the root of its expectation, however large that is.
     """
     deviations = -NormalDist().inv_cdf(_CHANCE / max(1, among))
     least = max(0.0, 1 - deviations / 2 / math.sqrt(operations)) if operations else 0.0
@@ -144,7 +143,7 @@ def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
 
 
 def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
-    """Return the mean number of these operations in flight, likewise."""
+    """Return the mean number of these operations in flight; None if a mean latency is unknown."""
     return mean_in_flight((result.rates.iops, result.latency.mean_nanoseconds) for result in operations)
 
 
@@ -218,10 +217,10 @@ class Observation:
     """What one trial measured, in the time in which all clients were measuring."""
 
     vary: Vary
-    # The load that was offered and the one that was achieved: operations completed per second or, for a depth, the mean
-    # number of operations in flight (Little's law: their rate times their mean latency in seconds).
+    # The offered and the achieved load: operations completed per second or, for a depth, the mean number of operations
+    # in flight (Little's law: their rate times their mean latency in seconds).
     whole: PartialLoad
-    parts: Sequence[PartialLoad] = ()  # those of each client and of each operation, where there are several
+    parts: Sequence[PartialLoad] = ()  # of each client and each operation, if there are several
     # Share of submissions that filled the depth, of the client with the highest; None in a closed loop, where all may,
     # or if the tool does not know it.
     depth_full_share: float | None
@@ -273,12 +272,11 @@ def observed(
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
     """Judge a trial by the objectives, all of which must hold.
 
-    In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
-    full depth or submissions that block say that the storage fell behind, and then it broke at what was offered,
-    however little it completed. Otherwise its clients offered less, and what arrived is the load (see `arrived_load`).
-    Where they offered less than half of it, the trial says nothing about the load, even if operations were late:
-    clients that get so little of a processor notice completions late too. ValueError if the latencies do not match the
-    objectives.
+    In an open loop whose share of full depth is unknown, latencies that hold prove nothing. If it is known, only a full
+    depth or blocked submissions show that the storage fell behind: it broke at the offered load, however little it
+    completed. Otherwise its clients offered less, and what arrived is the load (see `arrived_load`). If they offered
+    less than half of it, the trial says nothing about the load, even if operations were late: clients with so little of
+    a processor also notice completions late. ValueError if the latencies do not match the objectives.
     """
     met = [
         None if latency is None else latency <= objective.latency_nanoseconds
@@ -358,7 +356,7 @@ def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float |
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
 
     Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that
-    find an operation in flight, which for random ones is that of the time (Wolff 1982, "Poisson arrivals see time
+    find an operation in flight; random arrivals find the share of the time (Wolff 1982, "Poisson arrivals see time
     averages").
     """
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]

@@ -3,12 +3,12 @@
 It is a pure function of the probes so far, so a search can stop and resume after any of them:
 
 1. a ladder of loads brackets the line (`next_rung`);
-2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
-   third one is beside it, to show how much the storage scatters; where the line seems to be beyond the highest or the
-   lowest load, that one is repeated until it is proven (`claim_e_value`);
+2. then each load is expected to leave the least variance of the line's position (`curve`), and every third one is next
+   to that load, to show how much the storage scatters; where the line seems to be beyond the highest or the lowest
+   load, that load is repeated until it is proven (`claim_e_value`);
    a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
-3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
-   may be no lapse but a load that the storage handles worse than higher ones;
+3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again: it may not
+   be a lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it stayed in its place (`exception_bayes_factor`,
    `drift_bayes_factor`).
 """
@@ -45,7 +45,7 @@ _EDGE = 1.2
 """Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
 is, and with too small a spread the interval would be too narrow."""
 _FAR = 3  # this many spreads from the line nearly all trials have the same outcome
-_CHECKS = 5  # trials at a load far from the line of which half or more have the other outcome
+_CHECKS = 5  # trials at a load far from the line, half or more with the other outcome
 _MOST_VAIN = 4  # probes that do not count, in a row or at one load; more would not either, each had three attempts
 _ARRIVED = 0.99  # by chance, this part of a load arrives in nearly every trial with many operations
 _CLIMB = 1.1  # loads exceed one with too few operations by this much, since their number scatters by a few percent
@@ -95,8 +95,8 @@ class TriedLoad:
     """One probe of a search. Loads are in the unit of `Vary`."""
 
     offered: float  # the load that was to be offered
-    # The load that the storage met: in an open loop that its depth did not fill, the one that arrived, since a client
-    # that does not get a processor in time offers less.
+    # The load that the storage met: in an open loop that its depth did not fill, what arrived, since a client that does
+    # not get a processor in time offers less.
     load: float
     outcome: ProbeOutcome  # whether the trial met the objectives
     verdict: Verdict = Verdict.VALID  # of the trial; an Invalid one says nothing about the storage
@@ -340,5 +340,5 @@ class _Search:
         )
 
     def _made(self, ending: Ending | None = None) -> Line:
-        """Return the line of which nothing is known."""
+        """Return the line before anything is known of it."""
         return Line(ending=ending, probes=len(self.probes), counted=len(self.counted))

@@ -60,7 +60,7 @@ _NEAR = 1.5  # loads within this factor of the line, or within its interval, are
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineNumbers:
-    """The line of a point; the verdict and the findings are those of a search that ended."""
+    """The line of a point, with the verdict and the findings of a search that ended."""
 
     line: Line
     verdict: Verdict
@@ -100,10 +100,10 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
 
 
 def _matters(trial: Trial, line: Line) -> bool:
-    """Whether what makes a probe that counts Suspect casts doubt on the line.
+    """Whether the findings of a probe that counts cast doubt on the line.
 
-    A load far beyond the line overloads the storage and the clients on purpose, and one far below it cannot move it,
-    as long as the one breaks and the other does not.
+    A load far beyond the line, which breaks, overloads the storage and the clients on purpose; a load far below it,
+    which does not break, cannot move it.
     """
     loads = [load for load in (line.low, line.estimate, line.high) if load]
     if trial.probe is None or not loads:
@@ -285,7 +285,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
 
 
 def probes_made(line: Line) -> str:
-    """Return the number of probes with those that count, if these are fewer: `17 probes, 16 of which count`."""
+    """Return the number of probes, and how many count if not all do: `17 probes, 16 of which count`."""
     made = _number_of_probes(line.probes)
     if line.counted == line.probes:
         return made
