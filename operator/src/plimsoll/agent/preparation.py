@@ -127,8 +127,6 @@ async def _prepare_image(
 
 
 class _FioSteps:
-    """The steps of a preparation that fio performs."""
-
     def __init__(
         self, programs: process.Programs, progress: process.Progress, target: DataSet, image: ImageVolume | None = None
     ) -> None:

@@ -48,7 +48,6 @@ class MetricFamily:
 def _gauge(
     source: Source, subject: tuple[str, ...], name: str, text: str, labels: tuple[str, ...] = ()
 ) -> MetricFamily:
-    """Return a gauge with the labels of its subject, and more."""
     return MetricFamily(f"plimsoll_{name}", MetricType.GAUGE, source, (*subject, *labels), text)
 
 

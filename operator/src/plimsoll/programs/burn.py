@@ -111,7 +111,6 @@ def _problem_of(error: aiohttp.ClientError) -> str:
 
 
 async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:
-    """Return the outcome in the last line of an answer."""
     content = bytearray()
     async for part in response.content.iter_any():
         content += part.strip(b"\n") if not content else part

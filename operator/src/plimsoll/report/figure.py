@@ -214,8 +214,7 @@ class ReportedSuite:
 
     label: str  # its name in the report
     rounds: Sequence[tuple[EndedRound, MeasuredRound]]  # in the order of time; at least one
-    # The runs of each variant in the last round, as one run in which each run counts as a trial; without variants that
-    # have no complete run.
+    # Variant with a complete run -> its runs in the last round, as one run in which each run counts as a trial.
     variants: Sequence[ReportedRun]
     evaluation: Evaluation  # of the last round
     # The last round compared with the study that the suite repeats; None if it repeats none.
@@ -421,7 +420,7 @@ class SearchedWorkload:
 
 
 def is_search(result: BenchmarkResult) -> bool:
-    """Whether the trials of a point have different loads, so that there are no statistics over them."""
+    """Whether the trials of a point have different loads, and so no common statistics."""
     return result.spec.line is not None
 
 

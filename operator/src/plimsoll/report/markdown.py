@@ -1,7 +1,7 @@
 """Results, comparisons and rounds as GitHub-flavoured Markdown, such as for a comment on a pull request.
 
-No name or message of a run can be markup: `inline` shows whatever is not plainly words and numbers as a code span, in
-which GitHub makes neither links, images and HTML nor mentions and references.
+No name or message of a run can be markup: `inline` shows everything except plain words and numbers as a code span, in
+which GitHub makes no links, images, HTML, mentions or references.
 """
 
 import re
@@ -80,7 +80,7 @@ class Block:
 
     lines: Sequence[str]
     closing: Sequence[str] = ()
-    heading: int = 0  # number of the first lines, without a further one of which the block shows nothing
+    heading: int = 0  # number of the first lines; without further lines the block is left out
 
 
 def fitted(blocks: Iterable[Block], command: str) -> str:

@@ -218,7 +218,7 @@ def _ratio(before: float, after: float) -> float:
 
 def results_section(runs: Sequence[ReportedRun]) -> Section:
     """Return every operation of every point; a point without numbers has the reason."""
-    # The verdict comes before the numbers, of which there are many.
+    # The verdict comes before the many numbers.
     columns = sorted(RESULT_COLUMNS, key=lambda column: column.heading not in {"Point", "Run", "Verdict"})
     rows = result_rows((run.label, result) for run, result in results_of(runs))
     table = page_table("All points", columns, rows, leave_out=() if len(runs) > 1 else {"Run"})

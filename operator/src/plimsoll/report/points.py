@@ -138,7 +138,7 @@ def _remarks_text(row: PointRow) -> str:
 
 
 def point_label(result: BenchmarkResult) -> str:
-    """Return the label of a point; of reads from Ceph with the size of the data beside the memory of the OSDs."""
+    """Return the label of a point; for reads from Ceph with the size of the data and the memory of the OSDs."""
     return f"{result.spec.label} {data_set_text(trial.cluster for trial in result.status.trials)}".strip()
 
 

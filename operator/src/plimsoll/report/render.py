@@ -21,7 +21,7 @@ from plimsoll.report.view import Block, Chart, Details, ReportPage
 
 
 def render(page: ReportPage) -> str:
-    """Return the HTML text, of which plotly's script is about 5 MB."""
+    """Return the HTML text, including about 5 MB for plotly's script."""
     environment = Environment(
         loader=PackageLoader("plimsoll.report"),
         autoescape=True,

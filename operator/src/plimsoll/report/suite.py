@@ -64,7 +64,7 @@ def judgements_section(evaluation: Evaluation) -> Section | None:
 
 
 def notable_changes(judgement: RoundJudgement) -> Sequence[JudgedChange]:
-    """Return the changes that are shown: every mean, and whatever is or may be worse."""
+    """Return the changes that are shown: every mean, and every point that is or may be worse."""
     return [
         change
         for variant in judgement.variants

@@ -236,7 +236,7 @@ class StudyComparison:
 def compare_with_study(
     study: Study, variants: Collection[str], runs: Sequence[MeasuredRun], results: ResultsOf, rows_of: RowsOf
 ) -> StudyComparison:
-    """Return the shares of a study that a suite with these variants measures; `runs` are those of one round."""
+    """Return the shares of a study that a suite with these variants measures, from the `runs` of one round."""
     shares = [
         ComparedShare(
             name=share.name,
@@ -267,7 +267,7 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
     own, limiting = best.get(share.layer), best.get(share.limit_of or share.layer)
     if own is None:
         return OwnShare(missing=f"no {share.operation} of layer {share.layer} has numbers that count")
-    # The clients' network is a part of the limit, so it is that of the clients behind the layer's own best rate.
+    # The network is a part of the limit, so the clients behind the layer's own best rate count.
     limit = limiting.bound.at(own.clients) if limiting else None
     if not limit:
         return OwnShare(rate=own.value, missing=f"the limit of layer {share.limit_of or share.layer} is unknown")

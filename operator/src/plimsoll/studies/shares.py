@@ -111,7 +111,7 @@ class LayerShare(Model):
     variant: _Text  # whose run measured the layer
     layer: Layer
     operation: Operation
-    devices: _Text | None = None  # variant that measured devices like those of the OSDs; absent if they set no limit
+    devices: _Text | None = None  # variant that measured devices like the OSDs'; absent if they set no limit
     limit_of: Layer | None = None  # the layer whose limit counts; the layer's own if absent
 
 

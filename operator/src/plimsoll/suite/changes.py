@@ -35,11 +35,11 @@ _NOT_DIFFERENT = 0.25
 
 
 def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
-    """Return the change from the mean of some rounds to that of others, from the logarithms of all runs.
+    """Return the change between the means of two groups of rounds, from the logarithms of all runs.
 
-    All rounds of a side have the same weight, however many runs they have. The `variances` of the change are those of a
-    run that give the error of these means; `trials` counts runs. ValueError if no side has two rounds, or a round has
-    no run.
+    All rounds of a side have the same weight, however many runs they have. The `variances` of the change are a run's,
+    and give the error of these means; `trials` counts runs. ValueError if no side has two rounds, or a round has no
+    run.
     """
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
@@ -151,7 +151,7 @@ def judge_changes(
 
     Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
     A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
-    round scatter, if it has several. So one bad run of several is no regression; a single run is compared with the
+    round scatter, if it has several. So one bad run of several is not a regression; a single run is compared with the
     scatter of the earlier rounds alone.
 
     `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its

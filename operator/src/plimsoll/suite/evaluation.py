@@ -287,7 +287,7 @@ def projected(document: Mapping[str, Any]) -> BenchmarkResult:
         operations = [_part(operation, _OPERATION_FIELDS) for operation in trial.get("operations") or ()]
         for operation in operations:
             operation["latency"] = {key: part for key, part in operation["latency"].items() if key != "histogram"}
-        # Decides what spoiled an attempt beside foreign load.
+        # Decides what spoiled an attempt with foreign load.
         cluster = {"cluster": _part(trial["cluster"], _CLUSTER_FIELDS)} if trial.get("cluster") else {}
         trials.append({**_part(trial, _TRIAL_FIELDS), **cluster, "operations": operations})
     return BenchmarkResult.model_validate(
@@ -375,7 +375,7 @@ def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
 def _outcome(
     name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[str, Change]], reasons: Sequence[str]
 ) -> ComparisonOutcome:
-    """Return an outcome with the change that decides it: of those with the worst conclusion, the worst.
+    """Return an outcome with the change that decides it: the worst of those with the worst conclusion.
 
     Each change has the words for what changed, such as `reads, mean of 4 points read iops`.
     """

@@ -108,7 +108,7 @@ class MeasuredRound:
 def measured_round(
     *, minute: int, digest: str, repeat: int, runs: Mapping[str, Sequence[Sequence[BenchmarkResult]]]
 ) -> MeasuredRound:
-    """Return the round from the results of the complete runs of each variant, of which `repeat` were planned."""
+    """Return the round from the results of the complete runs of each variant; `repeat` runs were planned."""
     changed = [*changed_during(result for of_variant in runs.values() for run in of_variant for result in run)]
     values: dict[Quantity, Series] = {}
     first_values: dict[Quantity, Series] = {}

@@ -183,7 +183,7 @@ def spec_changes(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]
         FieldChange(path=path, before=ours.get(path), after=theirs.get(path))
         for path in paths
         if ours.get(path) != theirs.get(path)
-        # An empty mapping of one specification may not be empty in the other one.
+        # An empty mapping of one specification may have content in the other.
         and not any(other.startswith(f"{path}.") for other in paths)
     )
 

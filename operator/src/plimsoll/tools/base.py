@@ -95,8 +95,8 @@ class Output:
     files: Mapping[str, str]  # name -> text of every other file in the work directory
     launched_at: int = 0  # start of the command, in Unix nanoseconds; 0 if unknown
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
-    # The outputs of the commands that started with it, in their order; empty if a command failed: then this is the
-    # output of the one that failed.
+    # The outputs of the commands that started with it, in their order; empty if a command failed: then this is its
+    # output.
     beside: "tuple[Output, ...]" = ()
 
     @property
@@ -141,7 +141,7 @@ class ToolParameters(Model):
 
     @property
     def at_random(self) -> bool:
-        """Whether operations are at random places, some of which are visited again before all of them were."""
+        """Whether operations visit random places, some again before all were visited."""
         return False
 
     @property
@@ -185,7 +185,7 @@ class ToolParameters(Model):
 
     @property
     def most_written_per_second(self) -> float | None:
-        """The bytes that a client writes per second; None if nothing but the storage limits them."""
+        """The bytes that a client writes per second; None if only the storage limits them."""
         return None
 
     def preparation_seconds(self, timing: "Timing") -> int:
@@ -252,8 +252,8 @@ class Timing:
     def slice_seconds(self) -> int:
         """Width of a slice of latency over time, in whole seconds: a twentieth of the runtime, at most 5 s.
 
-        What goes on beside the measurement is polled every 5 s. There are at most 120 slices: for each, direction and
-        job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
+        Other activities are polled every 5 s. There are at most 120 slices: for each, direction and job, fio writes
+        1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
         """
         return max(1, min(5, self.runtime_seconds // 20), -(-self.runtime_seconds // 120))
 
@@ -295,7 +295,7 @@ class ExpandedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
-    """Everything that a command depends on besides the parameters."""
+    """Everything that a command depends on, except the parameters."""
 
     step: StepKind
     target: Target  # of the kind that the tool declares
@@ -354,7 +354,7 @@ class Tool(ABC, Generic[P]):
     parameters: type[P]  # the model that validates its parameters
 
     def steps(self, parameters: P) -> Sequence[StepKind]:
-        """Return the steps of one trial in order, without `serve`; those of `own_files` are `own_files_command`'s."""
+        """Return the steps of one trial in order, without `serve`; with `own_files`, `own_files_command` has them."""
         return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP) if self.own_files else (StepKind.MEASURE,)
 
     def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:

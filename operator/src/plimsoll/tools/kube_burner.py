@@ -159,7 +159,7 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "nodeSelector": {"kubernetes.io/os": "linux"},
-        # With the image's user, or the one that the platform assigns.
+        # With the image's user, or the user that the platform assigns.
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
@@ -482,9 +482,9 @@ def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Ou
         documents[kind] = _documents_of(output, names[0]) if names else []
     timed = {kind: [_timed(kind, parameters, summary, node) for node in documents[kind]] for kind in kinds}
     pods = started_pods(output) if parameters.pods else []
-    # kube-burner waits from the last creation, of which only the second may be known. But it waits for one kind of
-    # object after the other, and goes on watching afterwards; and the helper looks later than that. So an object has
-    # to be usable in the same time, no matter who timed it.
+    # kube-burner waits from the last creation, which may be known only to the second. But it waits for one kind of
+    # object after the other, and continues to watch; and the helper looks later than that. So all objects have to be
+    # usable in the same time, no matter who timed them.
     created = [*(item.created for items in timed.values() for item in items), *(pod.created for pod in pods)]
     last = max(created, default=0)
     if (apart := (last - min(created, default=0)) / SECOND) > parameters.limit_seconds:
@@ -606,6 +606,6 @@ def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float |
         return None
     taken = (max(claim.created for claim in claims) - min(claim.created for claim in claims)) / SECOND
     requests = parameters.objects * (2 if parameters.pods else 1)
-    # Creating the first objects takes up to a second, whatever the rate.
+    # Creating the first objects takes up to a second at any rate.
     planned = 1 + max(0, requests - (parameters.burst or parameters.qps)) / parameters.qps
     return min(1.0, planned / max(taken, 1))

@@ -160,7 +160,7 @@ def _read_report(output: Output) -> _Report:
     for line in whole_lines(output.stdout):
         if match := _REPLY.fullmatch(line):
             remarks.update(re.findall(r"\((.*?)\)", match["remarks"]))
-            # ping does not count a damaged reply as one.
+            # ping does not count damaged replies.
             if "(BAD CHECKSUM!)" not in match["remarks"]:
                 answers.append(match)
         elif match := _COUNTS.fullmatch(line):

@@ -229,7 +229,7 @@ class RadosBench(Tool[RadosBenchParameters]):
         return int(written[1]) * parameters.object_size if written else None
 
     def live(self, parameters: RadosBenchParameters, printed: str) -> tuple[LiveRate, ...]:
-        """Return the rate of the last two seconds, each of which prints a line. An operation is a whole object."""
+        """Return the rate of the last two seconds, each with a line. An operation is a whole object."""
         *complete, _ = printed.split("\n")
         rows = [match for line in complete if (match := _ROW.fullmatch(line.rstrip()))][-3:]
         if not rows:

@@ -475,7 +475,6 @@ def _copies(pool: Pool, *, headers: bool) -> int:
 
 
 def _replicas(pool: Object) -> int:
-    """Return how many replicas of placement groups a CephBlockPool has, according to its specification."""
     spec = pool.get("spec") or {}
     chunks = spec.get("erasureCoded") or {}
     size = _count((spec.get("replicated") or {}).get("size"))

@@ -164,5 +164,4 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -
 
 
 def _mounts_claim(plan: Plan, client: int) -> bool:
-    """Whether a client mounts or maps a PVC; servers do not."""
     return plan.has_claims and not plan.is_server(client)

@@ -53,7 +53,7 @@ class State:
 
     digest: str = ""  # of what the last round measures; empty before the first one, and after a superseded one
     requested: str = ""  # the last handled text of the annotation that requests a round
-    requested_minute: int = 0  # of the round that answered it, whatever its cause; 0 if none did, or if it is unknown
+    requested_minute: int = 0  # of the round that answered it; 0 if none did, or if it is unknown
     accepted: str = ""  # the last handled text of the annotation that accepts a round
     # Next schedule time; in the past while its round cannot start yet. None without a schedule.
     next_time: datetime | None = None
@@ -215,8 +215,8 @@ class RoundRuns:
 
     minute: int  # identity of the round
     digest: str  # of run, variants and repeat
-    # Variant -> name -> UID of the finished runs with valid numbers, which never change, whatever else a user changes
-    # about a run. Every variant that the suite has now is there.
+    # Variant -> name -> UID of the finished runs with valid numbers, which users cannot change. Contains every variant
+    # that the suite has now.
     runs: Mapping[str, Mapping[str, str]]
 
 
@@ -310,7 +310,7 @@ class RunRefusal:
     name: str  # of the run
     time: datetime  # of the request
     message: str  # the API server's answer; what is wrong with the run that has the name if it is taken
-    is_taken: bool = False  # whether a run of that name exists that is not the one that the suite needs
+    is_taken: bool = False  # whether another run has that name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,7 @@ def judgement_request(seen: Observed, state: State, active: ActiveRound, members
     suite, uid, baseline = seen.suite.specification.suite, seen.suite.uid, []
     for earlier in reversed(state.ended):
         if earlier.accepted:
-            # Users may create runs that are no turns of the round; these do not count.
+            # Users may create other runs, which are not turns of the round.
             turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
             runs = sorted((run for run in seen.runs if run.name in turns), key=lambda run: run.name)
             baseline.append(

@@ -232,7 +232,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
     """Return the whole status. A field that is None will be removed."""
     baseline = Baseline(first=state.first or None, since=state.since or None)
     ready, active = facts[SuiteConditionType.READY], state.active
-    # A condition about which there is no fact does not hold, and is absent.
+    # A condition without a fact does not hold, and is absent.
     conditions = tuple(condition for kind, condition in seen.suite.conditions.items() if kind in facts)
     for kind, fact in facts.items():
         new = SuiteCondition(

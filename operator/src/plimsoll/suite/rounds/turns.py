@@ -39,7 +39,7 @@ class Member:
 def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tuple[Member, ...]:
     """Return the turns of the active round in their order. The suite must measure what the round measures."""
     measures = seen.suite.specification.measures
-    # The recorded run counts whatever its digest is: another version may compute it differently.
+    # The recorded run counts with any digest: another version may compute it differently.
     runs = {
         run.name: run for run in seen.runs if run.uid == active.current_uid or run.measures == measures.get(run.variant)
     }

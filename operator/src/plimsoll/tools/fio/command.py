@@ -44,8 +44,8 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
         argv=(
             "fio",
             *output_arguments(context.work_directory),
-            # Rates while it runs, about 100 bytes each time. `--status-interval` is no alternative: with it, fio before
-            # 3.42 can hang.
+            # Rates while it runs, about 100 bytes each time. With `--status-interval`, fio before 3.42 can
+            # hang.
             "--eta=always",
             "--eta-interval=2s",
             f"--name={JOB}",

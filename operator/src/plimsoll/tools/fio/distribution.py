@@ -1,7 +1,6 @@
 """fio's distributions of random blocks: `random`, and the skewed `zipf:THETA` and `pareto:H`.
 
-Blocks have ranks, of which 0 is the hottest, and ranks are scattered over the data set. The formulae are those of fio's
-`lib/zipf.c`.
+Blocks have ranks, 0 for the hottest, which are scattered over the data set. The formulae are from fio's `lib/zipf.c`.
 """
 
 import math
@@ -122,8 +121,8 @@ def _reached(blocks: int) -> float:
     """Return the part of the blocks that get a rank.
 
     Two ranks share a block if their hashes differ by a multiple of the number of blocks. Such pairs of differences, of
-    ranks and of these multiples, are a lattice, whose shortest vectors Gauss's reduction finds. Of a vector that covers
-    the parts x and y of all ranks and hashes, the first ranks have no predecessor: x + y - x y.
+    ranks and of these multiples, form a lattice, whose shortest vectors Gauss's reduction finds. A vector that covers
+    the parts x and y of all ranks and hashes leaves its first ranks without a predecessor: x + y - x y.
     """
     # Both are scaled so that all ranks are as long as all hashes.
     scale = (_WORD, blocks * blocks)
@@ -146,7 +145,7 @@ def _reached(blocks: int) -> float:
 
 @cache
 def scattering_step(blocks: int) -> int:
-    """Return the distance between the blocks of neighbouring ranks, by which every block is that of one rank."""
+    """Return the distance between the blocks of neighbouring ranks; it gives every block exactly one rank."""
     return next(step for step in count(max(1, int(blocks * _GOLDEN))) if math.gcd(step, blocks) == 1)
 
 

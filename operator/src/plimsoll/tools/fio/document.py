@@ -42,7 +42,7 @@ def read_document(text: str) -> Document:
     """Return the last complete document of a text with other lines and documents.
 
     fio indents everything inside a document, so a brace at the start of a line begins one. Reading each only up to the
-    next such brace keeps the effort proportional to the length of any text. OutputError if there is no complete
+    next such brace keeps the effort proportional to the length of any text. OutputError without a complete
     document, with the place where the last one breaks off.
     """
     # A measurement prints one document. Only the last ones are read.
@@ -82,7 +82,7 @@ def _decode(text: str, start: int, end: int) -> tuple[JsonNode | None, str]:
 
 
 def read_output(output: Output) -> Document:
-    """Return the content of fio's output file; OutputError if there is no complete document in it, or no file."""
+    """Return the content of fio's output file; OutputError without a file or a complete document in it."""
     if DOCUMENT not in output.files:
         raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
     return read_document(output.files[DOCUMENT])

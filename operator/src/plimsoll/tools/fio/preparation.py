@@ -33,7 +33,7 @@ _OBJECT_BYTES = 4 * 2**20
 def prefill_command(target: DataSet, seed: int, work_directory: str, content: DataContent = RANDOM_DATA) -> Command:
     """Return the command that writes the whole target once, in order.
 
-    It creates a missing file, but never a device or an image. ValueError if the target is no whole number of MiB.
+    It creates a missing file, but never a device or an image. ValueError if the target is not a whole number of MiB.
     """
     _check_whole_blocks(target)
     is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
@@ -100,7 +100,7 @@ def parse_precondition(output: Output, target: DataSet) -> int:
 
 
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
-    """Return the command that trims the whole image once; ValueError if it is no whole number of MiB."""
+    """Return the command that trims the whole image once; ValueError if it is not a whole number of MiB."""
     _check_whole_blocks(target)
     return _command(
         "discard",

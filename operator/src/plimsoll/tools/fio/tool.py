@@ -200,7 +200,7 @@ FIO = Fio()
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
     """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
 
-    None if fio does not report it for that depth, or if nothing was submitted. OutputError if a share is no number.
+    None if fio does not report it for that depth, or if nothing was submitted. OutputError if a share is not a number.
     """
     if depth not in EXACT_DEPTHS:
         return None
@@ -236,8 +236,8 @@ def _span(job: JsonNode, printed_at: int) -> _Span:
 def _runtime(job: JsonNode) -> int:
     """Return the milliseconds that a job measured, 0 if it never ran.
 
-    OutputError if the runtimes of its directions and of the job, of which fio 3.33 and 3.39 print a millisecond less,
-    differ by more than a second.
+    OutputError if the runtimes of its directions and of the job differ by more than a second; fio 3.33 and 3.39 print
+    the job's a millisecond less.
     """
     whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
     longest = max(job[operation]["runtime"].count(at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
@@ -247,7 +247,7 @@ def _runtime(job: JsonNode) -> int:
 
 
 def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
-    """Return the nanoseconds by which the I/O of all jobs is divided if there is no series.
+    """Return the nanoseconds by which the I/O of all jobs is divided without a series.
 
     A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
     is unknown which I/O completed after that, so dividing all of it by the common time would count slow operations
