@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
-from runs import RATE, workload
+from runs import LATE, RATE, workload
 from support import Cluster
 
 pytestmark = pytest.mark.ceph
@@ -264,11 +264,13 @@ def test_a_monitor_that_leaves_the_quorum_under_load_ends_the_run(
 
 
 def assert_ended_at_risk(cluster: Cluster, name: str, namespace: str, check: str) -> None:
-    """Check that a health check ends a run with the trial in flight."""
+    """Check that a health check ends a run with the trial in flight; earlier attempts may have started late."""
     ended = cluster.until_over(name, namespace)
     assert (ended["status"], ended["reason"]) == ("False", "ClusterAtRisk")
     assert f"{check} appeared while the run loaded the cluster" in ended["message"]
-    assert [trial["abort"]["reason"] for trial in cluster.trials(name, namespace)] == ["ClusterAtRisk"]
+    *earlier, last = [trial["abort"]["reason"] for trial in cluster.trials(name, namespace)]
+    assert last == "ClusterAtRisk"
+    assert set(earlier) <= LATE
 
 
 # Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
