@@ -2,7 +2,7 @@
 # usage: e2e/osd_bench.sh NAMESPACE
 #
 # Lets the runs of a namespace use `osdBench`, which needs a user that may tell OSDs anything: more than a run's own may. Its
-# key stays in the namespace, and the user in the Ceph of e2e/ceph. The environment is that of `e2e/cluster/cluster env`.
+# key remains in the namespace, and the user in the Ceph of e2e/ceph. It needs the environment of `e2e/cluster/cluster env`.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")

@@ -73,7 +73,7 @@ def _columns(columns: list[Schema]) -> Iterator[str]:
 
 
 def _object(schema: Schema, path: str) -> Iterator[str]:
-    """Yield the table of one object's fields, then those of the objects within."""
+    """Yield the table of one object's fields, then the tables of the objects within."""
     yield f"## {path}\n"
     yield f"{schema['description']}\n"
     if path in PARTS_OF_RUNS:
@@ -117,7 +117,7 @@ def _rules(schema: Schema, path: str = "") -> Iterator[str]:
 
 
 def _all_rules(schema: Schema) -> Iterator[Schema]:
-    """Yield the rules of an object, and those of its fields that have no table of their own."""
+    """Yield the rules of an object, and of its fields without a table of their own."""
     yield from schema.get("x-kubernetes-validations", ())
     for name, field in schema["properties"].items():
         if "properties" not in field:

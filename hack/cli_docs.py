@@ -34,7 +34,7 @@ def document() -> str:
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands that users run; those of a group after the group."""
+    """Yield the commands that users run; a group precedes its commands."""
     yield from _commands(plimsoll, "")
 
 

@@ -14,7 +14,7 @@ _LINK = re.compile(r"\]\((\.\./[^)#\s]*)")
 
 
 def on_page_markdown(markdown: str, *, page: "Page", **_: object) -> str:
-    """Return the page with these links replaced; a link to a file that does not exist stays, and fails the build."""
+    """Return the page with these links replaced; a link to a missing file is left unchanged, and fails the build."""
     directory = (ROOT / "docs" / page.file.src_path).parent
 
     def absolute(link: re.Match[str]) -> str:

@@ -47,7 +47,7 @@ sources() {
     done
 }
 
-# apt with sources, lists and cache of its own; proxy and credential settings stay the machine's.
+# apt with sources, lists and cache of its own; proxy and credential settings are the machine's.
 private_apt() {
     apt-get -q -o Dir::Etc::sourcelist="$work/fio.sources" -o Dir::Etc::sourceparts="$work/none" \
         -o Dir::State="$work/state" -o Dir::Cache="$work/cache" -o Dir::State::status="$work/status" \
@@ -84,8 +84,8 @@ fetch() {
     done
 }
 
-# Make fio a program that runs by itself: its own loader, and its own libraries beside it. Run through the loader or a
-# wrapper it would show up as something else in /proc, and libraries of the machine could be mixed in.
+# Make fio run by itself, with its own loader and libraries. Through the loader or a wrapper it would have another name
+# in /proc, and libraries of the machine could be mixed in.
 assemble() {
     local libraries loader path library
     libraries=$(echo "$work"/root/usr/lib/*-linux-gnu*)

@@ -8,10 +8,10 @@
 #                 for the local Docker or `kind load docker-image`
 #   TAG           their tag; the version of the chart if absent
 #   PUSH=1        push them to REGISTRY
-#   BASE_IMAGE    the Debian image to build on, with Ceph 20.2.4 or later; that of the Dockerfile if absent
+#   BASE_IMAGE    the Debian image to build on, with Ceph 20.2.4 or later; the Dockerfile's if absent
 #   KUBE_BURNER=1 build also the image of the helper that runs kube-burner
 #
-# The values name pushed images by their digests, which nobody can give to another image, and others by their tag.
+# The values name pushed images by their digests, and others by their tag.
 # Only the values go to standard output; progress and errors go to standard error.
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compile operator/requirements/*.in into the hash-locked *.txt beside them.
+# Compile operator/requirements/*.in into hash-locked *.txt in the same directory.
 #
 #   hack/lock.sh              refresh what the .in files no longer allow, keep every other version
 #   hack/lock.sh --upgrade    take the newest versions

@@ -40,7 +40,7 @@ def unsatisfiable_bounds() -> list[str]:
 
 
 def main() -> None:
-    """Exit with what does not work."""
+    """Exit with the problems."""
     problems = unsatisfiable_bounds()
     for module in pkgutil.walk_packages(plimsoll.__path__, "plimsoll."):
         if module.name != "plimsoll.__main__":

@@ -3,8 +3,8 @@
 #
 #   hack/quickstart.sh DIRECTORY     writes data, results and a report there, and replaces what it wrote before
 #
-# Exits with 0 whatever the verdicts are: on a busy machine the first run is Suspect or Invalid as well. Fails if a run
-# could not be measured. PLIMSOLL_FIO names the fio to use.
+# Exits with 0 for all verdicts: on a busy machine the first run is Suspect or Invalid as well. Fails if a run could not
+# be measured. PLIMSOLL_FIO names the fio to use.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")

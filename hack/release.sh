@@ -84,7 +84,7 @@ plugin() {
         "${install[@]}" --no-deps "$out"/plimsoll-*.whl
         cp --recursive "$part/." "$tree/lib"
     done
-    # What nobody starts from here, and what says where and how it was installed.
+    # Programs that are not started from here, and records of the installation.
     rm -rf "$tree"/lib/{bin,etc,share,.lock} "$tree"/lib/*.dist-info/{RECORD,INSTALLER,REQUESTED,direct_url.json,uv_cache.json}
     cp "$source/hack/kubectl-plimsoll" "$source/LICENSE" "$tree"
     pack "$out/kubectl-plimsoll-$VERSION-linux-$1.tar.gz" "$tree"

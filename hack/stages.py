@@ -9,11 +9,11 @@ Each stage is a shell command that runs in the root of the tree. Its output goes
 ends, to standard output: the last lines, or everything after a failure. The first failure stops all other stages,
 except with --keep-going.
 
-Tests that measure depend on what else the machine does. A stage with `repeats = true` that fails in MOST_REPEATED tests
-at most, or in one file, whose tests may share what failed, does not end the run: when all else is over, these tests run
-once more, alone, and must pass. The closing lines name them, since a test that is repeated often is a fault of the test
-or of the program. What fails after a test, maybe for all of them, or keeps others from running is not repeated. A stage
-with `repeats_whole = true` measures without being tests: all of it is repeated likewise.
+Tests that measure depend on other load. A stage with `repeats = true` that fails in MOST_REPEATED tests at most, or in
+one file, whose tests may share a cause, does not end the run: when all else is over, these tests run once more, alone,
+and must pass. The closing lines name them, since frequent repeats are a fault of the test or of the program. Failures
+in teardowns, or that keep other tests from running, are not repeated. A stage with `repeats_whole = true` measures
+without tests: all of it is repeated.
 
 Tests that pytest skipped, and stages that were not run, are in the last lines with the reason, and in NOT_TESTED below
 build/stages: nothing is left out in silence.
@@ -268,7 +268,7 @@ class Runner:
         return failure
 
     def _postpone(self, execution: Execution) -> bool:
-        """Note what of a stage is to be repeated; False if it failed for good."""
+        """Note the parts of a stage to repeat; False if it failed for good."""
         stage = execution.stage
         if stage.repeats_whole and execution.code != TIMED_OUT:
             self._progress.to_repeat[stage.name] = []

@@ -7,7 +7,7 @@
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
-# modules, promtool and the Prometheus beside it from the distribution's package, which is unpacked and not installed.
+# modules, promtool with its Prometheus from the distribution's package, which is unpacked and not installed.
 # Only the path goes to standard output; progress and errors go to standard error.
 set -euo pipefail
 
@@ -25,7 +25,7 @@ readonly here cache name
 say() { printf 'tool.sh: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
-# Shows what is being done, but not each module that is downloaded.
+# Shows progress, but not each downloaded module.
 progress() { sed -u '/^go: /d; s/^/    /' >&2; }
 
 # All modules share what they download and compile; it is kept, since they need it one after the other.
@@ -100,7 +100,7 @@ make_csi-provisioner() {
     "$here/go-build.sh" "$work/out/$name" "-X main.version=$CSI_PROVISIONER_VERSION" "$origin/cmd/csi-provisioner"
 }
 
-# Its module replaces those of Kubernetes that its dependencies ask for.
+# Its module replaces Kubernetes' modules that its dependencies ask for.
 make_kube-burner() {
     local origin=github.com/kube-burner/kube-burner/v2 part named=github.com/cloud-bulldozer/go-commons/v2/version
     go_environment
@@ -130,7 +130,7 @@ make_promtool() {
     cp unpacked/usr/bin/{promtool,prometheus} "$work/out/"
 }
 
-# What a program is made from; another one means making it anew.
+# The sources of a program; if they change, it is made again.
 version() {
     case $name in
         actionlint) echo "$ACTIONLINT_VERSION" ;;

@@ -1,8 +1,8 @@
 """Print what the suites of a namespace measured, as CSV: `record.py NAMESPACE`.
 
 One line for each operation of each point; `storage` is Ceph, or the StorageClass of storage that is not Ceph.
-`operator/tests/golden/studies` has those of the studies' small forms on the test cluster: which experiments ran, not
-what any Ceph can do. Files recorded before there was `storage` do not have it.
+`operator/tests/golden/studies` has the lines of the studies' small forms on the test cluster: they show which
+experiments ran, not what any Ceph can do. Older files lack `storage`.
 """
 
 # ruff: noqa: INP001 - a script, run by path, that prints

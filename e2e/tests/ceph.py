@@ -261,7 +261,7 @@ class Ceph:
         open_to_readers = OPEN_TO_READERS if not gives_map_alone(self.version()) else set()
         for user in (conductor, *others):
             assert self.permitted(user, SECRETS) == open_to_readers, user
-        # What a module of the manager answers, as `dashboard get-...`, the monitors pass on to those who may run it.
+        # The monitors pass the answers of the manager's modules, as `dashboard get-...`, to users who may run them.
         assert self.permitted("admin", {"crash ls": {}}) == {"crash ls"}
 
     def give_keyring(self, namespace: str) -> None:
@@ -341,7 +341,7 @@ class Ceph:
         return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
-        """Return leaks of this session's runs in Ceph, in Rook's namespace, in that of teardowns, and in none."""
+        """Return leaks of this session's runs in Ceph, Rook's and the teardowns' namespaces, and outside namespaces."""
         pools, users, rules, file_systems, keys = self._listed(
             "osd pool ls", "auth ls", "osd crush rule ls", "fs ls", "config-key ls"
         )
@@ -497,7 +497,7 @@ class Ceph:
 
     @contextmanager
     def three_monitors(self) -> Iterator[None]:
-        """Have three monitors, of which `stop_monitor` may stop one, and afterwards one as before."""
+        """Have three monitors, so that `stop_monitor` may stop one, and afterwards one as before."""
         names = ("b", "c")
         self.admin("ceph", "config", "set", "mon", _ADDED_GRACE, "0", "--force")
         try:
@@ -517,7 +517,7 @@ class Ceph:
         self._cluster.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--ignore-not-found", "--timeout=240s")
 
     def _add_monitor(self, name: str) -> None:
-        """Start a monitor beside the first one, in a pod of its kind with data of its own; wait for the quorum."""
+        """Start another monitor, in a pod like the first one's with data of its own; wait for the quorum."""
         (first,) = self._cluster.api.objects("pods", NAMESPACE, "app=rook-ceph-mon")
         (container,) = first["spec"]["containers"]
         volumes = [volume for volume in first["spec"]["volumes"] if volume["name"] != "data"]

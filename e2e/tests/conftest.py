@@ -50,7 +50,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """Return the cluster; refuse any other than that of e2e/cluster."""
+    """Return the cluster of e2e/cluster; refuse any other."""
     cluster = Cluster()
     context = cluster.kubectl("config", "current-context").strip()
     if context != OURS:

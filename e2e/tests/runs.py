@@ -76,7 +76,7 @@ def assert_measured_once(trials: list[dict[str, Any]], passes: int) -> None:
 
 
 def invalid_for_load(trials: list[dict[str, Any]]) -> bool:
-    """Whether a busy machine alone explains why none of the attempts counts: at least one measured something."""
+    """Whether a busy machine alone explains why no attempt counts: at least one measured something."""
     reasons = [
         {finding["reason"] for finding in trial["findings"] if finding["verdict"] == "Invalid"}
         for trial in trials

@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: signal.sh POD_UID SIGNAL
-# Sends a signal to the processes of a pod, but not to the one that holds its namespaces. Prints when,
+# Sends a signal to the processes of a pod, except the one that holds its namespaces. Prints when,
 # in Unix seconds. Runs inside the pod's node.
 set -eu
 slice=$(echo "$1" | tr - _)

@@ -8,7 +8,7 @@ device=$(stat --format %Hd:%Ld "$2")
 
 # LIMIT_V1 LIMIT_V2: bytes per second, for each container of the pod; cgroup v1 does not inherit limits.
 limit() {
-    # find fails if another pod's group vanishes while it looks; what it found by then is right.
+    # find fails if another pod's group vanishes meanwhile; its output so far is right.
     found=$(
         find /sys/fs/cgroup/blkio -path "*$slice*" -name blkio.throttle.read_bps_device 2> /dev/null || :
         find /sys/fs/cgroup -maxdepth 6 -path "*pod$slice.slice/io.max" 2> /dev/null || :

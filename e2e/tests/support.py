@@ -179,7 +179,7 @@ class Cluster:
         return ended
 
     def _overloaded(self, name: str, namespace: str) -> bool:
-        """Whether each Invalid point of a run is that for the machine's load alone."""
+        """Whether only the machine's load made points of a run Invalid."""
         invalid = [one["status"] for one in self.results(name, namespace) if one["status"]["verdict"] == "Invalid"]
         return bool(invalid) and all(invalid_for_load(status["trials"]) for status in invalid)
 
@@ -192,7 +192,7 @@ class Cluster:
         ]
 
     def interruptions(self, name: str, namespace: str) -> list[str]:
-        """Return the abort reasons of a run's trials, except those of late clients, since the machine may be busy."""
+        """Return the abort reasons of a run's trials, except late clients, since the machine may be busy."""
         reasons = [trial["abort"]["reason"] for trial in self.trials(name, namespace) if "abort" in trial]
         return [reason for reason in reasons if reason not in LATE]
 
@@ -265,7 +265,7 @@ class Cluster:
 
     @contextmanager
     def keeping_operator(self) -> Iterator[None]:
-        """Keep other test processes from killing the operator; wait until none of them is about to."""
+        """Keep other test processes from killing the operator; wait until none is about to."""
         with OPERATOR_LOCK.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self._keeps_operator = True
@@ -360,18 +360,18 @@ class Cluster:
         return str((volume["spec"].get("hostPath") or volume["spec"]["local"])["path"])
 
     def _on_device(self, pod: Mapping[str, Any], path: str, program: str, *arguments: float) -> None:
-        """Run one of the scripts beside this file on the node of a pod, for that pod and the device of a path."""
+        """Run a script of this directory on the node of a pod, for that pod and the device of a path."""
         self._on_node(pod, program, path, *map(str, arguments))
 
     def _on_node(self, pod: Mapping[str, Any], program: str, *arguments: str) -> str:
-        """Run one of the scripts beside this file on the node of a pod, for that pod; return its output."""
+        """Run a script of this directory on the node of a pod, for that pod; return its output."""
         text = (Path(__file__).parent / program).read_text()
         uid, node = pod["metadata"]["uid"], pod["spec"]["nodeName"]
         return self.docker("exec", node, "sh", "-c", text, program, uid, *arguments)
 
     @contextmanager
     def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:
-        """Run one of the programs beside this file in a pod until the context or the pod ends."""
+        """Run a program of this directory in a pod until the context or the pod ends."""
         text = (Path(__file__).parent / program).read_text()
         process = subprocess.Popen(
             ["kubectl", "exec", "-n", namespace, pod, "--", "python3", "-c", text, *arguments], env=self.environment
@@ -389,7 +389,7 @@ class Cluster:
         return [each["metadata"]["name"] for each in found]
 
     def diagnosis(self, name: str, namespace: str) -> str:
-        """Return everything that helps to diagnose a failure."""
+        """Return what helps to diagnose a failure."""
         parts = [
             self.kubectl("get", "benchmarkrun", name, "-n", namespace, "-o", "jsonpath={.status}", check=False),
             self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),

@@ -9,7 +9,7 @@ import pytest
 from runs import run, workload
 from support import Cluster
 
-# Every drop slows down whatever else uses this machine's files.
+# Every drop slows down everything that uses this machine's files.
 pytestmark = pytest.mark.cold
 
 HELPERS = "plimsoll-caches"
@@ -58,7 +58,7 @@ def cold(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def sender(cluster: Cluster) -> Iterator[str]:
-    """Return another one, for the test that runs beside."""
+    """Return another one, for the test that runs at the same time."""
     with made(cluster, SENDER):
         yield SENDER
 

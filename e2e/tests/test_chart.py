@@ -71,7 +71,7 @@ def operators(cluster: Cluster) -> set[str]:
 
 
 def leads_without(cluster: Cluster, before: set[str]) -> bool:
-    """Whether an operator leads that is none of those before."""
+    """Whether a new operator leads."""
     leader = cluster.leader()
     return leader is not None and leader["metadata"]["uid"] not in before
 

@@ -121,7 +121,7 @@ def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, cl
     until_phase(cluster, "block", namespace, "Complete", each_time=counters.look)
     cluster.until(counters.are_final, seconds=60, what="the reads are counted")
     cluster.until_measured("block", namespace)
-    # A further attempt reads what is no longer in the page cache.
+    # A further attempt reads data that has left the page cache.
     attempts = len(cluster.trials("block", namespace))
     # Ceph 20.2 was seen to report only 90 % of the reads; why is not known.
     assert 0.75 * CLIENTS * SIZE <= counters.read[pool] <= 1.05 * CLIENTS * SIZE * attempts

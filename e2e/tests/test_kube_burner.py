@@ -1,4 +1,4 @@
-"""Load on the control plane by the real kube-burner, which leaves nothing behind whatever happens to it."""
+"""Load on the control plane by the real kube-burner, which leaves nothing behind, even after a crash."""
 
 from collections.abc import Iterator
 from typing import Any

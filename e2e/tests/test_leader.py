@@ -1,4 +1,4 @@
-"""Operators in a real cluster: when the one that leads is stopped, killed, frozen or cut off, another one follows."""
+"""Operators in a real cluster: when the leader is stopped, killed, frozen or cut off, another one takes over."""
 
 import json
 import time
@@ -80,7 +80,7 @@ def test_a_round_that_is_requested_while_no_operator_leads_begins_once(cluster: 
 
 
 def created_once(recorder: Recorder) -> set[tuple[str, str]]:
-    """Return the kinds and names of the recorded objects, none of which was created again."""
+    """Return the kinds and names of the recorded objects; none may have been created again."""
     created = recorder.created()
     assert [what for what, uids in created.items() if len(uids) > 1] == []
     return set(created)

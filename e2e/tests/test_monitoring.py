@@ -1,6 +1,6 @@
 """The series of a real Prometheus that scrapes what the chart installs, configured by the real Prometheus Operator.
 
-Its series are compared with the objects that they are of; every query of the dashboards and alerts is made.
+Its series are compared with their objects; every query of the dashboards and alerts is made.
 """
 
 import time
@@ -216,7 +216,7 @@ def series_of_run(found: dict[str, Any]) -> Series:
 
 
 def until_right(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
-    """Return when the series are exactly those of the results and of the run."""
+    """Return when the series are exactly the expected series of the results and of the run."""
     results = cluster.results(NAME, watched.namespace)
     assert len(results) == len(DEPTHS)
     expected = series_of_run(cluster.run(NAME, watched.namespace))

@@ -61,7 +61,7 @@ def assert_measured(name: str, tool: str, status: dict[str, Any]) -> None:
     assert trial["outcome"] == "Measured", trial
     if trial["verdict"] == "Invalid":
         reasons = {finding["reason"] for finding in trial["findings"] if finding["verdict"] == "Invalid"}
-        # A machine without time to spare drops a ping, of which one in ten thousand is too many, and datagrams.
+        # A busy machine drops datagrams, and pings, of which one in ten thousand is too many.
         lost = {"LostIo", "PacketsLost", "LateClient", "LowOverlap", "ShortRun"}
         assert invalid_for_load([trial]) or reasons <= lost, trial
         return
@@ -93,7 +93,7 @@ def lost_share(findings: list[dict[str, Any]]) -> float:
 
 
 def test_a_server_accepts_its_client_only_and_is_gone_after_the_load(cluster: Cluster, namespace: str) -> None:
-    # Clients connect by TCP before they send datagrams, of which so few leave the processors to other tests.
+    # Clients connect by TCP before they send datagrams; so few leave the processors to other tests.
     cluster.apply(between_clients("guarded", namespace, workload("iperf3", runtime=40, **DATAGRAMS)))
     pods = {}
 

@@ -273,7 +273,7 @@ def assert_ended_at_risk(cluster: Cluster, name: str, namespace: str, check: str
     assert set(earlier) <= LATE
 
 
-# Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
+# Last, when few other tests run: at full speed, a busy machine looks like freezing storage.
 def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     clean.give_administration(namespace)
     clean.until_rook_is_healthy()

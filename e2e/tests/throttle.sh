@@ -7,7 +7,7 @@ device=$(stat --format %Hd:%Ld "$2")
 
 # Prints the files that limit each container of the pod; cgroup v1 does not inherit limits.
 limits() {
-    # find fails if another pod's group vanishes while it looks; what it found by then is right.
+    # find fails if another pod's group vanishes meanwhile; its output so far is right.
     find /sys/fs/cgroup/blkio -path "*$slice*" -name blkio.throttle.read_iops_device 2> /dev/null || :
     find /sys/fs/cgroup -maxdepth 6 -path "*pod$slice.slice/io.max" 2> /dev/null || :
 }

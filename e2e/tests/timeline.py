@@ -66,7 +66,7 @@ class _Known:
 def stages(changes: Sequence[Change], trials: Sequence[dict[str, Any]], *, run: str, clients: int) -> list[Stage]:
     """Return the stages that a run has reached, in their planned order.
 
-    `trials` are those of its results, which date the first I/O more precisely than a watch.
+    `trials` come from its results, which date the first I/O more precisely than a watch.
     """
     known, reached = _Known(run, clients), dict[str, float]()
     for change in sorted(changes, key=lambda change: change.seconds):

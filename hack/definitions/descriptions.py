@@ -18,7 +18,7 @@ def summary(model: type[Model]) -> str:
 
 
 def attributes(model: type[Model]) -> dict[str, str]:
-    """Return the entries of `Attributes:` of a model and of those that it inherits from: field -> description."""
+    """Return the entries of `Attributes:` of a model and its bases: field -> description."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         _, *parts = _ENTRY.split(_docstring(base).partition(_ATTRIBUTES)[2])
@@ -27,7 +27,7 @@ def attributes(model: type[Model]) -> dict[str, str]:
 
 
 def of_type(plain: object, notes: Iterable[object]) -> str:
-    """Return the description of a type: that of its annotation, or the docstring of a model; empty without either."""
+    """Return the description of a type, from its annotation or the docstring of a model; empty without either."""
     annotated = [note.description for note in notes if isinstance(note, FieldInfo) and note.description]
     if annotated:
         return annotated[-1]

@@ -103,7 +103,7 @@ def _default(info: FieldInfo) -> Any:  # noqa: ANN401 - any value
 
 
 def _plain_default(value: Any, *, is_quantity: bool) -> Any:  # noqa: ANN401 - JSON
-    """Return a default as JSON; that of a model is empty, because the API server adds the defaults of its fields."""
+    """Return a default as JSON, empty for a model, because the API server adds the defaults of its fields."""
     if isinstance(value, Model):
         if value != type(value)():
             message = f"the default of a {type(value).__name__} must be that of its fields"

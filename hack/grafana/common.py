@@ -67,7 +67,7 @@ class Page:
         self.builder.with_row(dashboard.Row(title).id(self._next_id()))
 
     def add(self, panel: Panel, width: int, height: int) -> None:
-        """Put a panel right of the last one, or below if there is no room; a page has 24 columns."""
+        """Put a panel right of the last panel, or below without room; a page has 24 columns."""
         if not 0 < width <= _COLUMNS:
             raise ValueError(f"a panel of {width} columns does not fit")
         self.builder.with_panel(panel.id(self._next_id()).span(width).height(height))
@@ -94,17 +94,17 @@ class Page:
 
 
 def dressed(panel: Panel, title: str, description: str, unit: str, *, nothing: str = "no data") -> Panel:
-    """Return a panel with what every panel has; `nothing` is what it says when there is no value."""
+    """Return a panel with the properties of all panels; `nothing` is its text without a value."""
     return panel.title(title).description(description).unit(unit).datasource(_DATASOURCE).no_value(nothing)
 
 
 def range_query(expr: str, legend: str, ref: str = "A") -> prometheus.Dataquery:
-    """Return a query of what was in the time that is shown."""
+    """Return a query over the time that is shown."""
     return prometheus.Dataquery().expr(expr).legend_format(legend).range().ref_id(ref).datasource(_DATASOURCE)
 
 
 def instant_query(expr: str, legend: str, ref: str = "A") -> prometheus.Dataquery:
-    """Return a query of what is at the end of the time that is shown."""
+    """Return a query at the end of the time that is shown."""
     return prometheus.Dataquery().expr(expr).legend_format(legend).instant().ref_id(ref).datasource(_DATASOURCE)
 
 
@@ -152,7 +152,7 @@ def lines(*, log: bool = False, signed: bool = False) -> timeseries.Panel:
 
 
 def levels() -> bargauge.Panel:
-    """Return a panel of lying bars that have a length for a count."""
+    """Return a panel of horizontal bars for counts."""
     panel = bargauge.Panel().reduce_options(only_last()).orientation(shapes.VizOrientation.HORIZONTAL)
     panel = panel.display_mode(shapes.BarGaugeDisplayMode.BASIC).decimals(0).min(0)
     return panel.color_scheme(fixed(BLUE)).thresholds(steps(BLUE))
@@ -179,7 +179,7 @@ def by_threshold() -> dashboard.FieldColor:
 
 
 def steps(base: str, *above: tuple[float, str]) -> dashboard.ThresholdsConfig:
-    """Return thresholds: a colour for what is below all, and one from each value on."""
+    """Return thresholds: a colour below all values, and one from each value on."""
     first = [model.Threshold(value=None, color=base)]
     rest = [model.Threshold(value=value, color=colour) for value, colour in above]
     return dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(first + rest)
@@ -195,7 +195,7 @@ def words(meanings: Mapping[str, tuple[str, str]]) -> model.ValueMap:
 
 
 def nan_as(text: str) -> model.SpecialValueMap:
-    """Show a text where a value is no number; what is absent stays empty."""
+    """Show a text where a value is not a number; absent values remain empty."""
     options = model.DashboardSpecialValueMapOptions(
         match=model.SpecialValueMatch.NA_N, result=model.ValueMappingResult(text=text, color=GREY)
     )
@@ -230,7 +230,7 @@ def column(panel: table.Panel, name: str, unit: str, decimals: int | None = None
 
 
 def verdict_column(panel: table.Panel, name: str, colours: Mapping[str, str] = VERDICTS) -> table.Panel:
-    """Show verdicts in their colours; by default those of numbers."""
+    """Show verdicts in their colours, by default the verdicts of numbers."""
     coloured = shapes.TableColorTextCellOptions()
     properties = [
         model.DynamicConfigValue(

@@ -72,7 +72,7 @@ def page() -> Page:
 
 
 def _numbers(metric: str, matchers: str = "", chosen: str = _CHOSEN) -> str:
-    """Return a metric of operations without the labels of whoever exposes it, which may be two for a moment."""
+    """Return a metric of operations without the labels of its exposer; for a moment there may be two."""
     return f"max by ({_OPERATION}) ({metric}{{{chosen}{matchers}}})"
 
 
@@ -87,7 +87,7 @@ def _described(expr: str, chosen: str = _CHOSEN) -> str:
 
 
 def _per_operation(expr: str) -> str:
-    """Say what is known of a point with each of its operations, so that it stands in the same row of a table."""
+    """Repeat the values of a point for each of its operations, so that a table has them in the same row."""
     return f"{_numbers('plimsoll_result_operations_per_second')} * 0 + on ({_POINT}) group_left () {expr}"
 
 
@@ -198,7 +198,7 @@ def _bar(expr: str) -> str:
 
 
 def _bars(title: str, about: str, unit: str, queries: dict[str, str]) -> barchart.Panel:
-    """Return a group of bars for each operation of each point, lying, as their names are long."""
+    """Return a group of bars for each operation of each point, horizontal because their names are long."""
     panel = barchart.Panel().orientation(shapes.VizOrientation.HORIZONTAL).show_value(shapes.VisibilityMode.AUTO)
     panel = panel.legend(legend(shapes.LegendDisplayMode.LIST)).color_scheme(by_series())
     panel = dressed(panel, title, about, unit, nothing="no results")
@@ -270,7 +270,7 @@ def _lines(results: Page) -> None:
 
 
 def _line(bound: str = "") -> str:
-    """Return the lines of searches, or the ends of their intervals: those of rates, and those of depths."""
+    """Return the lines of searches for rates and for depths, or the ends of their intervals."""
     suffix, matchers = ("_bound", f',bound="{bound}"') if bound else ("", "")
     names = ("plimsoll_result_line_operations_per_second", "plimsoll_result_line_operations_in_flight")
     return f"({' or '.join(_of_points(f'{name}{suffix}', matchers) for name in names)})"
@@ -322,7 +322,7 @@ def _history(results: Page) -> None:
 
 
 def _new(expr: str) -> str:
-    """Return the values of results that a step is the first one to know, so that exactly one step draws each."""
+    """Return the values of results that a step is the first to know, so that exactly one step draws each."""
     finished = _of_points("plimsoll_result_completion_timestamp_seconds")
     before = f"max by ({_POINT}) (plimsoll_result_completion_timestamp_seconds{{{_CHOSEN}}} offset $__interval)"
     fresh = f"(time() - {finished} < $__interval_ms / 1000 + {_SCRAPED_WITHIN_SECONDS})"

@@ -62,7 +62,7 @@ def page() -> Page:
 
 
 def _of(metric: str, labels: str = _SUITE) -> str:
-    """Return a metric of the suites without the labels of whoever exposes it, which may be two for a moment."""
+    """Return a metric of the suites without the labels of its exposer; for a moment there may be two."""
     return f"max by ({labels}) ({metric}{_CHOSEN})"
 
 
