@@ -67,7 +67,7 @@ class Connection:
             headers={"Authorization": f"Bearer {(secret / TOKEN_FILE).read_text().strip()}"},
         )
         self.last_answer = time.monotonic()
-        self.last_error = ""  # the HTTP status that it has answered since; empty if there was an answer or none at all
+        self.last_error = ""  # the HTTP status since then; empty after an answer, or without any response
 
     async def close(self) -> None:
         await self._session.close()
@@ -399,7 +399,7 @@ class Agent:
     async def _report_rates(self, armed: Armed, sequence: int) -> None:
         """Report that the tool runs, and then regularly its rates; a lost report of rates is not repeated.
 
-        The first one comes after a random delay, because all clients start at the same time.
+        The first comes after a random delay, because all clients start at the same time.
         """
         await self._send(self._report(messages.AgentState.RUNNING, sequence))
         await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - no secret

@@ -67,7 +67,7 @@ def read_mounts(table: Path) -> tuple[Mount, ...]:
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
-    """Return the mount that contains an absolute path without symbolic links; a later mount hides an earlier one."""
+    """Return the mount that contains an absolute path without symbolic links; later mounts hide earlier ones."""
     candidates = [mount for mount in mounts if path.is_relative_to(mount.point)]
     return max(reversed(candidates), key=lambda mount: len(mount.point.parts), default=None)
 
@@ -131,7 +131,7 @@ class FileVolume(_KernelVolume):
         self.path.unlink(missing_ok=True)
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data file its size. What was not written is a hole: reads of it are never `Valid`."""
+        """Give the data file its size. Unwritten parts are holes: reads of them are never `Valid`."""
         with self.path.open("ab") as file:
             file.truncate(target.size)
 
@@ -220,13 +220,13 @@ def check_usable(directory: Path, table: Path | None) -> None:
 
 
 def available_bytes(directory: Path, occupied: int) -> int:
-    """Return the bytes that data sets may use: the free space, and what they `occupied` before they are replaced."""
+    """Return the bytes that data sets may use: the free space, and the bytes `occupied` by those that they replace."""
     free = os.statvfs(directory)
     return free.f_bavail * free.f_frsize + occupied
 
 
 def occupied_bytes(path: Path) -> int:
-    """Return how many bytes a data file and what a killed tool left occupy; the next trial replaces both."""
+    """Return the bytes that a data file and a killed tool's files occupy; the next trial replaces both."""
     return _allocated_bytes(path) + _left_bytes(path)
 
 
@@ -279,7 +279,7 @@ class SharedVolume(_KernelVolume):
         return target
 
     def target_of(self, client: int, target: VolumeTarget) -> VolumeTarget:
-        """Return the data set of another client, which is as large as this one's `target`."""
+        """Return the data set of another client, as large as this client's `target`."""
         return self._target(client, target.size)
 
     def create(self, target: VolumeTarget) -> None:
@@ -335,10 +335,10 @@ def file_name(client: int) -> str:
 
 
 def _extend(descriptor: int, size: int) -> None:
-    """Give a file its size, the same for all clients, so that none truncates what another one has written.
+    """Give a file its size, the same for all clients, so that none truncates another's data.
 
-    Where all do so at once, CephFS may count the file that another client has just extended against the quota before it
-    shows its size here; so a full quota is final only after some time.
+    If all clients do so at once, CephFS may count another client's extension against the quota before this client sees
+    the new size; so a full quota is final only after some time.
     """
     deadline = time.monotonic() + _OTHERS_SECONDS
     while os.fstat(descriptor).st_size != size:

@@ -88,7 +88,7 @@ class Worker:
 
         `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
         """
-        self.archive: Archive | None = None  # where raw output is kept, if at all
+        self.archive: Archive | None = None  # where raw output is kept; None if it is not
         self.caches = CacheDropper(node, allowed=False)  # of this node; by default they are not dropped
         self._client = client
         self._node = node

@@ -1,4 +1,4 @@
-"""What is wrong with a document: the field, the value and the remedy, all problems at once."""
+"""Problems of a document, all at once: the field, the value and the remedy."""
 
 import difflib
 import json

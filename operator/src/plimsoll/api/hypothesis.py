@@ -1,4 +1,4 @@
-"""Hypotheses: what a user expects of the numbers, stated before they are measured.
+"""Hypotheses: a user's expectations of the numbers, stated before they are measured.
 
 A hypothesis is either a ratio of two points, or the exponent with which one quantity scales along an axis. Results
 decide it; see `plimsoll.measure.hypotheses`.

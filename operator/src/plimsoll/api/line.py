@@ -1,4 +1,4 @@
-"""The search for the line: the load at which latency breaks. What a workload asks for, and what was found."""
+"""The search for the line: the load at which latency breaks. The request of a workload, and the result."""
 
 import math
 from enum import StrEnum

@@ -294,7 +294,7 @@ class BenchmarkRunStatus(Model):
 
 
 def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ...]:
-    """Return the conditions with `new` replacing the one of its type, in the order of the types.
+    """Return the conditions, with `new` in place of the old one of its type, in the order of the types.
 
     `last_transition_time` becomes `now` if the status has changed, and is kept otherwise; its value in `new` is
     ignored. `Reconciling` and `Stalled` are removed unless they are True.

@@ -58,7 +58,7 @@ _KEY_LINE = re.compile(r"^\s*key\s*=\s*(\S+)", re.MULTILINE)
 
 
 def key_type(keyring_text: str, user: str) -> str:
-    """Return the type of a user's key in a keyring file: `aes` or `aes256k`; empty if there is none of these."""
+    """Return the type of a user's key in a keyring file: `aes` or `aes256k`; empty for others, or without a key."""
     section = keyring_text.partition(f"[client.{user}]")[2].partition("\n[")[0]
     key = _KEY_LINE.search(section)
     try:

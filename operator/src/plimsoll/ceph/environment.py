@@ -78,7 +78,7 @@ class Outputs:
     pools: str = ""  # `ceph osd pool ls detail`
     crush_rules: str = ""  # `ceph osd crush rule dump`
     profiles: Mapping[str, str] = field(default_factory=dict)  # name -> `ceph osd erasure-code-profile get`
-    # OSD -> option of `SETTINGS` -> `ceph config show osd.N OPTION`, which is no JSON
+    # OSD -> option of `SETTINGS` -> `ceph config show osd.N OPTION`, which is not JSON
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     image: str = ""  # `rbd info` of one of the run's images
     file_system: str = ""  # `ceph fs get` of the run's file system

@@ -102,7 +102,7 @@ def unclean_states(status: ClusterStatus) -> dict[str, int]:
 
 
 def moving_states(status: ClusterStatus) -> dict[str, int]:
-    """Return the groups among these whose data only moves, and none of it lacks a copy: state -> number."""
+    """Return the groups among these whose data moves, without lacking a copy: state -> number."""
     unclean = [({*state.split("+")}, state, count) for state, count in unclean_states(status).items()]
     present = _CLEAN | _UPKEEP | _MOVES
     return {
@@ -136,7 +136,7 @@ def is_about_state(check: str) -> bool:
 
 
 def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[str]) -> dict[str, str]:
-    """Return the checks, name -> severity, that may be unmuted, of a report that does not say which ones are muted.
+    """Return the checks, name -> severity, that may be unmuted, of a report that does not say which are muted.
 
     Ceph's health is the worst of the checks that are not muted. `muted` are those that should be; if the health shows
     that they are not, they count, and so do those about a state that closes the gate.

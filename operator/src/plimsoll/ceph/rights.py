@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(),
     "versions": Command(),
     "df": Command(("detail",)),
-    # Whoever gets the map of the OSDs may run these.
+    # Users who get the map of the OSDs may run these.
     "osd metadata": Command(limits=_nothing),
     "osd tree": Command(limits=_nothing),
     "osd dump": Command(limits=_nothing),
@@ -140,7 +140,7 @@ _TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "dumpc
 
 
 def request_of(arguments: Sequence[str]) -> dict[str, object]:
-    """Return what the monitors take for `ceph ARGUMENTS`; ValueError if that is not in the table."""
+    """Return the monitors' form of `ceph ARGUMENTS`; ValueError if it is not in the table."""
     for length in range(_LONGEST, 0, -1):
         prefix, values = " ".join(arguments[:length]), arguments[length:]
         command = COMMANDS.get(prefix)

@@ -1,4 +1,4 @@
-"""Versions of Ceph: how its commands and Rook write them, and which ones a run can use."""
+"""Versions of Ceph: how its commands and Rook write them, and which a run can use."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -53,7 +53,7 @@ def cannot_read(version: str, of_type: str) -> bool:
     number = version_number(version)
     if number is None or of_type != AES256K:
         return False
-    # Each release reads them from one of its versions on; releases after the last one listed always do.
+    # Each release reads them from one of its versions on; releases after the last listed always do.
     readers = [first for first in _FIRST_READERS if first[0] == number[0]]
     return number < (readers[0] if readers else _FIRST_READERS[-1])
 

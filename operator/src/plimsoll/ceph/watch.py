@@ -102,7 +102,7 @@ class OptionDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionReading:
-    """What the configuration database and all OSDs had, at one time, of the options that the run has set."""
+    """The values of the options that the run has set, in the configuration database and all OSDs at one time."""
 
     differences: tuple[OptionDifference, ...] = ()
     problem: str = ""  # why some of them could not be read; empty if all were
@@ -110,7 +110,7 @@ class OptionReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The OSDs that hold a run's data: what goes on elsewhere in the cluster does not dilute what goes on there."""
+    """The OSDs that hold a run's data: activity elsewhere in the cluster does not dilute theirs."""
 
     osds: int | None = None  # number of OSDs that may hold it; None if it is unknown
     per_read: int = 3  # OSDs that a read waits for
@@ -126,7 +126,7 @@ class ClusterWatch:
     # Pools of the run that only metadata servers read and write; their I/O is neither the clients' nor foreign
     metadata_pools: tuple[str, ...] = ()
     file_system: FileSystemDetail | None = None  # the file system that the run measures; None if it measures a pool
-    owns_file_system: bool = False  # whether it was created for the run, so that no one else uses its pools
+    owns_file_system: bool = False  # whether it was created for the run, so that only the run uses its pools
     accepted_checks: frozenset[str] = frozenset()  # tolerated health checks
     # Whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect
     required: bool = True

@@ -74,7 +74,7 @@ class _PrintableStream(io.TextIOBase):
 
 @contextmanager
 def printable_streams() -> Iterator[None]:
-    """Make printable what the block prints, and what Python prints about the exception that ends the program.
+    """Make the block's output printable, and Python's about the exception that ends the program.
 
     No text of a cluster or a file can control the terminal. Only a `tables.Terminal` writes to it directly, for its
     styles; it makes the texts in them printable.
@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None if there is none of that name."""
+        """Import a command; None if there is no such command."""
         if cmd_name not in self._modules:
             return None
         module, _, name = self._modules[cmd_name].partition(":")

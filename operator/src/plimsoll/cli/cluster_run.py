@@ -224,7 +224,7 @@ async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]
 
 async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:
     """Delete an object, and wait until it and everything that it owns are gone."""
-    # The operator removes what a run has; the garbage collector has to wait for the runs of a suite.
+    # The operator cleans up after a run; the garbage collector has to wait for the runs of a suite.
     await kube.delete(place.kind, place.name, place.namespace, uid=uid, foreground=place.kind == SUITE)
     for _ in range(_REMOVAL_SECONDS):
         left = await kube.get(place.kind, place.name, place.namespace)

@@ -1,4 +1,4 @@
-"""What `plimsoll doctor` concludes about a cluster from what was read of it: one rule for each line, all pure."""
+"""The conclusions of `plimsoll doctor` about a cluster: one rule for each line, all pure."""
 
 import json
 import re
@@ -78,12 +78,12 @@ class Hidden:
 
 
 class HiddenError(Exception):
-    """A rule needs what was not answered."""
+    """A rule needs an answer that is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was read of a cluster, as a person with certain rights sees it."""
+    """The answers of a cluster to a person with certain rights."""
 
     version: str  # of this program
     kubernetes: str
@@ -391,7 +391,7 @@ def _with_defaults(resources: Mapping[str, Any], limit_ranges: Sequence[Object])
     """Return a container's resources as LimitRanges complete them: a limit is also the request if there is none."""
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     for entry in _entries(limit_ranges, "Container"):
-        # The API server derives the one default from the other, and shows both.
+        # The API server derives one default from the other, and shows both.
         limits = {**(entry.get("default") or {}), **limits}
         requests = {**(entry.get("defaultRequest") or {}), **requests}
     return {"requests": {**limits, **requests}, "limits": limits}
@@ -498,7 +498,7 @@ def _quota(
 
 
 def _counted(sample: _Sample, resources: Mapping[str, Mapping[str, Any]], *, is_client: bool) -> Mapping[str, Decimal]:
-    """Return how much of each name in a quota a client uses; or a conductor, with what a run has once."""
+    """Return how much of each name in a quota a client uses, or a conductor and the single objects of a run."""
     counts = {"pods": 1, "count/pods": 1, "count/jobs.batch": 1}
     volume = sample.plan.volume
     if is_client and volume is not None:

@@ -191,7 +191,7 @@ async def _named(kube: "AioKube", kind: Kind, name: str, namespace: str | None =
 
 
 async def _unserved(kube: "AioKube") -> Sequence[str]:
-    """Return Plimsoll's kinds that the API server does not serve; which ones it serves is visible to all users."""
+    """Return Plimsoll's kinds that the API server does not serve; all users can see the served kinds."""
 
     async def is_served(kind: str) -> bool:
         listing = kube.versions(Kind(api_version=API_VERSION, kind=kind), namespace="default", labels={"none": "none"})

@@ -61,7 +61,7 @@ def client_volume(
 
 
 def make_directory(parent: Path, plan: Plan) -> Path:
-    """Create a directory for the run's data in the one given by the user; a PlaceError if it cannot."""
+    """Create a directory for the run's data in the user's directory; PlaceError on failure."""
     try:
         return Path(tempfile.mkdtemp(prefix=f"plimsoll-{plan.run.name}-", dir=parent))
     except OSError as error:
@@ -266,7 +266,7 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> B
 
 
 def needs_of(tool: AnyTool) -> str:
-    """Return what a tool needs that one machine does not have; empty if it runs anywhere."""
+    """Return the tool's needs that one machine cannot meet; empty if it runs anywhere."""
     if tool.target is TargetKind.PEER:
         return "a network between nodes"
     if tool.creates_claims:

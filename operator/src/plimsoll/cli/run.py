@@ -138,7 +138,7 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
-    # A trial that overruns does not shorten the ones after it.
+    # A trial that overruns does not shorten the following trials.
     return left - preparing - min(max(0.0, now - state.current.starts_at), length)
 
 

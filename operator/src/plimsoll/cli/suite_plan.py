@@ -1,4 +1,4 @@
-"""What a round of a suite would measure: its variants, its runs in their order, and its duration."""
+"""The plan of a round of a suite: its variants, its runs in their order, and its duration."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""The rounds of a suite, in directories of this machine or in a cluster, and what the last one shows."""
+"""The rounds of a suite, in directories of this machine or in a cluster, and the evaluation of the last one."""
 
 import asyncio
 import time
@@ -154,7 +154,7 @@ def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRounds:
-    """The rounds of a suite, and what the last one shows."""
+    """The rounds of a suite, and the evaluation of the last one."""
 
     label: str  # name of the suite in a report
     suite: BenchmarkSuite

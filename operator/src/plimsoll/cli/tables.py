@@ -194,7 +194,7 @@ def results_table(results: Iterable[BenchmarkResult]) -> FittedTable:
 
 @dataclass(frozen=True, slots=True)
 class LinksTable:
-    """A grid of the clients that load by those that serve them; the slowest pairs if there is no room for a grid."""
+    """A grid of loading by serving clients; the slowest pairs if there is no room for a grid."""
 
     title: str
     links: Links

@@ -83,7 +83,7 @@ class Fault:
 
     reason: AbortReason
     message: str
-    cause: Cause | None = None  # what the evidence shows; None if the reason alone tells
+    cause: Cause | None = None  # shown by the evidence; None if the reason alone tells
 
 
 @dataclass(slots=True, kw_only=True)
@@ -376,5 +376,5 @@ class Lead:
 
 
 def _may_be_postponed(attempt: Attempt) -> bool:
-    """Whether an attempt gets a second T0 if the first one is too soon, which may therefore be soon."""
+    """Whether an attempt gets a second T0 if the first is too soon; then the first may be early."""
     return not attempt.key.attempt and not attempt.is_postponed

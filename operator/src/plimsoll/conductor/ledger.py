@@ -146,7 +146,7 @@ def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
     above = [number for number, load in loads.items() if load > centre]
 
     def distance(number: int) -> tuple[float, int]:
-        """Of equal loads, the last one is nearest."""
+        """Of equal loads, the last is nearest."""
         return abs(math.log(loads[number] / centre)), -number
 
     return {number for side in (below, above) for number in sorted(side, key=distance)[:_NEIGHBOURS]}
@@ -206,7 +206,7 @@ class Ledger:
         self.added[trial.outcome, trial.verdict] += 1
         if counts(trial):
             self.measured = (point, trial)
-            # A trial that counts is the last one of its pass, so its cells never have to be taken out again.
+            # A trial that counts is the last of its pass, so its cells are never removed.
             if matrix := matrix_of(cells):
                 self._matrices[point] = extended(self._matrices.get(point), matrix)
         trial = trial.model_copy(update={"places": new_places(self._trials[point], trial.places)})
@@ -264,7 +264,7 @@ class Ledger:
         return fit(status)
 
     def _all_missing(self) -> Iterator[TrialKey]:
-        """Yield the next attempt at each (pass, point) pair, or in its search, that needs another one."""
+        """Yield the next attempt at each (pass, point) pair, or in each search, that needs one."""
         for pass_number, point in self.plan.pairs:
             if point.name in self._ended:
                 continue

@@ -1,4 +1,4 @@
-"""The phases of a session, what the first ones wait for, its effects for the shell, and the dropping of caches."""
+"""The phases of a session, the conditions of the first ones, effects for the shell, and the dropping of caches."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -62,7 +62,7 @@ def fit(status: ResultStatus) -> ResultStatus:
             names if new == old else (*names, name) for names, new, old in zip(omitted, reduced, trials, strict=True)
         ]
         trials = reduced
-        # Attempts that do not count may be many: what they lack does not have to be said in each of them.
+        # Attempts that do not count may be many, so they do not name their omissions.
         counts = [bool(trial.operations) if status.line else trial.verdict is not Verdict.INVALID for trial in trials]
         remedy = "" if status.line else _REMEDY
         warned = (

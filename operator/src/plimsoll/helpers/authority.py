@@ -19,7 +19,7 @@ def namespace_of(username: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What a helper does: its `name`, who sends it orders, what others may not, and the chart's value for that."""
+    """The service of a helper: its `name`, who sends it orders, what others may not, and the chart's value for that."""
 
     name: str
     sender: str
@@ -67,7 +67,7 @@ class Limits:
 def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
     """Return why an order from a namespace may not use its StorageClass, None if it is absent; empty if it may.
 
-    The operator has checked that before, but whoever has a token can send an order without it.
+    The operator has checked that before, but anybody with a token can send an order without it.
     """
     name = f"StorageClass {order.storage_class}"
     labels = storage_class["metadata"].get("labels") or {} if storage_class is not None else {}

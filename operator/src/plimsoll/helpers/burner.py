@@ -197,9 +197,9 @@ class Means:
     username: Username
     api: Kube  # with the helper's rights
     beat_seconds: float = BEAT_SECONDS  # between two lines of an answer
-    poll_seconds: float = 1.0  # between two looks at what is being removed
-    clean_seconds: float = 900.0  # limit of a removal; what is left then is removed after the next order
-    send_seconds: float = SILENCE_SECONDS  # in which a client has to read what it is sent
+    poll_seconds: float = 1.0  # between two looks at a removal
+    clean_seconds: float = 900.0  # limit of a removal; the rest is removed after the next order
+    send_seconds: float = SILENCE_SECONDS  # in which a client has to read a part of its answer
 
 
 class Helper:
@@ -220,7 +220,7 @@ class Helper:
         return application
 
     async def clean(self) -> list[str]:
-        """Remove what an earlier process of the helper left; return what is still there."""
+        """Remove the leftovers of an earlier process of the helper; return what remains."""
         async with self._turn:
             return await self._remove_all()
 

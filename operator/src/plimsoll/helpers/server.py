@@ -85,7 +85,7 @@ def refuse(refused: RefusedError) -> web.Response:
 
 
 class TokenReviews(AioKube):
-    """A connection that reviews tokens, a few at a time: anybody who reaches the helper can send some."""
+    """A connection that reviews tokens, a few at a time: anybody may send them."""
 
     def __init__(self, audience: str = CACHES_AUDIENCE) -> None:
         """Use the pod's credentials."""

@@ -174,7 +174,7 @@ def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None
 def replacing(status: Mapping[str, Any], version: str | None) -> list[Object]:
     """Return a JSON patch (RFC 6902): a merge patch would keep the old keys of a mapping. None removes a field.
 
-    With the version of the object that was read, the API server answers with a conflict if there is another one.
+    With the version of the object that was read, the API server answers with a conflict if the object has changed.
     """
     operations: list[Object] = []
     if version is not None:

@@ -271,7 +271,7 @@ def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> 
 async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
     """Retry an idempotent request with growing pauses, and return its answer.
 
-    ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
+    ApiError: a retry cannot fix it, or it is the last error before `seconds` are over.
     """
 
     def pause(state: RetryCallState) -> float:

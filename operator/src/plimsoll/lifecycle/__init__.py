@@ -1,1 +1,1 @@
-"""Decides what to do next for a run from what was observed. Pure."""
+"""Decides the next actions for a run from observations. Pure."""

@@ -121,7 +121,7 @@ class Members:
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
-        """Return the pods of the run's Jobs: whoever may create pods can copy their labels."""
+        """Return the pods of the run's Jobs: anybody who may create pods can copy their labels."""
         run_jobs = {job.fact.child.uid for job in self.jobs if job.own}
         return tuple(pod.fact for pod in self.pods if pod.own and pod.jobs & run_jobs)
 
@@ -253,7 +253,7 @@ def pod_fact(obj: Object) -> PodFact:
 
 
 def job_with_pods(job: JobFact, pods: Iterable[PodFact]) -> JobFact:
-    """Return a Job by what its own containers did: other ones keep Kubernetes from ending it, or make it fail."""
+    """Return a Job judged by its own containers: others keep Kubernetes from ending it, or make it fail."""
     pods = list(pods)
     is_complete = job.complete or any(pod.phase == "Succeeded" for pod in pods)
     held_failure = next((pod.exit_message for pod in pods if pod.is_held and pod.phase == "Failed"), "")

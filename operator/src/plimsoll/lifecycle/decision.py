@@ -51,7 +51,7 @@ class CreateSecret:
 class CopyKeyring:
     """Create a Secret with a CephX user's keyring and the metadata of `obj`; keep one that exists.
 
-    The action contains no key: whoever performs it reads the key from another Secret.
+    The action contains no key: its executor reads the key from another Secret.
     """
 
     obj: Object

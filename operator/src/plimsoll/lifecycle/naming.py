@@ -106,7 +106,7 @@ def client_claim(run: str, client: int) -> str:
 
 
 def shared_claim(run: str) -> str:
-    """Return the name of the one PVC that all clients share."""
+    """Return the name of the PVC that all clients share."""
     return child(f"{MANAGED_BY}-{run}", "shared")
 
 

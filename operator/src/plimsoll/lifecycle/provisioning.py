@@ -1,4 +1,4 @@
-"""What a run needs to measure: permission, a frozen plan, and objects; and the removal of these objects.
+"""The needs of a run before it measures: permission, a frozen plan, and objects; and the removal of these objects.
 
 They are removed in order: the load, addresses and rights, and storage backwards. Plan, state and results are kept until
 the run itself is deleted: a finished run is read from them.

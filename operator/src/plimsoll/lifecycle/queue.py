@@ -40,7 +40,7 @@ class Entry:
     # What it loads; runs without a common target do not wait for each other. Empty: waits for no run.
     targets: frozenset[str]
     # When it entered the queue, in the API server's format, which sorts by time: its creation, or its resumption after
-    # it had lost its place.
+    # it lost its place.
     queued: str
     admitted: bool  # whether it may run; it may until it is suspended for too long
     over: bool  # whether it has ended and no longer loads the target, or creates nothing for now
@@ -105,7 +105,7 @@ def turn_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: 
         if entry is this:
             break
         if entry.targets & this.targets:
-            # Users learn only the names of their own namespace's runs, but of all runs what may take long.
+            # Users see only the names of their own namespace's runs, but what delays any of them.
             is_own = entry.namespace == this.namespace
             name = f"{entry.namespace}/{entry.name}" if is_own else "a run of another namespace"
             if entry.suspended:

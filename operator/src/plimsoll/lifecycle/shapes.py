@@ -16,7 +16,7 @@ from plimsoll.plan.document import PLAN_FILE
 
 
 class Shape(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """A part of an object; other fields are skipped, and absent ones stay absent."""
+    """A part of an object; other fields are skipped, and absent fields remain absent."""
 
 
 _LABELS = {"run_uid": naming.LABEL_RUN_UID, "client": naming.LABEL_CLIENT, "attempt": naming.LABEL_ATTEMPT}

@@ -100,7 +100,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
 
 
 def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
-    """Return the status of a run that is being deleted: the last one, and the progress of its removal."""
+    """Return the status of a run that is being deleted: its last status, and the progress of its removal."""
     facts = {"CleanedUp": cleaned_up, "Reconciling": Fact.true(Reason.CLEANING_UP, cleaned_up.message)}
     before = run.conditions.get(ConditionType.SUCCEEDED)
     if before is not None and before.status is ConditionStatus.UNKNOWN:
@@ -340,7 +340,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
-    """Return when the last trial should be over, counted from the one in flight; None if there is none.
+    """Return when the last trial should be over, counted from the trial in flight; None without one.
 
     It does not change during an attempt, however long that takes.
     """
@@ -354,7 +354,7 @@ def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None
 
 
 def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
-    """Return the seconds from the start of the next trial to the end of the last one; searches as long as they may."""
+    """Return the seconds from the start of the next trial to the end of the last; searches take their maximum."""
     seconds = 0.0
     for _, point in plan.pairs[state.trials_done :]:
         is_search = point.line is not None
@@ -369,7 +369,7 @@ def _trials(seen: Observed) -> list[TrialFact]:
 
 
 def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_grow: bool) -> datetime:
-    """Return the earlier estimate if it is close to the new one, or if the new one is later and may not be."""
+    """Return the earlier estimate if the new one is close to it, or later without `may_grow`."""
     if before is None:
         return new
     tolerated = max(_TOLERATED_SECONDS, _TOLERATED_SHARE * age_seconds(now, new))

@@ -64,7 +64,7 @@ def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decisio
 
 
 def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
-    """Return the status of a run that cannot be observed; None if it has ended. It may be measuring, so it goes on."""
+    """Return the status of a run that cannot be observed; None if it has ended. It continues: it may be measuring."""
     if recorded_ending(run) is not None:
         return None
     new = status.updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)

@@ -6,7 +6,7 @@
 1. its finalizer (`missing_finalizer`),
 2. objects of an earlier run with this name that are being deleted (`Observed.departing`),
 3. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
-4. another version of the operator, which can read what this one cannot (`version_blocker`),
+4. another version of the operator, which can read more than this one (`version_blocker`),
 5. its turn in the queue (`queue.turn_of`),
 6. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
    the conditions StorageReady and ClientsReady show both.
@@ -48,7 +48,7 @@ _RECORDS_REMEDY = "create the run again, and leave its results and its state alo
 def missing_finalizer(run: Run, seen: Observed) -> Fact | None:
     """Return why nothing is created for a run without its finalizer; None if it has it.
 
-    What was created for it could be left behind: nothing would keep the run until its teardown.
+    Its objects could be left behind: nothing would keep the run until its teardown.
     """
     if run.is_protected:
         return None
@@ -248,7 +248,7 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
 
 
 def name_still_taken(seen: Observed, limit: int) -> RunEnding:
-    """Return the end of a run whose name the objects of an earlier one keep occupying."""
+    """Return the end of a run whose name is still occupied by the objects of an earlier run."""
     first = seen.departing[0]
     message = (
         f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "

@@ -146,7 +146,7 @@ def as_counted(trial: Trial) -> Trial:
 
 
 def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the attempts that another one replaced, except those that ended before anybody could know their numbers.
+    """Return the replaced attempts, except those that ended before their numbers could be known.
 
     A user who suspends a run while a trial generates load, or ends its conductor, may have seen that it looks bad.
     """

@@ -106,7 +106,7 @@ def foreign_io(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> Iterato
 def cluster_summary(
     watch: ClusterWatch | None, span: Interval | None, data_set_bytes: int | None = None
 ) -> ClusterSummary | None:
-    """Return the cluster's part of the result, with the size of what was read; None if the run watches no cluster."""
+    """Return the cluster's part of the result, with the bytes read; None if the run watches no cluster."""
     if watch is None:
         return None
     samples = polls_around(watch, span)

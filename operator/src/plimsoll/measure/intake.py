@@ -165,7 +165,7 @@ class ClientMeasurement:
 
     @property
     def data_bytes(self) -> int:
-        """The size of what the tool worked on: of its files, or of the data set; 0 if it is unknown."""
+        """The size of the tool's files, or of the data set; 0 if unknown."""
         size = self.measurement.data_bytes
         return self.answer.document.data_set_bytes if size is None else size
 
@@ -214,7 +214,7 @@ def bytes_read_from(measured: Collection[ClientMeasurement]) -> int | None:
 
 
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:
-    """Sort the documents into usable and unusable ones."""
+    """Separate usable from unusable documents."""
     planned = sorted(set(facts.clients))
     answers = tuple(
         ClientAnswer(

@@ -10,7 +10,7 @@ does not show it either. Two things do:
   one, due *p* later, waits for `w(n+1) = max(0, w(n) + s(n) - p)` (Lindley 1952, "The theory of queues with a single
   server"). Latencies are taken as independent; on storage that slows down at times they are not, and waits are longer.
 
-Each job of a tool has a depth and a part of the rate of its own: what is due in it waits even if another job is idle.
+Each job of a tool has its own depth and part of the rate: its operations wait even if another job is idle.
 """
 
 import math
@@ -53,7 +53,7 @@ class Lateness:
 
 
 def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], jobs: int = 1) -> Lateness | None:
-    """Return what the latencies of a trial leave out at least, by the better evidence; None if nothing shows it.
+    """Return the least that the latencies of a trial leave out, by the better evidence; None without evidence.
 
     The rate covers all clients, and the latency all operations except syncs. `gaps` has the gaps of each client, with
     all its jobs together; None for a client whose tool reports no gaps.

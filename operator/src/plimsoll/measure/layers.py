@@ -240,7 +240,7 @@ def _row(
     below: LayerRow | None = None,
     client_rate: float | None = None,
 ) -> Iterator[LayerRow]:
-    """Yield the best of the rates; nothing without any. None exceeds what the layer below does at its best."""
+    """Yield the best of the rates; nothing without any. None exceeds the best of the layer below."""
     if rates:
         lower, volume, ios = (below.layer, below.bytes_per_second, below.iops) if below else (None, None, None)
         volume_bound = Bound(below=volume.value if volume else None, layer=lower, client_rate=client_rate)

@@ -131,7 +131,7 @@ class Measurement(Model):
     started_at: int  # start of the measured part, after the ramp
     # The output does not show exactly when the measured part began; then the trial is Suspect (`ToolTooOld`).
     start_is_estimated: bool = False
-    # The tool looks only that often whether its ramp is over, so it may end so much too late; 0 if it looks at every
+    # Interval at which the tool checks whether its ramp is over, which may end late by that; 0 if it checks at every
     # operation, or without a ramp.
     ramp_step: int = 0
     runtime: int  # length of the measured part

@@ -167,7 +167,7 @@ def _idle_time(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
-    """What a client, or all clients, completed in the window, and when nothing."""
+    """The completions of a client, or of all clients, in the window, and its idle times."""
 
     ios: float
     in_flight: int  # the least number of operations that were in flight all the time

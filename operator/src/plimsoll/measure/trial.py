@@ -293,7 +293,7 @@ def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[
 
 
 def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str]) -> tuple[str, ...]:
-    """Return what a load that broke explains, each warning once with its clients, and what the window leaves open."""
+    """Return the warnings, each once with its clients: what a load that broke explains, and the window's doubts."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         warnings = [*answer.measurement.warnings] if answer.measurement else []

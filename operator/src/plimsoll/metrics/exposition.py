@@ -22,7 +22,7 @@ from plimsoll.net.listener import serving_address
 def families(samples: Iterable[Sample]) -> Iterator[prometheus_client.Metric]:
     """Yield a family for every metric that has samples, in the order of their first ones.
 
-    Of a series with several values the last one counts: they would invalidate the whole scrape.
+    If a series has several values, which would invalidate the whole scrape, the last counts.
     """
     by_metric: dict[MetricFamily, dict[tuple[str, ...], float]] = {}
     for sample in samples:

@@ -102,7 +102,7 @@ async def execute(
                 for _ in range(CONCURRENCY):
                     group.create_task(work(waiting))
         except ExceptionGroup as failures:
-            # They have one cause, an outage or a refusal: the first one names it.
+            # They have one cause, an outage or a refusal: the first error names it.
             raise failures.exceptions[0] from None
 
 

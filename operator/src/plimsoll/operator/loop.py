@@ -1,4 +1,4 @@
-"""The loop around the looks at an object, of whichever kind: a subclass of `Reconciler` looks at its kind.
+"""The loop around the looks at an object of any kind: a subclass of `Reconciler` looks at its kind.
 
 A look is level-triggered: it depends on what is observed and on the object's record, never on what triggered it.
 """
@@ -88,7 +88,7 @@ class Reconciler(ABC, Generic[R]):
     def notice(self, body: Body, *, is_gone: bool = False) -> None:
         """Take an object as a watch shows it. A task looks at it until it is gone, or needs no look.
 
-        It returns at once, so that what a watch shows is never kept for later.
+        It returns at once, so that the watch's object is never kept for later.
         """
         uid = body["metadata"]["uid"]
         if uid not in self.records and (is_gone or self.stopping.is_set() or not self.needs_look(body)):

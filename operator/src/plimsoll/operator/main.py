@@ -206,7 +206,7 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
     settings.networking.enforce_retry_after = True
-    # The operator sets and removes its own finalizer. No object can have this one, so kopf never writes any.
+    # The operator sets and removes its own finalizer. No object can have this finalizer, so kopf never writes any.
     settings.persistence.finalizer = ""
     settings.persistence.diffbase_storage = _NoDiffs()
     settings.peering.standalone = True

@@ -95,8 +95,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     """Reconciles suites."""
 
     records: Records[SuiteMemory] = field(default_factory=lambda: Records(SuiteMemory))
-    # Held while a round is evaluated, which takes much memory and processor time: one round at a time, of whichever
-    # suite.
+    # Held while a round of any suite is evaluated, which takes much memory and processor time.
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
@@ -219,7 +218,7 @@ def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
 
 
 def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
-    """Read a run, whoever owns it; None if it has no name of a turn of the suite with that name and UID."""
+    """Read a run of any owner; None if its name is not a turn of the suite with that name and UID."""
     metadata = obj["metadata"]
     turn = turn_in_name(suite, uid, metadata["name"])
     if turn is None:

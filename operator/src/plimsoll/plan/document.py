@@ -184,7 +184,7 @@ class Plan(Model):
 
     @property
     def data_content(self) -> DataContent:
-        """What the data sets are made of, which all workloads agree on."""
+        """The content of the data sets, on which all workloads agree."""
         contents = (point.typed_parameters.content for point in self.points)
         return next((content for content in contents if content != RANDOM_DATA), RANDOM_DATA)
 

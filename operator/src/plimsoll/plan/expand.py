@@ -165,7 +165,7 @@ class Writes:
 
 
 def estimate_writes(plan: Plan) -> Writes:
-    """Return what a plan writes if a client whose rate nothing limits writes `ASSUMED_WRITE_BYTES_PER_SECOND`."""
+    """Return the bytes that a plan writes; a client without a rate limit writes `ASSUMED_WRITE_BYTES_PER_SECOND`."""
     cost, loading = estimate(plan), Fraction(0)
     for point in plan.points:
         if TOOLS[point.tool].target in {TargetKind.PEER, TargetKind.API}:

@@ -140,7 +140,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         described = ceph.file_system
         identity["fileSystem"] = {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
     if point.line is not None:
-        # What a search looks for; how it looks is context.
+        # The goal of a search; its method is context.
         objectives: Json = {each.percentile: each.latency for each in point.line.objectives}
         identity["line"] = {"vary": point.line.vary.value, "latency": objectives}
     return identity

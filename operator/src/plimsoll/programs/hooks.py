@@ -130,7 +130,7 @@ def remove_command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
 async def remove_runs(
     kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = 2.0
 ) -> Sequence[Object]:
-    """Delete all suites and runs, including new ones, until none is left; return those that remain after the timeout.
+    """Delete all suites and runs, including new ones; return those that remain after the timeout.
 
     `namespaces` limits them; all namespaces by default. ApiError: they cannot be listed or deleted.
     """

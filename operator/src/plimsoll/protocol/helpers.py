@@ -47,7 +47,7 @@ NAMESPACE_PREFIX = "plimsoll-burn-"
 
 
 class BurnOrder(Model):
-    """The one order that the helper accepts: run kube-burner once, and remove everything it creates."""
+    """The only order that the helper accepts: run kube-burner once, and remove everything that it creates."""
 
     parameters: KubeBurnerParameters
     # Of the PVCs.
@@ -81,7 +81,7 @@ def burner_url(service: str, namespace: str) -> str:
 
 
 def caches_url(service: str, namespace: str) -> str:
-    """Return the URL of the Service of the helpers that drop caches; it reaches the one on the sender's own node."""
+    """Return the URL of the Service of the helpers that drop caches; it leads to the helper on the sender's node."""
     return f"http://{service}.{namespace}.svc:{PORT}"
 
 
@@ -107,7 +107,7 @@ def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max
 
 
 class DropRequest(Model):
-    """The one order that a helper accepts: drop the caches of the node."""
+    """The only order that a helper accepts: drop the caches of the node."""
 
     fsid: Annotated[str, Field(max_length=64)] | None = None  # the Ceph cluster whose OSDs do the same, if any
 

@@ -270,7 +270,7 @@ class PlottedSweep:
         return _label(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else None)
 
     def series(self, point: PlottedPoint, axis: str) -> str:
-        """Return what all points have in common that differ from this one on an axis only: empty if that is all."""
+        """Return the common values of all points that differ from this one only on an axis; empty if that is all."""
         others = [other for other in self.axes if other != axis]
         return self.label(point, others) if others or self.has_several_runs else ""
 

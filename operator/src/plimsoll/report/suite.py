@@ -47,7 +47,7 @@ def rounds_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Sectio
 
 
 def judgements_section(evaluation: Evaluation) -> Section | None:
-    """Return what the comparisons of the last round show; None without comparisons."""
+    """Return the comparisons of the last round; None without comparisons."""
     blocks: list[Block] = []
     for compared in evaluation.comparisons:
         question = f"{compared.name}: is {compared.candidate} worse than {compared.baseline}? {compared.conclusion}."
@@ -268,7 +268,7 @@ def study_text(compared: StudyComparison) -> str:
 
 
 def difference_texts(compared: StudyComparison) -> Iterator[str]:
-    """Yield what the study measured with, and what the user did."""
+    """Yield the testbeds of the study and of the user."""
     source = compared.study.source
     testbed = "; ".join(compared.study.testbed.values())
     yield f"{source.authors}, {source.title}, measured with {testbed}."

@@ -209,8 +209,8 @@ def baselines_of(
 ) -> Mapping[Against, Mapping[Quantity, Runs]]:
     """Return the runs of all quantities that enough rounds have; only rounds with all points of a workload count.
 
-    A workload whose pinned rounds lack some of its points is compared with the first five accepted ones that do not.
-    Pinned rounds are left out if they are the accepted ones that count.
+    A workload whose pinned rounds lack some of its points is compared with the first five accepted rounds that have
+    them. Pinned rounds are left out if they are the accepted rounds that count.
     """
     baselines: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
     comparable = [
@@ -264,7 +264,7 @@ def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule
         p_values += [
             (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
             for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1)
-            # The later rounds must be so much better that losing the gain again would matter.
+            # The later rounds must be so much better that losing the gain would matter.
             if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric)
         ]
     p_value, split = min(p_values, default=(1.0, 0))

@@ -335,7 +335,7 @@ def _compared(
     if likeness.unknown:
         unknown = first_few(likeness.unknown, 1)
         doubts.append(f"without fingerprints, nothing shows that only the variants differ: {unknown}")
-    # The trials that stand for whole runs do not show that a run repeated too many of its own.
+    # The trials that represent whole runs do not show that a run repeated too many of its trials.
     for run in (*ours, *theirs):
         doubts += repeated_too_often(run[0].spec.run if run else "", run)
     changes, differences = changes_between(spec, baseline, candidate), []

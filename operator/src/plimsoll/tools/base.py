@@ -151,7 +151,7 @@ class ToolParameters(Model):
 
     @property
     def content(self) -> DataContent:
-        """What the data that is written, and the data set before, are made of."""
+        """The content of the written data, and of the data set before."""
         return RANDOM_DATA
 
     @property

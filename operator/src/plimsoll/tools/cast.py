@@ -50,7 +50,7 @@ class Round:
         return tuple(sorted({*self.loading, *self.serving}))
 
     def next_after(self, client: int) -> int:
-        """Return the loading client after this one by number; after the last one, the first."""
+        """Return the next loading client by number; after the last, the first."""
         return next((other for other in self.loading if other > client), self.loading[0])
 
     def peers(self, client: int) -> tuple[int, ...]:

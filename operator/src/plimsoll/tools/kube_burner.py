@@ -1,6 +1,6 @@
 """kube-burner: how fast a cluster binds PVCs and starts the pods that mount them.
 
-The helper runs it with the files of its job; its own files and what the helper adds become a measurement.
+The helper runs it with the files of its job; its own files and the helper's additions become a measurement.
 """
 
 import json
@@ -199,7 +199,7 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         sizes = {"cycles": churn.cycles, "percent": churn.percent}
         job["churnConfig"] = {"mode": "namespaces", **sizes, "duration": "0s", "delay": "0s"}
     return {
-        # The helper deletes the namespaces, after it has looked at what is not ready.
+        # The helper deletes the namespaces, after it has recorded what is not ready.
         "global": {"gc": False, "measurements": [{"name": name} for name in measurements]},
         "metricsEndpoints": [{"indexer": {"type": "local", "metricsDirectory": COLLECTED}}],
         "jobs": [job],

@@ -104,7 +104,7 @@ _FIELDS = frozenset({"bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec
 
 
 class OsdBench(Tool[OsdBenchParameters]):
-    """One command of one client; the OSDs run one after the other, and remove what they wrote."""
+    """One command of one client; the OSDs run one after the other, and remove their data."""
 
     key: ClassVar[str] = "osdBench"
     program: ClassVar[str] = "ceph"

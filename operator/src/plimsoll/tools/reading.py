@@ -92,7 +92,7 @@ def longest_gaps(gaps: Iterable[tuple[int, int]], width_nanoseconds: int) -> Gap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What was done until a moment, in nanoseconds: bytes or operations."""
+    """The bytes or operations done until a moment, in nanoseconds."""
 
     moment: int
     done: int

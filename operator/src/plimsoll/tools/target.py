@@ -7,7 +7,7 @@ from typing import ClassVar
 
 
 class TargetKind(StrEnum):
-    """What a tool does its I/O against.
+    """The target of a tool's I/O.
 
     `volume` is the client's data set: a file, a block device or an RBD image; `image` is an RBD image only. `peer` is
     the clients that serve this one; `api` is the Kubernetes API.

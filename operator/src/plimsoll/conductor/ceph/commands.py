@@ -68,7 +68,7 @@ async def start(argv: tuple[str, ...], *, has_input: bool, logs_errors: bool = F
 
 
 def _pipe_to_log() -> int:
-    """Return the end of a pipe to write to; what is written there is logged, except for lines with a key."""
+    """Return the writing end of a pipe; its lines are logged, except lines with a key."""
     reader, writer = os.pipe()
 
     def copy() -> None:

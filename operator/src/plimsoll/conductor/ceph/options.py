@@ -127,7 +127,7 @@ async def restore_options(commands: Commands, *, key: str) -> None:
 
 
 async def read_options(commands: Commands, options: Sequence[CephOption]) -> OptionReading:
-    """Compare what the database and all OSDs that are up have with what a run has set. Never raises."""
+    """Compare the values of the database and of all OSDs that are up with the run's. Never raises."""
     shown: dict[int, Mapping[str, str]] = {}
     classes: Mapping[int, str] = {}
     problem = ""

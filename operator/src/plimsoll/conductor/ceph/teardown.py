@@ -1,4 +1,4 @@
-"""Removes what a run created in a cluster, and nothing else. Needs no plan, even after a conductor's death."""
+"""Removes only what a run created in a cluster. Needs no plan, even after a conductor's death."""
 
 import asyncio
 import logging
@@ -240,5 +240,5 @@ class _Pass:
         try:
             await step
         except (CommandError, ValueError) as error:
-            # Includes objects that somebody else has removed; the next pass does not find them.
+            # Includes objects that others have removed; the next pass does not find them.
             self._problems.append(error)

@@ -207,7 +207,7 @@ class ClusterProvider(Provider):
     is_polled: ClassVar[bool] = True
 
     def kept(self, view: View) -> Sequence[str]:
-        """Return pools, users, StorageClass, and what is needed to remove what the run has in Ceph."""
+        """Return pools, users, StorageClass, and the resources that remove the run's objects from Ceph."""
         return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
 
 

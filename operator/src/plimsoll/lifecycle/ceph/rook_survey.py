@@ -320,7 +320,7 @@ class Provisioner:
     """The CSI driver for a run's StorageClass."""
 
     name: str = ""  # empty if there is none
-    problem: str = ""  # why there is none, and what was looked for; empty if there is one
+    problem: str = ""  # why there is none, with the search; empty if there is one
 
 
 def provisioner_of(

@@ -29,7 +29,7 @@ def config_map(run: Run, monitors: Iterable[str]) -> Json:
 def keyring_secret(run: Run, component: str) -> Json:
     """Return the Secret for the keyring of the conductor or the clients, without data.
 
-    Whoever creates it copies the key from Rook's Secret. Without Rook the pods mount the Secret that the user names.
+    Its creator copies the key from Rook's Secret. Without Rook the pods mount the Secret that the user names.
     """
     return empty_secret(metadata(run, naming.keyring_secret(run.uid, component), component=component))
 
@@ -89,7 +89,7 @@ def osd_keyring(plan: Plan, client: int) -> str | None:
 
 
 def tools_of(plan: Plan) -> tuple[str, ...]:
-    """Return the sorted keys of the tools that a plan needs, including the one that writes data sets."""
+    """Return the sorted keys of the tools that a plan needs, including the tool that writes data sets."""
     prefilled = {DATA_SET_TOOL} if plan.volume is not None else set()
     return tuple(sorted({point.tool for point in plan.points} | prefilled))
 

@@ -1,4 +1,4 @@
-"""What the administrator and the author of a run set for its pods, added to what Plimsoll sets."""
+"""Adds the administrator's and the author's settings for a run's pods to Plimsoll's."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType

@@ -1,6 +1,6 @@
-"""All storage providers, and the choice between them, which no other code makes; and the simple ones.
+"""All storage providers, and the choice between them, which no other code makes; and the simple providers.
 
-The simple ones are any existing StorageClass, and no storage.
+The simple providers are any existing StorageClass, and no storage.
 """
 
 from collections.abc import Iterable, Sequence

@@ -91,7 +91,7 @@ class Neighbours:
 
     io: PoolIo
     ours: PoolCounters
-    osd_time: float  # part of the OSDs' time, 0 to 1, that they took at most if their operations cost what the run's do
+    osd_time: float  # upper bound of their part of the OSDs' time, 0 to 1, if their operations cost what the run's do
     activity: Activity
 
     @property
@@ -108,7 +108,7 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     io = pool_io(watch, samples) if watch is not None else None
     if watch is None or io is None or not io.exceeds(_LEAST_FOREIGN):
         return None
-    # The larger of what the run's pools and what the clients counted: measuring OSDs bypasses all pools.
+    # The larger of the pools' and the clients' counts: measuring OSDs bypasses all pools.
     measured = [sample for item in evidence.measured for sample in item.measurement.operations]
     ours = PoolCounters(
         reads=max(io.ours.operations, sum(sample.ios for sample in measured)),
@@ -131,7 +131,7 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
         between for between, foreign in foreign_io(watch, samples) if between.length and is_heavy(between, foreign)
     )
     span = evidence.span or io.between
-    # The bytes of a mean foreign operation, of the kind with the larger ones.
+    # The bytes of a mean foreign operation, of the kind with larger operations.
     foreign = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
     longest_transfer = max(volume / max(1, number) for number, volume in foreign) / _DISK_BYTES
     activity = Activity(

@@ -1,4 +1,4 @@
-"""What a check is, what a trial is judged by, and how values beyond limits become a finding."""
+"""The definition of a check, the evidence that judges a trial, and how values beyond limits become a finding."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, F
 
 
 def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
-    """Return the first of the numbered findings with the worst verdict, of equal ones one that blames the storage."""
+    """Return the first of the numbered findings with the worst verdict, preferably one that blames the storage."""
     return max(findings, key=lambda case: (SEVERITY.index(case[1].verdict), case[1].cause is Cause.STORAGE))
 
 
@@ -215,7 +215,7 @@ class Evidence:
 
 
 def slices_of(shares: Sequence[Share]) -> Slices | None:
-    """Return the latencies of an operation over time; none of a tool without percentiles, None if they are missing."""
+    """Return the latencies of an operation over time; none for a tool without percentiles, None if they are missing."""
     if not any(share.sample.latency.kind is LatencyKind.FULL for share in shares):
         return []
     try:

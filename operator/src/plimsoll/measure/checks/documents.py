@@ -89,8 +89,7 @@ def late_client(evidence: Evidence) -> CheckedValues:
     longest = min(map(_longest_operation, measured), default=0)
     for item in measured:
         launched = item.answer.document.launched_at - facts.t0_nanoseconds
-        # What a tool without a window does before it measures takes as long as it takes, and delays no other client.
-        # It has no ramp to cut short either.
+        # A tool without a window has no ramp to cut short, and its preparations delay no other client.
         started = item.interval.start - facts.planned_start if facts.windowed else launched
         step = item.measurement.ramp_step
         late, unexplained = max(started, launched), max(started - longest - step, launched)

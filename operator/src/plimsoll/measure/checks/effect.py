@@ -216,7 +216,7 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
     differences = tuple(chain.from_iterable(kinds))
     if len(kinds) == 1:
         return replace(unknown, differences=differences)
-    # What takes an OSD's time takes it from all kinds of operations: rare ones alone rarely exclude anything.
+    # An OSD's lost time affects all kinds of operations; rare kinds alone rarely exclude an effect.
     everything = [share for parts in shares.values() for share in parts]
     slices_of_kinds = [slices[kind] or [] for kind in shares]
     mixed: Slices = []

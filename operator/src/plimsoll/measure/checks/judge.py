@@ -90,7 +90,7 @@ def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the worst verdict first, then in the order of `CHECKS`; status and tables show the first one."""
-    # A reason of another version, from a recorded trial, follows the known ones of trials.
+    # Reasons of another version, from recorded trials, follow the known reasons of trials.
     other = _ORDER[outliers.LINK_OUTLIER.reason]
     return tuple(sorted(findings, key=lambda it: (-SEVERITY.index(it.verdict), _ORDER.get(it.reason, other))))
 
@@ -103,7 +103,7 @@ def cause_of(finding: Finding) -> Cause | None:
 def remedy_of(reason: str, status: ResultStatus) -> str:
     """Return what to do about one of the `reasons_of` a result; empty if only another version has it.
 
-    Of the checks that share a reason, it is the remedy of the one whose finding the result has.
+    Of the checks that share a reason, the remedy is from the check whose finding the result has.
     """
     findings = chain(status.findings, *(trial.findings for trial in status.trials))
     message = next((finding.message for finding in findings if finding.reason == reason), "")

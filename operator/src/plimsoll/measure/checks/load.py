@@ -359,7 +359,7 @@ def runtime_too_short(evidence: Evidence) -> CheckedValues:
     facts = evidence.facts
     has_ramp = facts.windowed and facts.ramp_seconds
     least = facts.least_runtime_seconds * (1 if has_ramp else _WITHOUT_RAMP)
-    # What the write cache of its device holds, an OSD writes in no time.
+    # An OSD writes immediately what its device's write cache holds.
     osds = [rate for item in evidence.measured for rate in item.measurement.osds]
     worked = [item.interval.length for item in evidence.measured] if facts.ends_when_done else []
     if not least or not (facts.windowed or facts.ends_when_done or osds):

@@ -38,7 +38,7 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 _FASTEST_OSDS = 1 / 3
 _FASTEST_LINKS = 1 / 6
 _OF_FASTEST = 0.7
-_CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are left to chance: slow storage is not uneven
+_CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are chance: slow storage is not uneven
 _PAIR = 2
 _EITHER = "; either of the two may be the outlier"
 _LEAST_LINKS = 2
@@ -75,7 +75,7 @@ def osd_outlier(evidence: Evidence) -> CheckedValues:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """What the others like one OSD or link reach; the same unit as its rate."""
+    """The rates of the others like one OSD or link; in the same unit as its rate."""
 
     median: float
     fastest: float  # reached by a stated part of the others
@@ -127,7 +127,7 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     measured = [item for item in evidence.measured if not item.answer.failed]
     facts, span, when = evidence.facts, evidence.span, "in the window"
     if not facts.windowed:
-        # Clients that do an amount of work are compared until the first one is done. They all do the same in the end.
+        # Clients that do an amount of work are compared until the first is done. In the end all have done the same.
         when = "until the first client was done"
         start = min((item.interval.start for item in measured), default=0)
         end = min((item.interval.end for item in measured), default=0)

@@ -272,7 +272,7 @@ def conclusion_text(metric: MetricComparison) -> str:
 
 
 def is_left_to_mean(metric: MetricComparison) -> bool:
-    """Whether a point leaves open what the mean change of its workload decides."""
+    """Whether the mean change of its workload decides for a point."""
     return metric.gates and metric.conclusion is Conclusion.INCONCLUSIVE and not has_to_decide(metric)
 
 

@@ -90,7 +90,7 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     if not searched or len(lines) == 1:
         return searched[0] if searched else None
     endings = [line.ending for line in searched]
-    # The worst ending stands for all; none does while a search goes on.
+    # The worst ending represents all; there is none while a search continues.
     ending = None if None in endings else max(filter(None, endings), key=[*Ending].index)
     values = [value for value in estimates if value is not None]
     probes = sum(line.probes for line in searched)
@@ -103,7 +103,7 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
 
 
 def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
-    """Return the means over trials, without what a trial lacks."""
+    """Return the means over trials, with the latencies that all of them have."""
     results = results_of(trials, operation)
     present = [result for result in results if result is not None]
     latencies = [result.latency for result in present]

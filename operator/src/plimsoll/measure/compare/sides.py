@@ -1,4 +1,4 @@
-"""The two sides of a comparison: values trial by trial or run by run, and what a comparison found."""
+"""The two sides of a comparison: values trial by trial or run by run, and the outcome."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -270,7 +270,7 @@ class Ratios(NamedTuple):
 
 
 def ratios_of(metric: Metric, change: LogChange) -> Ratios:
-    """Return what a `Change` says of a change of logarithms."""
+    """Return the fields of a `Change` that follow from a change of logarithms."""
     low, high = change.interval()
     is_bound = change.may_be_lower or change.may_be_higher
     return Ratios(
@@ -283,7 +283,7 @@ def ratios_of(metric: Metric, change: LogChange) -> Ratios:
 
 
 def fields_of(metric: Metric, assessment: Assessment, judgement: Judgement) -> dict[str, object]:
-    """Return the fields of a `Change`, except what it is of and its notes."""
+    """Return the fields of a `Change`, except its subject and its notes."""
     return {
         **ratios_of(metric, assessment.change)._asdict(),
         "p_value": assessment.p_value,
@@ -314,13 +314,13 @@ class Mean:
 
     group: Group
     points: int
-    passes: tuple[int, int]  # those of baseline and candidate that have all points
+    passes: tuple[int, int]  # of baseline and candidate, with all points
     change: LogChange | None  # None if it cannot be tested
     problem: str = ""  # why not
 
     @property
     def member(self) -> Member | None:
-        """What it tests, if it can be tested."""
+        """The sample that it tests, if it can be tested."""
         if self.change is None:
             return None
         return Member(metric=self.group[2], change=self.change, weight=weights(self.points)[0])

@@ -186,7 +186,7 @@ def _number(value: JsonValue) -> int | None:
 
 
 def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Sequence[P]) -> str:
-    """Return why no point of the workload matches: the key that never does, or what the closest point has instead."""
+    """Return why no point of the workload matches: the key that never does, or the closest point's differing values."""
     where = f"workload {selector.workload} of {_run_text(run)}"
     for key, wanted in selector.where.items():
         if key != CLIENTS and all(key not in point.parameters for point in candidates):

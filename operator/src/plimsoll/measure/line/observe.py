@@ -82,7 +82,7 @@ class PartialLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLoad:
-    """What a client, or all of them, did in the window."""
+    """The work of a client, or of all clients, in the window."""
 
     client: int | None = None  # None for all of them
     rate: float  # operations completed per second, without syncs
@@ -97,7 +97,7 @@ class ClientLoad:
         return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
 
     def part_of(self, offer: Offer, offered: float, seconds: float, clients: int = 1) -> PartialLoad:
-        """Return what it, or all of so many clients, achieved of the load that was offered."""
+        """Return the part of the offered load that the client, or all of so many clients, achieved."""
         if offer.vary is Vary.RATE:
             return PartialLoad(
                 client=self.client,
@@ -106,7 +106,7 @@ class ClientLoad:
                 operations=offered * seconds,
                 pending=pending(offer, clients),
             )
-        # Of a depth, so much is not in flight although the client is not at fault, as LittlesLaw has it.
+        # This part of a depth is not in flight without the client's fault, as in LittlesLaw.
         between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
             client=self.client,
@@ -300,7 +300,7 @@ def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
     share, whole = observation.depth_full_share, observation.whole
     if observation.vary is Vary.DEPTH:
         return None
-    # There was often no room for a client's arrivals, or the storage kept one from submitting what was due.
+    # There was often no room for a client's arrivals, or the storage blocked submissions that were due.
     if share is not None and share >= MOST_DEPTH_FULL:
         return ProbeOutcome.DEPTH_FULL
     if observation.blocks and not observation.is_achieved:
@@ -313,7 +313,7 @@ def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
 
 
 def offered_load(offer: Offer, observation: Observation | None = None) -> OfferedLoad:
-    """Return the record of what was offered, and of what arrived as far as that is known."""
+    """Return the record of the offered load, and of what arrived, as far as known."""
     if observation is None:
         return OfferedLoad(offered=offer.load)
     share = observation.depth_full_share
@@ -375,7 +375,7 @@ def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | No
 
 
 def _percentile(operation: OperationResult, objective: Objective) -> float | None:
-    """Return a percentile in nanoseconds, infinity if it is too high for certain; None of too few operations."""
+    """Return a percentile in nanoseconds, infinity if it is too high for certain; None for too few operations."""
     latency = operation.latency
     if objective.percentile in latency.percentiles:
         return latency.percentiles[objective.percentile]
@@ -386,7 +386,7 @@ def _percentile(operation: OperationResult, objective: Objective) -> float | Non
 
 
 def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
-    """Return what a client did in the window in which all clients measured."""
+    """Return the client's work in the window in which all clients measured."""
     measurement = item.measurement
     shares = [share for share in item.shares if share.sample.operation is not Operation.SYNC]
     latencies = [share.sample.latency for share in shares]

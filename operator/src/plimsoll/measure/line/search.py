@@ -1,4 +1,4 @@
-"""The search for the line: the loads that were tried, and which load to try next, or what was found.
+"""The search for the line: the loads that were tried, and the next load or the result.
 
 It is a pure function of the probes so far, so a search can stop and resume after any of them:
 
@@ -192,7 +192,7 @@ def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
 
 
 def first_line_of(trials: Sequence[Attempt], settings: Settings, line: Line) -> Line | None:
-    """Return the line as first attempts show it, with the ending of `line`; None if those are the ones that count."""
+    """Return the line as first attempts show it, with the ending of `line`; None if all of these count."""
     first = first_attempts(trials)
     if all(map(counts, first)):
         return None

@@ -159,7 +159,7 @@ _MOST_ZEROS = 15  # a float has no more digits to round
 
 
 def headline_text(line: Line, search: LineSearch) -> str:
-    """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
+    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
     condition = f"at {objectives_text(search.objectives)}"
     if is_known(line):
         return f"carries {load_with_unit(line, search)} {condition}"
@@ -168,7 +168,7 @@ def headline_text(line: Line, search: LineSearch) -> str:
 
 
 def short_text(line: Line, search: LineSearch) -> str:
-    """Return what was found for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
+    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
     return f"{load_text(line, search)} at {objectives_text(search.objectives)}"
 
 
@@ -177,7 +177,7 @@ def unit_text(search: LineSearch) -> str:
 
 
 def objectives_text(objectives: Iterable[Objective]) -> str:
-    """Return what has to hold: `p50 <= 800 µs and p99 <= 5 ms`."""
+    """Return the objectives: `p50 <= 800 µs and p99 <= 5 ms`."""
     return " and ".join(map(objective_text, objectives))
 
 
@@ -261,7 +261,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             if is_known(line):
                 width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
                 state = f"the interval is {interval_text(line, search)}{width}"
-            # Whether it goes on, or the run ended before, the line does not say.
+            # The line does not say whether it continues, or the run ended before.
             return f"The search is not finished: {progress_text(line)} probes made, {state}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."

@@ -1,4 +1,4 @@
-"""What the operator does next for a suite: when a round starts, which run comes next, and how a round ends.
+"""The next step for a suite: when a round starts, which run comes next, and how a round ends.
 
 `step` decides, and a shell performs its decision and keeps these rules:
 

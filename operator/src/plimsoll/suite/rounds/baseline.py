@@ -1,7 +1,7 @@
-"""The baseline: the accepted rounds that later ones are compared with, and what became of a regression.
+"""The baseline: the accepted rounds that later rounds are compared with, and the fate of a regression.
 
-A baseline that replaces another one may be a mistake, such as an accepted regression. The replaced one is remembered
-until the new one is established; naming one of its rounds in the annotation brings it back.
+A new baseline may be a mistake, such as an accepted regression. The replaced baseline is remembered until the new one
+is established; naming one of its rounds in the annotation restores it.
 """
 
 from collections.abc import Set as AbstractSet

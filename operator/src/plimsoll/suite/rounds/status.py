@@ -147,7 +147,7 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
 
 
 def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
-    """Return which run has to end before the next one of a due or active round starts; None if there is none."""
+    """Return the run that has to end before the next run of a due or active round starts; None if there is none."""
     active, name = progress.state.active, ""
     if active is None:
         if progress.waiting is not None:
