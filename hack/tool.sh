@@ -2,8 +2,9 @@
 # Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
 #
 #   hack/tool.sh NAME         actionlint, helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
-#                             kube-burner, csi-driver: that of e2e/csi; kube-apiserver-oldest, kube-apiserver-newest: of the
-#                             versions of Kubernetes that e2e/cluster/versions.sh names; or
+#                             kube-burner, source-controller and kustomize-controller: of Flux, with the definitions of their
+#                             kinds beside them in crds/; csi-driver: that of e2e/csi; kube-apiserver-oldest, kube-apiserver-newest:
+#                             of the versions of Kubernetes that e2e/cluster/versions.sh names; or
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
@@ -14,6 +15,7 @@ set -euo pipefail
 readonly ACTIONLINT_VERSION=v1.7.12 HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
 readonly KUBE_BURNER_VERSION=v2.7.3 KUBE_BURNER_KUBERNETES_VERSION=v0.34.3
 readonly KUBE_BURNER_OPENAPI_VERSION=v0.0.0-20250710124328-f3f2b991d03b
+readonly FLUX_VERSION=v1.9.1
 readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
 here=$(realpath "$(dirname "$0")")
 # shellcheck source=e2e/cluster/versions.sh
@@ -52,16 +54,25 @@ make_kstatus() {
     build "sigs.k8s.io/cli-utils@$KSTATUS_VERSION" "" .
 }
 
-# Its module replaces the two that it is published with.
-make_prometheus() {
-    local origin=github.com/prometheus-operator/prometheus-operator part package=$name
-    [[ $name != prometheus-operator ]] || package=operator
+# MODULE VERSION: a module of our own that requires another one, with the replacements that only the main module may have.
+# What is replaced by a directory was published with the same version.
+require_replaced() {
+    local declared replacement
     go_environment
     go mod init "plimsoll.test/$name" 2> /dev/null
-    go mod edit -require="$origin@$PROMETHEUS_OPERATOR_VERSION"
-    for part in pkg/apis/monitoring pkg/client; do
-        go mod edit -replace="$origin/$part=$origin/$part@$PROMETHEUS_OPERATOR_VERSION"
-    done
+    go mod edit -require="$1@$2"
+    go mod download "$1@$2"
+    declared=$(go list -m -f '{{.GoMod}}' "$1@$2")
+    while read -r replacement; do
+        go mod edit -replace="$replacement"
+    done < <(go mod edit -print "$declared" | awk -v version="$2" '
+        /^replace [^(]|^\t[^\/].* => / { sub(/^replace /, ""); print $1 "=" ($3 ~ /^\./ ? $1 "@" version : $3 "@" $4) }')
+}
+
+make_prometheus() {
+    local origin=github.com/prometheus-operator/prometheus-operator package=$name
+    [[ $name != prometheus-operator ]] || package=operator
+    require_replaced "$origin" "$PROMETHEUS_OPERATOR_VERSION"
     "$here/go-build.sh" "$work/out/$name" \
         "-X github.com/prometheus/common/version.Version=${PROMETHEUS_OPERATOR_VERSION#v}" "$origin/cmd/$package"
 }
@@ -86,18 +97,17 @@ make_csi-driver() {
     "$here/go-build.sh" "$work/out/$name" "" .
 }
 
-# Its module replaces many that it is published with.
 make_csi-provisioner() {
-    local origin=github.com/kubernetes-csi/external-provisioner/v5 declared replacement
-    go_environment
-    go mod init "plimsoll.test/$name" 2> /dev/null
-    go mod edit -require="$origin@$CSI_PROVISIONER_VERSION"
-    go mod download "$origin@$CSI_PROVISIONER_VERSION"
-    declared=$(go list -m -f '{{.GoMod}}' "$origin@$CSI_PROVISIONER_VERSION")
-    while read -r replacement; do
-        go mod edit -replace="$replacement"
-    done < <(go mod edit -print "$declared" | awk '/=>/ { sub(/^replace /, ""); print $1 "=" $3 "@" $4 }')
+    local origin=github.com/kubernetes-csi/external-provisioner/v5
+    require_replaced "$origin" "$CSI_PROVISIONER_VERSION"
     "$here/go-build.sh" "$work/out/$name" "-X main.version=$CSI_PROVISIONER_VERSION" "$origin/cmd/csi-provisioner"
+}
+
+make_flux() {
+    local origin=github.com/fluxcd/$name
+    require_replaced "$origin" "$FLUX_VERSION"
+    "$here/go-build.sh" "$work/out/$name" "" "$origin"
+    install -D --mode 644 --target-directory "$work/out/crds" "$GOMODCACHE/$origin@$FLUX_VERSION"/config/crd/bases/*.yaml
 }
 
 # Its module replaces Kubernetes' modules that its dependencies ask for.
@@ -138,12 +148,13 @@ version() {
         kstatus) echo "$KSTATUS_VERSION-$(sha256sum < "$here/go/kstatus/main.go" | head -c 8)" ;;
         prometheus-operator | prometheus-config-reloader | prometheus-operator-crds) echo "$PROMETHEUS_OPERATOR_VERSION" ;;
         kube-burner) echo "$KUBE_BURNER_VERSION" ;;
+        source-controller | kustomize-controller) echo "$FLUX_VERSION" ;;
         csi-provisioner) echo "$CSI_PROVISIONER_VERSION" ;;
         csi-driver) cat "$here"/../e2e/csi/driver/*.go | cat - <(echo "$CSI_SPEC_VERSION" "$KUBELET_VERSION") | sha256sum | head -c 8 ;;
         kube-apiserver-oldest) echo "$OLDEST_API_VERSION" ;;
         kube-apiserver-newest) echo "$NEWEST_API_VERSION" ;;
         promtool) echo distribution-with-prometheus ;;
-        *) sed -n '4,8s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '4,9s/^# //p' "$0" >&2; exit 2 ;;
     esac
 }
 
@@ -166,6 +177,7 @@ if [[ ! -x $program ]]; then
         cd "$work/build"
         case $name in
             prometheus-operator | prometheus-config-reloader) make_prometheus ;;
+            source-controller | kustomize-controller) make_flux ;;
             kube-apiserver-*) make_kube-apiserver ;;
             *) "make_$name" ;;
         esac
