@@ -10,7 +10,7 @@ CLUSTER := e2e/cluster/cluster
 SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
     e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) e2e/rook/rook e2e/rook/check \
     e2e/csi/csi $(wildcard e2e/csi/lib/*.sh) e2e/studies/measure e2e/studies/all \
-    e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) \
+    e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) e2e/flux/flux e2e/flux/objects.sh \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 WORKFLOWS = $(wildcard .github/workflows/*.yaml) manifests/gitops/github/benchmark.yaml

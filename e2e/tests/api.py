@@ -32,6 +32,8 @@ _ROOTS = {
     "cephfilesystems": "apis/ceph.rook.io/v1",
     "cephclients": "apis/ceph.rook.io/v1",
     "cephclusters": "apis/ceph.rook.io/v1",
+    "gitrepositories": "apis/source.toolkit.fluxcd.io/v1",
+    "kustomizations": "apis/kustomize.toolkit.fluxcd.io/v1",
     "jobs": "apis/batch/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
     "leases": "apis/coordination.k8s.io/v1",

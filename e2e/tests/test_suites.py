@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flux import SuiteInGit
 from prometheus import Prometheus
 from suites import SUITE, Suite, reads, suite
 from support import OPERATOR_NAMESPACE, ROOT, Cluster
@@ -56,12 +57,13 @@ def kstatus_of(found: dict[str, Any], cluster: Cluster) -> str:
 
 
 @pytest.mark.regression
-def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluster: Cluster, namespace: str) -> None:
+def test_flux_and_others_see_a_throttle_of_the_storage_until_it_is_gone(cluster: Cluster, namespace: str) -> None:
     prometheus = Prometheus(cluster)
     matchers = f'namespace="{namespace}",suite="layouts"'
-    cluster.apply(suite("layouts", namespace, repeat=REPEAT, comparisons=[COMPARISON], gate=True))
-    measured = Suite(cluster, "layouts", namespace)
+    measured = SuiteInGit(cluster, suite("layouts", namespace, repeat=REPEAT, comparisons=[COMPARISON], gate=True))
+    cluster.until(lambda: cluster.exists(SUITE, "layouts", namespace), seconds=60, what="Flux applies the suite")
     cluster.until(lambda: measured.condition("Reconciling"), seconds=60, what="the first round makes it Reconciling")
+    assert measured.ready["status"] == "Unknown"
     until_accepted(measured)
     first = measured.rounds[-1]
     assert (first["cause"], first["verdict"]) == ("Change", "Inconclusive")
@@ -77,6 +79,8 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     stalled = measured.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "Regressed")
     assert kstatus_of(measured.object, cluster) == "Failed"
+    assert measured.ready["reason"] == "HealthCheckFailed"
+    assert f"BenchmarkSuite/{namespace}/layouts status: 'Failed'" in measured.ready["message"]
     waited = measured.command("watch", "--quiet", "--timeout", "30s")
     assert waited.returncode == 3, waited
     assert "Regress" in waited.stdout + waited.stderr
@@ -98,9 +102,9 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     shown = measured.command("results")
     assert "NoRegression" in shown.stdout, shown
 
-    cluster.kubectl("delete", SUITE, "layouts", "-n", namespace, "--timeout=240s")
+    measured.remove()
     cluster.until(
-        lambda: not cluster.api.objects("benchmarkruns,benchmarkresults", namespace),
+        lambda: not cluster.api.objects("benchmarksuites,benchmarkruns,benchmarkresults", namespace),
         seconds=180,
         what="runs and results are gone",
     )
