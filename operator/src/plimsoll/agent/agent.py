@@ -177,7 +177,7 @@ class Agent:
     def __init__(
         self, *, identity: AgentIdentity, connection: Connection, work: Worker, silence_seconds: float
     ) -> None:
-        """Serve conductors, which may stay silent for `silence_seconds`; from the first order to work on, as they say.
+        """Serve conductors, which may be silent for `silence_seconds`, from the first order to work on as long as told.
 
         Until then the agent loads nothing, and another conductor may start much later, once all clients have room.
         """

@@ -192,7 +192,7 @@ def device_size(path: Path) -> int:
 def check_usable(directory: Path, table: Path | None) -> None:
     """Raise VolumeError unless the directory is writable and, with a mount table, a mount point.
 
-    Device numbers do not show that: a hostPath volume may be on the same device as the container's root.
+    Device numbers do not show a mount point: a hostPath volume may be on the same device as the container's root.
     """
     if table is not None:
         place = PurePosixPath(os.path.realpath(directory))

@@ -138,8 +138,8 @@ def is_about_state(check: str) -> bool:
 def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[str]) -> dict[str, str]:
     """Return the checks, name -> severity, that may be unmuted, of a report that does not say which are muted.
 
-    Ceph's health is the worst of the checks that are not muted. `muted` are those that should be; if the health shows
-    that they are not, they count, and so do those about a state that closes the gate.
+    Ceph's health is the worst of the checks that are not muted. `muted` are the checks that should be; they count if
+    the health shows that they are not, or if they are about a state that closes the gate.
     """
     worst = _SEVERITIES.index(health) if health in _SEVERITIES else len(_SEVERITIES)
     possible = {name: severity for name, severity in checks.items() if severity not in _SEVERITIES[worst + 1 :]}
@@ -150,8 +150,8 @@ def reported_checks(health: str, checks: Mapping[str, str], muted: Collection[st
 def certain_checks(health: str, checks: Mapping[str, str], accepted: frozenset[str]) -> dict[str, str]:
     """Return the `reported_checks` that certainly close the gate: name -> severity.
 
-    If a check that closes no gate explains the health, all others may be muted. Then only those count that are about a
-    state that closes the gate anyway; the conductor knows what is muted, and judges the rest.
+    If a check that closes no gate explains the health, all others may be muted. Then only checks about a state that
+    closes the gate anyway count; the conductor knows which are muted, and judges the rest.
     """
     standing = standing_checks(health, checks, accepted)
     if not any(severity == health and name not in standing for name, severity in checks.items()):

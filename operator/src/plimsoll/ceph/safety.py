@@ -28,8 +28,8 @@ class Fill:
     def after(self, data_bytes: int) -> float:
         """Return the most that any of the OSDs is used once that data is written.
 
-        While the data reaches MAX AVAIL, no OSD fills more than the rest of its space up to `full`. So with a part of
-        MAX AVAIL, each gets at most that part of its rest, and the fullest one ends as the fullest.
+        Data up to MAX AVAIL fills no OSD beyond `full`. So a part of MAX AVAIL takes at most that part of each OSD's
+        remaining space, and the fullest OSD remains the fullest.
         """
         return self.fullest + (self.full - self.fullest) * data_bytes / max(self.available_bytes, 1)
 

@@ -27,7 +27,7 @@ _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
 class LaunchError(click.ClickException):
-    """The processes of a run do not stay alive; the message has the reason."""
+    """The processes of a run end too early; the message has the reason."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -284,7 +284,7 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
 
 
 class _Source(click.Path):
-    """A file, `-` for standard input, or `bsuite/NAME` for a suite in the cluster, which stays text."""
+    """A file, `-` for standard input, or, as text, `bsuite/NAME` for a suite in the cluster."""
 
     def convert(
         self,

@@ -1,8 +1,8 @@
 """Durable storage of a conductor: files, or for a run in a cluster the status of its results and a ConfigMap.
 
 In a cluster, the operator creates the results and the ConfigMap `<run>-state`; the conductor may only get and patch
-them, by name. Users may edit ConfigMaps, but not the status of results: what shows that an attempt has begun is in the
-result to which it belongs.
+them, by name. Users may edit ConfigMaps, but not the status of results: so the result to which an attempt belongs shows
+that it has begun.
 """
 
 import asyncio

@@ -47,10 +47,8 @@ def without_histograms(trial: Trial) -> Trial:
 def fit(status: ResultStatus) -> ResultStatus:
     """Return a status below `MAX_STATUS_BYTES`: if needed without names of places, series, hosts, nodes or commands.
 
-    First to go is what neither a verdict nor a page needs, last are parts of the matrix.
-
-    One warning of each trial that counts names the omissions. Histograms stay, because the summary is computed from
-    them, except in a search, which has none.
+    First to go is what neither a verdict nor a page needs, last are parts of the matrix. One warning of each trial that
+    counts names the omissions. Histograms are kept, because the summary is computed from them, except in a search.
     """
     trials = status.trials
     omitted: list[tuple[str, ...]] = [()] * len(trials)

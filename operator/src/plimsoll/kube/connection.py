@@ -33,9 +33,9 @@ Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 class ApiClock:
     """The API server's time.
 
-    Every answer bounds the offset between the server's clock and this machine's monotonic one to about a second, and
-    all answers together bound it more tightly. An answer that contradicts them means that a clock was set, and
-    replaces them.
+    Every answer bounds the offset between the server's clock and this machine's monotonic clock to about a second, and
+    all answers together bound it more tightly. An answer that contradicts them shows that a clock was set, and replaces
+    them.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""The administrator's limits on a run: its size, what it may write, and when it may load."""
+"""The administrator's limits on a run: its size, its writes, and when it may load."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -2,7 +2,7 @@
 
 Users may create objects with the labels of a run, and fill theirs with thousands of labels, keys or fields: as JSON an
 object has at most a few MiB, as Python objects ten times that. So of an object in a run's namespace only these fields
-are decoded. The names of Structs and fields are those of Kubernetes.
+are decoded. Structs and fields have Kubernetes' names.
 """
 
 from typing import Any

@@ -244,7 +244,7 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
     keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
     progress = provisioning.teardown(run, seen, settings, keep_volumes=keeps, now=now)
-    # Conditions that held while the run was active and no longer do; kept volumes stay ready.
+    # Conditions that held while the run was active and no longer do; kept volumes remain ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]
     facts: dict[str, Fact] = {kind: Fact.false(Reason.ENDED, "the run has ended") for kind in past if run.holds(kind)}
     facts["CleanedUp"] = progress.fact

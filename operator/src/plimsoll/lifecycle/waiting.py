@@ -1,4 +1,4 @@
-"""What a run waits for, and since when; and whether it has ended, and how.
+"""The causes for which a run waits, and since when; and whether it has ended, and how.
 
 `step` checks the causes in this order, and the status shows the first that exists, as reason and message of Succeeded
 (Unknown) and Reconciling, and in `display`:

@@ -117,7 +117,7 @@ def on_first_attempts(result: BenchmarkResult) -> BenchmarkResult:
     """Return a result in which the first attempts count; the result itself if they are the attempts that count.
 
     A first attempt without numbers counts as a trial without values, so that no metric has a value at this point. In a
-    search it is a probe that broke, as is every attempt that the storage spoiled, and `status.first_line` is the line.
+    search it is a probe that broke, like every attempt that the storage spoiled, and `status.first_line` is the line.
     """
     status, first = result.status, first_attempts(result.status.trials)
     if all(map(counts, first)):
@@ -184,9 +184,9 @@ def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection.
 
-    The limit applies to each point, too, to attempts that the harness alone spoiled, as users can: those that the
-    storage spoiled are first attempts, with which everything is decided as well. There it takes two, because one of
-    three would already be too many.
+    The limit also applies to the attempts at each point that the harness alone spoiled, as users can: those that the
+    storage spoiled are first attempts, on which everything is decided as well. There it takes two, because one of three
+    would already be too many.
     """
     all_failed, places = list[Trial](), []
     for result in results:

@@ -1,4 +1,4 @@
-"""Latency from when an operation was due, where a rate is offered: what latency from submission leaves out.
+"""Latency from when an operation was due, for an offered rate: the wait that latency from submission leaves out.
 
 While all places of the depth are taken, operations that are due wait in the tool, and no latency contains that wait
 ("coordinated omission": G. Tene, How NOT to Measure Latency, 2013). With even arrivals the tool catches up, so the rate

@@ -5,9 +5,9 @@ takes the part that differs most from the rest: the likelihood ratio test for a 
 55, 1960), with the epidemic alternative of a change that ends again (Levin and Kline, Statistics in Medicine 4, 1985).
 A drift shows as a difference between halves, a burst or a disturbance as a difference from the time around it.
 
-Chance is what counting scatters (Poisson), or the scatter of the rounds themselves where that is more: the Allan
-variance (Allan, Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the
-change in question does not count as chance. Over means of more and more rounds it also shows scatter of many seconds.
+Chance is the scatter of counts (Poisson), or of the rounds themselves if that is larger: the Allan variance (Allan,
+Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the change in question
+does not count as chance. Over means of more and more rounds it also shows scatter of many seconds.
 """
 
 import math
@@ -84,7 +84,7 @@ def is_change_of_states(
     """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
 
     Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
-    rounds at a time, for which the window is then too short. Standstills have checks of their own. What is beyond all
+    rounds at a time, for which the window is then too short. Standstills have checks of their own. A change beyond all
     scatter is unknown only because the rounds are few.
     """
     is_unknown = measured.state is SteadinessState.UNKNOWN and _deviations(measured) <= LEAST_DEVIATIONS
@@ -144,8 +144,8 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
 def _of_few(rounds: Sequence[Histogram], window: Interval, percentile: int) -> Steadiness | None:
     """Return a change of a percentile that too few operations exceed for one of each round; None if there is none.
 
-    How many operations of each round reach the percentile of the whole window shows it (Mood's median test, for another
-    quantile: Conover, "Practical Nonparametric Statistics", section 4.3). They are counted, and scatter as counts do.
+    The number of operations of each round that reach the percentile of the whole window shows it (Mood's median test,
+    for another quantile: Conover, "Practical Nonparametric Statistics", section 4.3), and scatters as counts do.
     """
     whole = Histogram.merge(rounds)
     usual = whole.percentile(percentile)

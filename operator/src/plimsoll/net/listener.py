@@ -34,7 +34,7 @@ class ListenerLimits:
     strangers: int  # number of connections that have not authenticated
     stranger_seconds: float  # time that a connection has to authenticate
     patience_seconds: float = 2.0  # with too many strangers, those of this age give way to new ones
-    connections: int = 8  # number of connections of one authenticated client; the newest stay
+    connections: int = 8  # number of connections of one authenticated client; the newest are kept
 
 
 _AT_ADDRESS = ListenerLimits(strangers=64, stranger_seconds=60.0)

@@ -242,7 +242,7 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
 
 
 async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:
-    """Create a run; one of the same name that the suite owns and that measures the same is as good.
+    """Create a run, or accept a run of the same name that the suite owns and that measures the same.
 
     ApiError: the API server did not decide.
     """

@@ -1,4 +1,4 @@
-"""What the operator watches: kopf's handlers with what they share; and without kopf the results, and runs' objects.
+"""The operator's watches: kopf's handlers with their context; and without kopf the results, and runs' objects.
 
 kopf reads whole objects, which any user of a namespace can make as large as the API server permits. It keeps none of
 them: it has no handler that waits, and it writes nothing.
@@ -74,9 +74,8 @@ class KnownResults:
 class ChildWatch:
     """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
 
-    Of runs without a record, which are not looked at, nothing is remembered. A change that is undone before the watch
-    tells of it wakes no run, though a look may have seen it; like a missed event, it is made up for by the next look at
-    regular intervals.
+    Nothing is remembered of runs without a record, which are not looked at. A change that is undone before the watch
+    shows it wakes no run, though a look may have seen it; like after a missed event, the next regular look catches up.
     """
 
     _records: Records[RunMemory]

@@ -1,4 +1,4 @@
-"""What pipelines read: JUnit XML, and a row of CSV for each run or round, as Apache Otava imports it.
+"""Files for pipelines: JUnit XML, and a row of CSV for each run or round, as Apache Otava imports it.
 
 A JUnit file fails where a person should look: Invalid points are errors and regressions are failures. Of a suite, only
 what decides about the round can fail. The elements follow Jenkins' junit-10 schema, pytest's `xunit2`, so numbers are

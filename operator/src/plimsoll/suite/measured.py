@@ -271,7 +271,7 @@ def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str
 def differences_between(before: Condition, after: Condition) -> list[Difference]:
     """Return what changed at a point: its identity, versions, the hardware, and nodes (`nodes`, lists of names).
 
-    What already differs between the runs of one of the rounds is omitted, such as the name of a volume.
+    Differences within one of the rounds are omitted, such as the name of a volume.
     """
     changed: list[Difference] = []
     if before.fingerprint and after.fingerprint:

@@ -309,7 +309,7 @@ class StepContext:
 
     @property
     def prepared_directory(self) -> str:
-        """The work directory of the step `prepare`, whose files stay until the next trial is staged."""
+        """The work directory of the step `prepare`, whose files are kept until the next trial is staged."""
         return str(PurePosixPath(self.work_directory).with_name(StepKind.PREPARE.value))
 
     @property

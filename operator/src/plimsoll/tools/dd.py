@@ -254,8 +254,7 @@ def _read_report(block_size: int, output: Output) -> _Report:
 def _gaps(parameters: DdParameters, report: _Report) -> list[tuple[int, int]]:
     """Return the stretches of a second and more in which no block ended, as the lines of progress show.
 
-    They have a start and a length in milliseconds. What dd waits for after its last block may be that data becomes
-    durable.
+    They have a start and a length in milliseconds. After its last block, dd may wait for data to become durable.
     """
     # The seconds in a line of progress are rounded.
     late = list(enumerate((seconds - 0.5 for seconds in report.progress), start=1))

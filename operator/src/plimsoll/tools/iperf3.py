@@ -299,10 +299,10 @@ def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
 def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None, list[str]]:
     """Return the received bytes, the lost part of UDP in percent, and warnings; None for TCP, or if it is unknown.
 
-    The receiver counts the gaps before the datagrams that arrive. If none arrives from some time on, only the number of
-    bytes shows it; and before 3.14, the count includes the gaps of the ramp. So the bytes decide where they contradict
-    the count by more than may be under way at the end of the ramp or of the measurement, or where the count is
-    impossible, as releases print it after a ramp. Without the bytes that were sent, the loss is then unknown.
+    The receiver counts the gaps before arriving datagrams. If no more arrive from some time on, only the bytes show it;
+    and before 3.14, the count includes the gaps of the ramp. So the bytes decide if they contradict the count by more
+    than may be under way at the end of the ramp or of the measurement, or if the count is impossible, as releases print
+    it after a ramp. Without the sent bytes, the loss is then unknown.
     """
     if parameters.protocol is Protocol.TCP:
         return end["sum_received"]["bytes"].count(), None, []

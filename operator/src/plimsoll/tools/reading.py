@@ -130,7 +130,7 @@ def byte_sample(
 
     `start` and `end` are two of the marks' moments. Marks are about a second apart. A mark close to the end of a second
     counts as its end, so that an interval without bytes remains a second without any; bytes between two other marks are
-    spread evenly. The cells are scaled so that their sum is exactly what arrived, where the marks are of what was sent.
+    spread evenly. If the marks count sent bytes, the cells are scaled so that their sum is exactly what arrived.
     """
     series = []
     for marks, total in connections:

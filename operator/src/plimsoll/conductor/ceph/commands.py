@@ -128,7 +128,7 @@ class Monitors:
         A command that fails, except for an object that does not exist, or is cancelled ends the connection, and the
         next one makes another: a monitor knows the capabilities that a user had when it connected.
 
-        OSError: the process cannot be started. EOFError: the process ended, or its answer is none.
+        OSError: the process cannot be started. EOFError: the process ended, or its answer is invalid.
         """
         async with self._turn:
             if self._process is not None and self._process.returncode is not None:

@@ -40,8 +40,8 @@ _log = logging.getLogger(__name__)
 class RecordError(CommandError):
     """A record of options cannot be read: a retry does not help.
 
-    It is never removed: a later version may have written it, or a person may read in it what the options were. Without
-    it, other runs would measure with what may still be set.
+    It is never removed: a later version may have written it, or a person may read the options' values in it. Without
+    it, other runs would measure with options that may still be set.
     """
 
     def __init__(self, key: str, text: str) -> None:

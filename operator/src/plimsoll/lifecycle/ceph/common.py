@@ -1,7 +1,7 @@
-"""What every run on a Ceph cluster has, with Rook or without; and the provider of existing pools without Rook.
+"""The resources of every run on a Ceph cluster, with Rook or without; and the provider of existing pools without Rook.
 
 A run has objects outside its namespace. Its resources, in order: the teardown record, access to Ceph (keys and
-`ceph.conf`), and what the run leaves in Ceph.
+`ceph.conf`), and its leftovers in Ceph.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a run creates in a Rook cluster: pools, CephX users, a StorageClass. Each is created once and never updated.
+"""The objects of a run in a Rook cluster: pools, CephX users, a StorageClass. Each is created once and never updated.
 
 Rook rewrites a pool's specification when it first reconciles it; an update would only cost another reconcile.
 """

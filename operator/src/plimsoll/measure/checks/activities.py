@@ -159,9 +159,9 @@ def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
 def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float) -> float:
     """Return the larger part of the OSDs' time that foreign operations, or bytes, took; 0 if unknown.
 
-    No OSD is busy for longer than all the time (utilisation law). So an operation of the run, or a byte, took it for
-    no longer than the OSDs' time divided by the run's number of them, nor for longer than a usual operation, or as a
-    byte of a slow disk. A foreign one counts as much.
+    No OSD is busy for longer than all the time (utilisation law). So an operation of the run, or a byte, took at most
+    the OSDs' time divided by the run's number of them, and at most as long as a usual operation, or a byte of a slow
+    disk. A foreign one counts as much.
     """
     if not (osds := watch.placement.osds):
         return 0.0
@@ -190,8 +190,7 @@ def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
 def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:
     """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
 
-    Each takes an OSD for no longer than a usual operation of the run took in all, and for its bytes. 1 if that is
-    unknown.
+    Each takes an OSD at most as long as a usual operation of the run took in all, and for its bytes. 1 if unknown.
     """
     if not (osds := watch.placement.osds):
         return 1.0

@@ -1,9 +1,9 @@
 """Whether the Ceph cluster was healthy, and the run's alone, while a trial measured.
 
-The polls within the measured time count, the last one before it and the first one after it. What changes the cluster
-counts, not its state: OSDs that are out from the beginning are a fact. A shared cluster is always active, so scrubs,
+The polls within the measured time count, the last one before it and the first one after it. Changes of the cluster
+count, not its state: OSDs that are out from the beginning are a fact. A shared cluster is always active, so scrubs,
 snapshot trimming, moving data, slow operations and foreign load are judged by their effect (see `effect`). For the
-reasoning see docs/explanation/trust.md. None of these checks yields anything if the run watches no cluster.
+reasoning see docs/explanation/trust.md. These checks yield nothing if the run watches no cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -80,10 +80,10 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 def late_client(evidence: Evidence) -> CheckedValues:
     """Yield each client's delay on its own clock, without what long operations and the tool explain.
 
-    A ramp ends with a completion, or when the tool next looks whether it is over (`ramp_step`). Operations must be as
-    long on every client: on a client that was stopped, operations in flight are long too. Who launched the tool too
-    late is to blame for it; a tool that was launched in time may have waited for the storage, to open its files, to lay
-    them out, or to complete an operation.
+    A ramp ends with a completion, or when the tool next checks whether it is over (`ramp_step`). Operations must be as
+    long on every client: on a client that was stopped, operations in flight are long too. A late launch is the client's
+    fault; a tool that was launched in time may have waited for the storage, to open its files, to lay them out, or to
+    complete an operation.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)

@@ -278,9 +278,9 @@ def _part_in_memory(
 ) -> tuple[float, str]:
     """Return how much of the I/O memory may have answered at most, in percent, and the message of the check.
 
-    Memory may hold any part of the data, whether it was written or read last, but at best the hottest, on which `skew`
-    says how much of the I/O is. If caches were dropped, it was empty at the beginning, and `again` is the part of the
-    I/O, 0 to 1, on data that had been read or written since.
+    Memory may hold any part of the data, written or read last, but at best the hottest, whose part of the I/O `skew`
+    returns. If caches were dropped, it was empty at the beginning, and `again` is the part of the I/O, 0 to 1, on data
+    that had been read or written since.
     """
     held = min(1.0, memory / size)
     detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(100 * held)}"

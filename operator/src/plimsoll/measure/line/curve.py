@@ -1,4 +1,4 @@
-"""How likely a trial meets the objectives, depending on its load: a dose-response curve, and what trials show of it.
+"""The probability that a trial meets the objectives, over its load: a dose-response curve, and its estimate.
 
 With x the logarithm of the load, a trial meets all objectives with the probability
 
@@ -8,10 +8,10 @@ where c is the location, s the spread (the scatter of the storage, as a part of 
 trials that break at loads far below the line, as on a storage with a slow mode; and u the share that meets the
 objectives far above it. The line is where P is 1/2.
 
-Only whether a trial broke is used, not its latencies: what a latency says about the distance to the line depends on the
-shape of the latency curve, which differs between a queue, a cliff and a device whose latency grows with its load.
+Only whether a trial broke is used, not its latencies: how they relate to the distance to the line depends on the shape
+of the latency curve, which differs between a queue, a cliff and a device whose latency grows with its load.
 
-What is known is the posterior over a grid of (c, s, l). Sources: Watson and Pelli, QUEST (1983); Kontsevich and Tyler
+The estimate is the posterior over a grid of (c, s, l). Sources: Watson and Pelli, QUEST (1983); Kontsevich and Tyler
 (1999) for the spread as a second unknown; Wichmann and Hill (2001) for lapses.
 """
 
@@ -271,6 +271,6 @@ def drift_bayes_factor(trials: Sequence[Trial]) -> float:
 def claim_e_value(as_claimed: Iterable[bool]) -> float:
     """Return by how much the trials at one load multiply a stake on the claim that most of them are as claimed.
 
-    If at most half of all trials are, it ever reaches `NEEDED` in at most 2.5 % of searches, however long they go on.
+    If at most half of all trials are, it ever reaches `NEEDED` in at most 2.5 % of searches of any length.
     """
     return math.prod(2 * _CLAIMED if is_as_claimed else 2 * (1 - _CLAIMED) for is_as_claimed in as_claimed)

@@ -150,8 +150,8 @@ def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
 def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int) -> bool:
     """Whether so many arrivals are missing that an objective says nothing about those that should have come.
 
-    Only to be asked where the depth was full at times. It was for too long if the missing arrivals that would have been
-    late, with the operations that were late, are more than the objective permits, or are 1 % of all by themselves. No
+    Call it only if the depth was full at times. It was full for too long if the missing arrivals that would have been
+    late, with the operations that were late, exceed what the objective permits, or are 1 % of all by themselves. No
     more can be missing than were not achieved.
     """
     completed = whole.operations - _missing(whole)

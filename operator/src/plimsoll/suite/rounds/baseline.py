@@ -35,7 +35,7 @@ _ESTABLISHED = 3
 def start_baseline(state: State, chosen: EndedRound) -> State:
     """Return the state whose baseline starts with a round that the user accepts.
 
-    A round of the former baseline brings back the later ones of that; any other one keeps the later accepted ones.
+    A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
     """
     later = {
         ended.minute

@@ -1,4 +1,4 @@
-"""What a decision about a suite depends on, and what it decides: requests and events, as data."""
+"""The inputs of a decision about a suite, and its outputs: requests and events, as data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

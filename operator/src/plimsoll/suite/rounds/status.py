@@ -1,4 +1,4 @@
-"""A suite's status: what it remembers, its conditions, and texts for people."""
+"""A suite's status: its memory, its conditions, and texts for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -113,7 +113,7 @@ def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) 
 def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
     """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is.
 
-    Of a measured round every run is needed, or the certainty that it is gone.
+    A measured round needs every run, or the certainty that it is gone.
     """
     if not active.is_measured:
         is_unlisted = active.current_uid and members[active.children.done].run is None

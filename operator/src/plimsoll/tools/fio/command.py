@@ -1,4 +1,4 @@
-"""Arguments of a measuring fio, and what the commands that prepare a data set share with it.
+"""Arguments of a measuring fio, and those that the commands to prepare a data set share with it.
 
 Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
 """
