@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Repeats a published study in a real Kubernetes with a real Ceph, from nothing: KIT's layers, clients and replication
-# (e2e/studies/demo) as one BenchmarkSuite. Prints the plan, the progress, what became of the study's hypotheses, and the
+# (e2e/studies/demo) as one BenchmarkSuite. Prints the plan, the progress, the verdicts on the study's hypotheses, and the
 # shares of the limits next to the published shares; writes build/kit.html.
 #
 # The suite takes about 13 minutes, and is removed if it has not ended after 15.

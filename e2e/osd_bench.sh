@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: e2e/osd_bench.sh NAMESPACE
 #
-# Lets the runs of a namespace use `osdBench`, which needs a user that may tell OSDs anything: more than a run's own may. Its
+# Lets the runs of a namespace use `osdBench`, which needs a user with more rights on OSDs than a run's own. Its
 # key remains in the namespace, and the user in the Ceph of e2e/ceph. It needs the environment of `e2e/cluster/cluster env`.
 set -euo pipefail
 

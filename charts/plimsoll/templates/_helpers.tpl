@@ -23,7 +23,7 @@ app.kubernetes.io/part-of: plimsoll
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* Of the operator's pod. A Deployment cannot change its selector: never change these. */}}
+{{/* Labels that select the operator's pod. A Deployment cannot change its selector: never change these. */}}
 {{- define "plimsoll.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "plimsoll.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -35,7 +35,7 @@ app.kubernetes.io/component: operator
 {{- printf "%s-caches" (include "plimsoll.fullname" .) }}
 {{- end }}
 
-{{/* Of the helpers' pods. A DaemonSet cannot change its selector: never change these. */}}
+{{/* Labels that select the helpers' pods. A DaemonSet cannot change its selector: never change these. */}}
 {{- define "plimsoll.cachesSelectorLabels" -}}
 app.kubernetes.io/name: {{ include "plimsoll.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -52,7 +52,7 @@ app.kubernetes.io/component: caches
 {{- printf "%s-kube-burner" (include "plimsoll.fullname" .) }}
 {{- end }}
 
-{{/* Of the helper's pod. A Deployment cannot change its selector: never change these. */}}
+{{/* Labels that select the helper's pod. A Deployment cannot change its selector: never change these. */}}
 {{- define "plimsoll.kubeBurnerSelectorLabels" -}}
 app.kubernetes.io/name: {{ include "plimsoll.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -67,12 +67,12 @@ app.kubernetes.io/component: kube-burner
 {{- end }}
 {{- end }}
 
-{{/* As whom the API server knows the operator. */}}
+{{/* The operator's user name at the API server. */}}
 {{- define "plimsoll.operatorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "plimsoll.serviceAccountName" . }}
 {{- end }}
 
-{{/* Name and labels of an admission policy or its binding, of a list of the chart's context and the policy's ending. */}}
+{{/* Name and labels of an admission policy or its binding; takes a list of the chart's context and the policy's ending. */}}
 {{- define "plimsoll.policyMetadata" -}}
 {{- $context := index . 0 -}}
 metadata:
@@ -80,7 +80,7 @@ metadata:
   labels: {{- include "plimsoll.labels" $context | nindent 4 }}
 {{- end }}
 
-{{/* The binding of an admission policy, of the same list. What is in no namespace is always included. */}}
+{{/* The binding of an admission policy; takes the same list. Cluster-scoped objects are always included. */}}
 {{- define "plimsoll.policyBinding" -}}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -97,7 +97,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* Whom the policies about the objects of runs do not bind, as a CEL list. */}}
+{{/* The users that the policies about the objects of runs do not bind, as a CEL list. */}}
 {{- define "plimsoll.exemptUsers" -}}
 {{- $users := list (include "plimsoll.operatorUser" .) }}
 {{- if .Values.kubeBurner.enabled }}
@@ -112,7 +112,7 @@ spec:
 ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']
 {{- end }}
 
-{{/* An image, of a list of the chart's context and the path of the image's values. */}}
+{{/* An image; takes a list of the chart's context and the path of the image's values. */}}
 {{- define "plimsoll.image" -}}
 {{- $context := index . 0 }}
 {{- $path := index . 1 }}
@@ -178,7 +178,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* A pod that runs one command of the operator's image once, of a list of the context, a ServiceAccount and arguments. */}}
+{{/* A pod that runs one command of the operator's image once; takes a list of the context, a ServiceAccount and arguments. */}}
 {{- define "plimsoll.commandPod" -}}
 {{- $context := index . 0 }}
 serviceAccountName: {{ index . 1 }}
@@ -202,7 +202,7 @@ containers:
 volumes: [{name: tmp, emptyDir: {sizeLimit: 64Mi}}]
 {{- end }}
 
-{{/* Fail if the cluster does not serve a kind of the Prometheus Operator, of a list of the context, the value and the kind. */}}
+{{/* Fail if the cluster does not serve a kind of the Prometheus Operator; takes a list of the context, the value and the kind. */}}
 {{- define "plimsoll.requireKind" -}}
 {{- $served := printf "monitoring.coreos.com/v1/%s" (index . 2) }}
 {{- if not ((index . 0).Capabilities.APIVersions.Has $served) }}
@@ -210,7 +210,7 @@ volumes: [{name: tmp, emptyDir: {sizeLimit: 64Mi}}]
 {{- end }}
 {{- end }}
 
-{{/* What the operator may do in every namespace whose runs and suites it looks after. */}}
+{{/* The operator's rights in every namespace whose runs and suites it reconciles. */}}
 {{- define "plimsoll.runRules" -}}
 # Suites create runs, and delete old ones.
 - apiGroups: [plimsoll.dev]
@@ -274,7 +274,7 @@ volumes: [{name: tmp, emptyDir: {sizeLimit: 64Mi}}]
 {{- toJson $limits }}
 {{- end }}
 
-{{/* The namespaces whose runs it looks after, as JSON; empty for all. Its own is always among them: `helm test` makes a run there. */}}
+{{/* The namespaces whose runs it reconciles, as JSON; empty for all. Its own is always included: `helm test` creates a run there. */}}
 {{- define "plimsoll.namespaces" -}}
 {{- if .Values.watchNamespaces }}
 {{- prepend .Values.watchNamespaces .Release.Namespace | uniq | toJson }}
