@@ -94,8 +94,8 @@ for prefix in sys.argv[1:]:
     print(json.dumps(json.loads(output)))
 cluster.shutdown()
 """
-# USER REQUEST...: print for each request to the monitors, in a line, whether they let the user run it. None of them may
-# have an argument that its command needs and lacks, since that would be refused otherwise.
+# USER REQUEST...: print for each request to the monitors, in a line, whether they let the user run it. No request may
+# lack an argument, since the monitors refuse that too.
 _PERMITTED = """
 import errno, rados, sys
 timeouts = {"rados_mon_op_timeout": "60", "client_mount_timeout": "60"}

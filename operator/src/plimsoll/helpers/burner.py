@@ -259,7 +259,7 @@ class Helper:
             problem = class_refusal(next(iter(classes), None), order, namespace)
         if problem:
             raise RefusedError(403, problem)
-        # Only while no other order is in progress, and not in the turn of another namespace that waits.
+        # Not while another order is in progress, and not in the turn of another namespace that waits.
         now = time.monotonic()
         waiting = {name for name, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
         if self._turn.locked() or (waiting and namespace == self._served):

@@ -47,7 +47,7 @@ def lease_of(environment: Mapping[str, str]) -> tuple[str, str, Terms] | None:
 
 
 def new_identity(environment: Mapping[str, str]) -> str:
-    """Return an identity that no other process has, not even an earlier one of this pod."""
+    """Return an identity that no other process has, including earlier ones of this pod."""
     return f"{environment.get('POD_NAME') or socket.gethostname()}_{token_hex(4)}"
 
 

@@ -124,7 +124,7 @@ class ControlPlane(Model):
     """How a run loads the control plane."""
 
     helper: NamespacedName  # Service of the helper that runs kube-burner
-    certificate: str  # of the helper, PEM: the client trusts no other
+    certificate: str  # of the helper, PEM: the client trusts only this one
     storage_class: str  # of the PVCs that it creates
 
 

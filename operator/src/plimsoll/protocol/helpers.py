@@ -86,7 +86,7 @@ def caches_url(service: str, namespace: str) -> str:
 
 
 def namespace_base(namespace: str, run_uid: str) -> str:
-    """Return the beginning of the names of a run's namespaces, which no other run's names have.
+    """Return the beginning of the names of a run's namespaces, unique to the run.
 
     It depends on the run's own namespace, which the helper knows from the client's token: otherwise an order with the
     UID of another tenant's run would keep that run from being removed.

@@ -112,7 +112,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:
-    """Restore the recorded options that nobody else changed, then remove the record; see `Commands.ceph`."""
+    """Restore the recorded options that others have not changed, then remove the record; see `Commands.ceph`."""
     record = await read_record(commands, key)
     if record is None:
         return

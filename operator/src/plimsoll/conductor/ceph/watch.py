@@ -166,7 +166,7 @@ class CephCluster:
         shown: set[str] = set()
 
         def report(progress: str) -> None:
-            # Every pass repeats the first steps; meanwhile, the problems of the last pass stay visible.
+            # Every pass repeats the first steps; meanwhile, the problems of the last pass remain visible.
             if progress not in shown:
                 shown.add(progress)
                 see(ClusterView(prepared=False, problems=(progress,)))

@@ -31,7 +31,7 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
 _MILLISECONDS = 1000
 _LONG_PAUSE_SECONDS = 1.0
-_TYPICAL = 10  # mean operations that a pause takes at the least: a slow operation is no pause
+_TYPICAL = 10  # mean operations that a pause takes at least: a slow operation is not a pause
 _MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
 _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and caches, may be a thirtieth of the whole
 

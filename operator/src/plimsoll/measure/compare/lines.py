@@ -192,7 +192,7 @@ def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: Regres
         return case.unassessed
     judgement = conclude(Metric.LINE, assessment, rule)
     notes = tuple(_notes(case, assessment.change, rule, judgement.conclusion))
-    # More probes are no remedy: a search ends when its interval is narrow enough.
+    # More probes do not help: a search ends when its interval is narrow enough.
     update = {**fields_of(Metric.LINE, assessment, judgement), "trials_needed": None, "notes": notes}
     return case.unassessed.model_copy(update=update)
 

@@ -229,7 +229,7 @@ class MeanComparison(Change):
     workload: str
     points: int  # the number of points with this operation and metric
     baseline_passes: int  # the number of the baseline's passes
-    candidate_passes: int  # likewise
+    candidate_passes: int  # the number of the candidate's passes
 
 
 class PointComparison(Model):

@@ -65,7 +65,7 @@ class State:
     first: int = 0  # minute of the round that a user accepted last; 0 if none was accepted
     # Minute of the newest round when the present baseline replaced another one; 0 for the first baseline
     since: int = 0
-    # Minutes of rounds that are no longer kept, newest first; nothing else names runs to delete
+    # Minutes of dropped rounds, newest first: only these name runs to delete
     dropped: tuple[int, ...] = ()
     comparisons: tuple[ComparisonOutcome, ...] = ()  # outcomes of the last evaluated round, as many as the status has
     comparisons_left_out: int = 0  # number of further ones, none of them worse
