@@ -11,7 +11,7 @@ from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.intake import part_read_again, receive
 from plimsoll.measure.skew import Skew
 from plimsoll.tools.base import Output
-from plimsoll.tools.fio.distribution import Pareto, Zipf
+from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters, RadosOperation
 from support.client_documents import BLOCK, RAMP, RUNTIME, document, facts, measurement, operation
 
@@ -64,8 +64,7 @@ def test_reads_at_random_places_are_repeated_as_often_as_in_a_simulation(passes:
 @pytest.mark.parametrize("skew", [Zipf(0.9, BLOCK), Zipf(1.2, BLOCK), Pareto(0.2, BLOCK)])
 @pytest.mark.parametrize("passes", [0.2, 2.0])
 def test_skewed_reads_are_repeated_at_most_as_often_as_assumed(skew: Zipf | Pareto, passes: float) -> None:
-    # fio's hash gives three ranks to each third block.
-    blocks, generator, seen, again = 3 * 2**12, random.Random(1), set[int](), 0  # noqa: S311 - no secret
+    blocks, generator, seen, again = scattered_blocks(3 * 2**12), random.Random(1), set[int](), 0  # noqa: S311 - no secret
     read = round(passes * blocks)
     ramp = round(read * RAMP / RUNTIME)
     for number in range(ramp + read):

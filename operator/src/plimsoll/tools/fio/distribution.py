@@ -25,9 +25,8 @@ _OUTSIDE = r"^zipf:[01](\.0+)?$|^pareto:0\.(0+|[5-9][0-9]*)$"
 _MOST_TERMS = 10**7
 """Terms of the zeta function that fio adds up; it ignores the rest."""
 _EXACT_TERMS = 1000
-_REACHED = 1 / 3
-"""The part of the blocks that get all operations at least: at most three ranks share a block (`scattered_blocks`)."""
-_LEAST_REACHED = 0.6
+_LEAST_REACHED = 0.95
+"""The part of the blocks that get a rank at least (`scattered_blocks`)."""
 _WORD = 2**64
 _MULTIPLIER = 0x61C8864680B583EB
 """fio's hash of a rank is this multiple of it, modulo 2**64; the block is the rest by the number of blocks."""
@@ -58,7 +57,7 @@ class Zipf:
     def share(self, part: float, size: int) -> float:
         """Return the largest possible share of the operations on the hottest part of a data set."""
         blocks = max(1, size // self.block_size)
-        part = min(1.0, part / _REACHED)
+        part = _ranks_on(part)
         hottest, zeta = part * blocks, _zeta(min(blocks, _MOST_TERMS), self.theta)
         first_two = (min(hottest, 1.0) + min(max(0.0, hottest - 1), 1.0) * 0.5**self.theta) / zeta
         if hottest <= 2 or part >= 1:  # noqa: PLR2004 - fio draws the first two ranks apart
@@ -93,11 +92,16 @@ class Pareto:
 
     def share(self, part: float, size: int) -> float:
         """Return the largest possible share of the operations on the hottest part of a data set."""
-        return float(min(1.0, part / _REACHED) ** (math.log(1 - self.h) / math.log(self.h)))
+        return float(_ranks_on(part) ** (math.log(1 - self.h) / math.log(self.h)))
 
     def rank(self, number: float, blocks: int) -> int:
         """Return the rank for a uniform number, 0 to 1."""
         return int((blocks - 1) * number ** (math.log(self.h) / math.log(1 - self.h)))
+
+
+def _ranks_on(part: float) -> float:
+    """Return the part of all ranks that a part of the blocks can have: at most two share a block (`_reached`)."""
+    return min(1.0, 2 * part, part + 1 - _LEAST_REACHED)
 
 
 def skew_of(distribution: str, block_size: int) -> Zipf | Pareto | None:
@@ -122,7 +126,11 @@ def _reached(blocks: int) -> float:
 
     Two ranks share a block if their hashes differ by a multiple of the number of blocks. Such pairs of differences, of
     ranks and of these multiples, form a lattice, whose shortest vectors Gauss's reduction finds. A vector that covers
-    the parts x and y of all ranks and hashes leaves its first ranks without a predecessor: x + y - x y.
+    the parts x and y of all ranks and hashes gives the part (1 - x)(1 - y) of the ranks a predecessor.
+
+    A block has three ranks only if two vectors in a row together cover less than everything. They must be equal,
+    because different ones span at least the area of all ranks and hashes. So each covers less than half of both, and a
+    quarter of the ranks have a predecessor.
     """
     # Both are scaled so that all ranks are as long as all hashes.
     scale = (_WORD, blocks * blocks)
@@ -140,7 +148,7 @@ def _reached(blocks: int) -> float:
         long = (long[0] - times * short[0], long[1] - times * short[1])
     sums = ((long[0] + sign * short[0], long[1] + sign * short[1]) for sign in (1, -1))
     parts = [(abs(ranks) / blocks, abs(multiple) * blocks / _WORD) for ranks, multiple in (short, long, *sums)]
-    return min((x + y - x * y for x, y in parts if x < 1 and y < 1), default=1.0)
+    return 1 - sum((1 - x) * (1 - y) for x, y in parts if x < 1 and y < 1)
 
 
 @cache
