@@ -116,6 +116,10 @@ test-network: setup ## The operator's tests with real iperf3, netcat and ping be
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
 	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)" $(ONLY)
 
+.PHONY: test-upgrade
+test-upgrade: setup ## Upgrade an installation of an earlier revision in a cluster that is up, while a run measures: FROM=REVISION
+	e2e/upgrade.sh $(FROM)
+
 .PHONY: coverage
 coverage: setup ## Which lines the tests that need nothing but Python do not reach
 	cd operator && $(BIN)/pytest -q -n 2 -m "not ($(REAL))" --cov --cov-report=term

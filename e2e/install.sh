@@ -6,13 +6,16 @@
 #   e2e/install.sh chart     installs the last build
 #   e2e/install.sh kube-burner
 #                            builds the image of the helper that runs kube-burner, and installs it too
+#
+# With SOURCE and TAG, `images` builds those of another tree, with another tag than e2e.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
 cluster=$root/e2e/cluster/cluster
 eval "$("$cluster" env)"
 export DOCKER_BUILDKIT=1
-readonly root cluster
+source=${SOURCE:-$root} tag=${TAG:-e2e}
+readonly root cluster source tag
 
 say() { printf 'install.sh: %s\n' "$*" >&2; }
 
@@ -20,9 +23,9 @@ build() {
     local target=$1 options=("${@:2}")
     # A machine behind a proxy needs its own certificate authorities in the build.
     [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
-    say "building plimsoll-$target:e2e"
+    say "building plimsoll-$target:$tag"
     "$cluster" docker build --quiet --network host --build-arg "BASE_IMAGE=$base" "${options[@]}" \
-        --target "$target" --tag "plimsoll-$target:e2e" "$root" > /dev/null
+        --target "$target" --tag "plimsoll-$target:$tag" "$source" > /dev/null
 }
 
 # A new build needs new pods, although the tag is the same.
@@ -68,7 +71,7 @@ images() {
     build operator
     build runner
     say "loading the images"
-    "$cluster" load plimsoll-operator:e2e plimsoll-runner:e2e
+    "$cluster" load "plimsoll-operator:$tag" "plimsoll-runner:$tag"
 }
 
 case ${1:-} in
@@ -76,5 +79,5 @@ case ${1:-} in
     images) images ;;
     chart) install_chart ;;
     kube-burner) kube_burner; install_chart kube-burner ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
