@@ -36,13 +36,14 @@ def definitions() -> list[Document]:
 
 @pytest.fixture
 def earlier(definitions: list[Document], tmp_path: Path) -> Iterator[ApiServer]:
-    """Return an API server with definitions that still have two fields which the present ones lack."""
+    """Return an API server with definitions that still have fields which the present ones lack."""
     with running_apiserver(tmp_path) as server:
         for definition in deepcopy(definitions):
             fields = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
             fields = fields.get("run", {}).get("properties", fields)
             if "workloads" in fields:
                 fields["clients"]["properties"]["priorityClassName"] = {"type": "string"}
+                fields["clients"]["properties"]["tolerations"] = {"type": "array", "items": {"type": "string"}}
                 objective = fields["workloads"]["items"]["properties"]["line"]["properties"]["objectives"]["items"]
                 objective["properties"]["latencyMicroseconds"] = {"type": "integer"}
                 objective["required"] = ["latencyMicroseconds"]
@@ -73,7 +74,7 @@ def test_an_upgrade_that_would_drop_fields_in_use_is_refused_with_their_names(
 ) -> None:
     low: Document = {"clients": {"priorityClassName": "low"}}
     ended = {"conditions": [ENDED | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
-    put(earlier, "BenchmarkRun", "plain", PLAIN)
+    put(earlier, "BenchmarkRun", "plain", PLAIN | {"clients": {"tolerations": []}})
     put(earlier, "BenchmarkRun", "ended", PLAIN | low, **ended)
     put(earlier, "BenchmarkSuite", "asleep", {"run": SEARCH, "variants": [{"name": "any"}], "suspend": True})
     assert complaint(earlier, tmp_path) == ""
