@@ -53,7 +53,10 @@ class Refusal:
     @property
     def message(self) -> str:
         """Return it for people, with the remedy."""
-        return f"could not {self.asked}: {self.words}; {remedy_of(self.reason)}"
+        remedy = remedy_of(self.reason)
+        if self.blocks_removal and self.reason is Reason.API_REFUSED:
+            remedy = "delete it yourself, or change what refuses it: an admission policy, the operator's ClusterRole"
+        return f"could not {self.asked}: {self.words}; {remedy}"
 
 
 def reason_of_words(words: str, *, passing: bool = False) -> Reason:
