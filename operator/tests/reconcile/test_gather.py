@@ -234,4 +234,6 @@ def test_a_quota_is_named_whoever_enforces_it() -> None:
 
 @pytest.mark.parametrize(("asked", "hinders"), [("create Job n/delete", False), ("delete Job n/j", True)])
 def test_a_refusal_knows_whether_it_keeps_something_from_going(asked: str, *, hinders: bool) -> None:
-    assert refusal_of(ForbiddenError(asked, "no")).blocks_removal == hinders
+    refusal = refusal_of(ForbiddenError(asked, "no"))
+    assert refusal.blocks_removal == hinders
+    assert ("delete it yourself" in refusal.message) == hinders
