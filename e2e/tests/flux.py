@@ -36,11 +36,15 @@ class SuiteInGit(Suite):
             cluster.apply(document)
 
     def request(self, text: str) -> dict[str, Any]:
-        """Commit a request, and return its round; Flux decides about the commit after it, and as its verdict says."""
+        """Commit a request, and return its round; Flux decides about the commit after it, and as its verdict says.
+
+        An Inconclusive round changes nothing: Flux goes on failing after a regression, and passes otherwise.
+        """
         before = len(self.rounds)
         ready = self._until_decided(self._commit(commonAnnotations={"plimsoll.dev/request-round": text}))
         ended = self.until_rounds(before + 1, seconds=1)
-        passed = ended["verdict"] in {"NoRegression", "Inconclusive"}
+        has_regressed = self.condition("Regressed")["status"] == "True"
+        passed = ended["verdict"] in {"NoRegression", "Inconclusive"} and not has_regressed
         assert ready["status"] == str(passed), f"{ready}\n{self.diagnosis()}"
         return ended
 
