@@ -163,7 +163,7 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
 
 
 def write_otava(table: OtavaTable) -> None:
-    """Print a table as CSV, and what it lacks on standard error."""
+    """Print a table as CSV, and name on standard error what the table leaves out."""
     if not table.rows:
         raise click.ClickException(f"there is nothing to write as {OTAVA}. {' '.join(table.notes)}")
     csv.writer(sys.stdout, lineterminator="\n").writerows([table.header, *table.rows])

@@ -33,7 +33,7 @@ class ListenerLimits:
 
     strangers: int  # number of connections that have not authenticated
     stranger_seconds: float  # time that a connection has to authenticate
-    patience_seconds: float = 2.0  # with too many strangers, those of this age give way to new ones
+    patience_seconds: float = 2.0  # when strangers hold all places, one this old gives way to a new one
     connections: int = 8  # number of connections of one authenticated client; the newest are kept
 
 

@@ -103,7 +103,7 @@ class CephTarget(Model):
 
     @property
     def note_pool(self) -> str:
-        """The pool in which the conductor notes what it changes: of a file system, the data's."""
+        """The pool in which the conductor records its changes; for a file system, its data pool."""
         return self.pools[-1] if self.file_system else self.pool
 
     @property
