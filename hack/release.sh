@@ -36,7 +36,12 @@ die() { say "$@"; exit 1; }
 [[ ! -e $dist || -e $dist/SHA256SUMS ]] || die "$dist is not the directory of a release: remove it, or name another in DIST"
 mkdir -p "$root/build"
 work=$(mktemp -d "$root/build/release.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
+registered=
+clean_up() {
+    [[ -z $registered ]] || echo -1 > "$registered"
+    rm -rf --one-file-system "$work"
+}
+trap clean_up EXIT
 source=$work/source out=$work/dist
 mkdir "$source" "$out"
 # Not the work tree: what is released is what was committed.
@@ -91,16 +96,21 @@ plugin() {
     release plugin_sbom "$1" "$tree/lib"
 }
 
-# Has the kernel start programs of other architectures with qemu.
+# Has the kernel start programs for arm64 with qemu, until this script ends.
 emulate() {
+    local binfmt=/proc/sys/fs/binfmt_misc
+    [[ -e $binfmt/register ]] || mount -t binfmt_misc binfmt_misc $binfmt
+    [[ ! -e $binfmt/qemu-aarch64 ]] || return 0
+    cat /usr/lib/binfmt.d/qemu-aarch64.conf > $binfmt/register
+    registered=$binfmt/qemu-aarch64
+}
+
+install_tools() {
     local missing=() program
-    for program in buildah:buildah mmdebstrap:mmdebstrap arch-test:arch-test qemu-aarch64-static:qemu-user-static; do
+    for program in buildah mmdebstrap arch-test qemu-aarch64-static:qemu-user-static; do
         command -v "${program%:*}" > /dev/null || missing+=("${program#*:}")
     done
     ((${#missing[@]} == 0)) || { say "installing ${missing[*]}" && apt-get -qq install --yes --no-install-recommends "${missing[@]}" >&2; }
-    [[ -e /proc/sys/fs/binfmt_misc/register ]] || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
-    arch-test arm64 > /dev/null || cat /usr/lib/binfmt.d/qemu-aarch64.conf > /proc/sys/fs/binfmt_misc/register
-    arch-test arm64 > /dev/null || die "the kernel cannot start programs for arm64 with qemu: register qemu-aarch64 with binfmt_misc"
 }
 
 containers() { buildah --root "$work/containers" --runroot "$work/run" "$@"; }
@@ -174,7 +184,8 @@ for arch in "${ARCHITECTURES[@]}"; do
 done
 start_plugin
 if [[ -n $images ]]; then
-    emulate
+    install_tools
+    [[ $(dpkg --print-architecture) == arm64 || " ${ARCHITECTURES[*]} " != *" arm64 "* ]] || emulate
     for arch in "${ARCHITECTURES[@]}"; do
         build_images "$arch"
     done
