@@ -174,14 +174,32 @@ def pin(directory: str) -> None:
     values, metadata = Path(directory, "values.yaml"), Path(directory, "Chart.yaml")
     text, described = values.read_text(), metadata.read_text()
     for section, name in (("image", "plimsoll-operator"), ("runner", "plimsoll-runner")):
+        repository, digest = f"{REPOSITORY}/{name}", digests.get(name, "")
         before, heading, after = text.partition(f"\n{section}:\n")
-        after = after.replace('repository: ""', f"repository: {REPOSITORY}/{name}", 1)
-        text = before + heading + after.replace('digest: ""', f'digest: "{digests.get(name, "")}"', 1)
-        described = described.replace(f"image: {name}:", f"image: {REPOSITORY}/{name}:")
-        if f"{REPOSITORY}/{name}" not in text or digests.get(name, "") not in text:
-            sys.exit(f"release.py: {values} has no place for the image {name}")
+        after = after.replace('repository: ""', f"repository: {repository}", 1)
+        text = before + heading + after.replace('digest: ""', f'digest: "{digest}"', 1)
+        described = described.replace(f"image: {name}:{VERSION}", f"image: {_reference(name, digest)}")
     values.write_text(text)
     metadata.write_text(described)
+
+
+def _reference(name: str, digest: str) -> str:
+    return f"{REPOSITORY}/{name}" + (f"@{digest}" if digest else f":{VERSION}")
+
+
+def check_images(manifests: str) -> None:
+    """Exit unless rendered manifests select the images of this release: by the digests in their archives, or by tag."""
+    text = Path(manifests).read_text()
+    for name in ("plimsoll-operator", "plimsoll-runner"):
+        digest, path = "", Path(f"{name}-{VERSION}.oci.tar")
+        if path.exists():
+            with tarfile.open(path) as archive:
+                (top,) = json.load(archive.extractfile("index.json"))["manifests"]
+            digest = top["digest"]
+        selected = set(re.findall(rf"[\w./:-]*{name}[@:][\w:.-]+", text))
+        if selected != {_reference(name, digest)}:
+            listed = ", ".join(sorted(selected)) or "no such image"
+            sys.exit(f"release.py: {manifests} has {listed}, and not {_reference(name, digest)}")
 
 
 def sbom(name: str, digest: str, metadata: Mapping[str, bytes]) -> None:
@@ -297,5 +315,5 @@ def digest_of(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    steps = (image, chart, pin, plugin_sbom, krew, notes, provenance)
+    steps = (image, chart, pin, check_images, plugin_sbom, krew, notes, provenance)
     {step.__name__: step for step in steps}[sys.argv[1]](*sys.argv[2:])

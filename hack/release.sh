@@ -167,6 +167,7 @@ helm_chart() {
         sed '/^# Source/,$d' "$source/manifests/install.yaml" | sed -n '/^---/,$p' | sed '$d'
         "$helm" template plimsoll "$archive" --namespace plimsoll-system --no-hooks --kube-version 1.31.0
     } > "$out/plimsoll-$VERSION-install.yaml"
+    release check_images "plimsoll-$VERSION-install.yaml"
 }
 
 # What users would do: install the plugin as krew does, and start it.
