@@ -45,6 +45,9 @@ CHART = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text()
 DIGESTS = Path("digests.json")
 """The digests of images and chart by name, as a registry will have them."""
 
+IMAGES = {"image": "plimsoll-operator", "runner": "plimsoll-runner"}
+"""The names of the images by the section of the chart's values that selects each."""
+
 OCI = "application/vnd.oci.image"
 ANNOTATIONS = {
     "org.opencontainers.image.created": f"{TIME:%Y-%m-%dT%H:%M:%SZ}",
@@ -169,37 +172,41 @@ def chart(archive: str) -> None:
 
 
 def pin(directory: str) -> None:
-    """Have a chart select the images of this release: by digest if they are built, or else by tag."""
-    digests = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
+    """Have a chart select the images of this release."""
     values, metadata = Path(directory, "values.yaml"), Path(directory, "Chart.yaml")
     text, described = values.read_text(), metadata.read_text()
-    for section, name in (("image", "plimsoll-operator"), ("runner", "plimsoll-runner")):
-        repository, digest = f"{REPOSITORY}/{name}", digests.get(name, "")
+    for section, name in IMAGES.items():
         before, heading, after = text.partition(f"\n{section}:\n")
-        after = after.replace('repository: ""', f"repository: {repository}", 1)
-        text = before + heading + after.replace('digest: ""', f'digest: "{digest}"', 1)
-        described = described.replace(f"image: {name}:{VERSION}", f"image: {_reference(name, digest)}")
+        after = after.replace('repository: ""', f"repository: {REPOSITORY}/{name}", 1)
+        text = before + heading + after.replace('digest: ""', f'digest: "{_digest(name)}"', 1)
+        described = described.replace(f"image: {name}:{VERSION}", f"image: {_reference(name)}")
     values.write_text(text)
     metadata.write_text(described)
 
 
-def _reference(name: str, digest: str) -> str:
+def check_images(manifests: str) -> None:
+    """Exit unless rendered manifests select exactly the images of this release."""
+    text = Path(manifests).read_text()
+    for name in IMAGES.values():
+        selected = set(re.findall(rf"[\w./:-]*{name}[@:][\w:.-]+", text))
+        if selected != {_reference(name)}:
+            listed = ", ".join(sorted(selected)) or "no such image"
+            sys.exit(f"release.py: {manifests} has {listed}, and not {_reference(name)}")
+
+
+def _reference(name: str) -> str:
+    digest = _digest(name)
     return f"{REPOSITORY}/{name}" + (f"@{digest}" if digest else f":{VERSION}")
 
 
-def check_images(manifests: str) -> None:
-    """Exit unless rendered manifests select the images of this release: by the digests in their archives, or by tag."""
-    text = Path(manifests).read_text()
-    for name in ("plimsoll-operator", "plimsoll-runner"):
-        digest, path = "", Path(f"{name}-{VERSION}.oci.tar")
-        if path.exists():
-            with tarfile.open(path) as archive:
-                (top,) = json.load(archive.extractfile("index.json"))["manifests"]
-            digest = top["digest"]
-        selected = set(re.findall(rf"[\w./:-]*{name}[@:][\w:.-]+", text))
-        if selected != {_reference(name, digest)}:
-            listed = ", ".join(sorted(selected)) or "no such image"
-            sys.exit(f"release.py: {manifests} has {listed}, and not {_reference(name, digest)}")
+def _digest(name: str) -> str:
+    """Return the digest of an image by the index of its archive, or nothing if it is not built."""
+    path = Path(f"{name}-{VERSION}.oci.tar")
+    if not path.exists():
+        return ""
+    with tarfile.open(path) as archive:
+        (top,) = json.load(archive.extractfile("index.json"))["manifests"]
+    return top["digest"]
 
 
 def sbom(name: str, digest: str, metadata: Mapping[str, bytes]) -> None:
@@ -252,15 +259,10 @@ def krew() -> None:
     """Write the manifest of the kubectl plugin for krew."""
     platforms = []
     for archive in sorted(Path().glob("kubectl-plimsoll-*.tar.gz")):
-        architecture = archive.name.removesuffix(".tar.gz").rpartition("-")[2]
-        platforms.append(
-            {
-                "selector": {"matchLabels": {"os": "linux", "arch": architecture}},
-                "uri": f"{CHART['home']}/releases/download/v{VERSION}/{archive.name}",
-                "sha256": digest_of(archive),
-                "bin": "kubectl-plimsoll",
-            }
-        )
+        _, _, architecture = archive.name.removesuffix(".tar.gz").rpartition("-")
+        platform = {"selector": {"matchLabels": {"os": "linux", "arch": architecture}}}
+        uri = f"{CHART['home']}/releases/download/v{VERSION}/{archive.name}"
+        platforms.append(platform | {"uri": uri, "sha256": digest_of(archive), "bin": "kubectl-plimsoll"})
     spec = {
         "version": f"v{VERSION}",
         "homepage": CHART["home"],

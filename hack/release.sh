@@ -21,7 +21,8 @@ set -euo pipefail
 
 read -ra ARCHITECTURES <<< "${ARCHITECTURES:-amd64 arm64}"
 read -ra PYTHONS <<< "${PYTHONS:-3.11 3.12 3.13 3.14}"
-readonly ARCHITECTURES PYTHONS SUITE=forky
+declare -A MACHINES=([amd64]=x86_64 [arm64]=aarch64)
+readonly ARCHITECTURES PYTHONS MACHINES SUITE=forky
 root=$(realpath "$(dirname "$0")/..")
 images=1
 [[ ${1:-} != --without-images ]] || { images= && shift; }
@@ -36,12 +37,7 @@ die() { say "$@"; exit 1; }
 [[ ! -e $dist || -e $dist/SHA256SUMS ]] || die "$dist is not the directory of a release: remove it, or name another in DIST"
 mkdir -p "$root/build"
 work=$(mktemp -d "$root/build/release.XXXXXX")
-registered=
-clean_up() {
-    [[ -z $registered ]] || echo -1 > "$registered"
-    rm -rf --one-file-system "$work"
-}
-trap clean_up EXIT
+trap 'rm -rf --one-file-system "$work"; [[ -z ${registered:-} ]] || echo -1 > "$registered"' EXIT
 source=$work/source out=$work/dist
 mkdir "$source" "$out"
 # Not the work tree: what is released is what was committed.
@@ -71,20 +67,14 @@ pack() {
         --mtime="@$SOURCE_DATE_EPOCH" -- *) | gzip --no-name > "$1"
 }
 
-packages() {
-    say "building the wheel and the source distribution"
-    (cd "$source/operator" && "$bin/hatchling" build --directory "$out" > /dev/null)
-}
-
 # ARCHITECTURE: the kubectl plugin, with the compiled modules of each version of Python side by side.
 plugin() {
-    local tree=$work/plugin-$1 part python platform=x86_64
+    local tree=$work/plugin-$1 part python
     say "assembling the kubectl plugin for $1"
-    [[ $1 != arm64 ]] || platform=aarch64
     mkdir -p "$tree/lib"
     for python in "${PYTHONS[@]}"; do
         part=$work/part-$1-$python
-        install=("$uv" --quiet pip install --target "$part" --python-platform "$platform-manylinux_2_28" --python-version "$python")
+        install=("$uv" --quiet pip install --target "$part" --python-platform "${MACHINES[$1]}-manylinux_2_28" --python-version "$python")
         "${install[@]}" --only-binary :all: --require-hashes --requirements "$source/operator/requirements/plugin.txt"
         "${install[@]}" --no-deps "$out"/plimsoll-*.whl
         cp --recursive "$part/." "$tree/lib"
@@ -96,21 +86,17 @@ plugin() {
     release plugin_sbom "$1" "$tree/lib"
 }
 
-# Has the kernel start programs for arm64 with qemu, until this script ends.
-emulate() {
-    local binfmt=/proc/sys/fs/binfmt_misc
-    [[ -e $binfmt/register ]] || mount -t binfmt_misc binfmt_misc $binfmt
-    [[ ! -e $binfmt/qemu-aarch64 ]] || return 0
-    cat /usr/lib/binfmt.d/qemu-aarch64.conf > $binfmt/register
-    registered=$binfmt/qemu-aarch64
-}
+apt_install() { say "installing $1" && apt-get -qq install --yes --no-install-recommends "$1" >&2; }
 
-install_tools() {
-    local missing=() program
-    for program in buildah mmdebstrap arch-test qemu-aarch64-static:qemu-user-static; do
-        command -v "${program%:*}" > /dev/null || missing+=("${program#*:}")
-    done
-    ((${#missing[@]} == 0)) || { say "installing ${missing[*]}" && apt-get -qq install --yes --no-install-recommends "${missing[@]}" >&2; }
+# ARCHITECTURE: have the kernel start its programs with qemu until this script ends, unless it can start them.
+emulate() {
+    local binfmt=/proc/sys/fs/binfmt_misc handler=qemu-${MACHINES[$1]}
+    [[ $1 != "$(dpkg --print-architecture)" ]] || return 0
+    [[ -e /usr/lib/binfmt.d/$handler.conf ]] || apt_install qemu-user-static
+    [[ -e $binfmt/register ]] || mount -t binfmt_misc binfmt_misc $binfmt
+    [[ ! -e $binfmt/$handler ]] || return 0
+    cat "/usr/lib/binfmt.d/$handler.conf" > $binfmt/register
+    registered=$binfmt/$handler
 }
 
 containers() { buildah --root "$work/containers" --runroot "$work/run" "$@"; }
@@ -172,22 +158,27 @@ helm_chart() {
 
 # What users would do: install the plugin as krew does, and start it.
 start_plugin() {
-    local store=$work/krew
+    local store=$work/krew archive
+    archive=$out/kubectl-plimsoll-$VERSION-linux-$(dpkg --print-architecture).tar.gz
+    [[ -e $archive ]] || { say "no plugin is for this machine: none is started" && return; }
     mkdir "$store"
-    tar --extract --gzip --file "$out/kubectl-plimsoll-$VERSION-linux-$(dpkg --print-architecture).tar.gz" --directory "$store"
+    tar --extract --gzip --file "$archive" --directory "$store"
     ln -s "$store/kubectl-plimsoll" "$work/kubectl-plimsoll"
     say "the plugin, with $(python3 --version): $(env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 "$work/kubectl-plimsoll" --version)"
 }
 
-packages
+say "building the wheel and the source distribution"
+(cd "$source/operator" && "$bin/hatchling" build --directory "$out" &> "$work/log-packages") || die "$(cat "$work/log-packages")"
 for arch in "${ARCHITECTURES[@]}"; do
     plugin "$arch"
 done
 start_plugin
 if [[ -n $images ]]; then
-    install_tools
-    [[ $(dpkg --print-architecture) == arm64 || " ${ARCHITECTURES[*]} " != *" arm64 "* ]] || emulate
+    for tool in buildah mmdebstrap arch-test; do
+        command -v "$tool" > /dev/null || apt_install "$tool"
+    done
     for arch in "${ARCHITECTURES[@]}"; do
+        emulate "$arch"
         build_images "$arch"
     done
     for name in operator runner; do
