@@ -190,8 +190,7 @@ def check_images(manifests: str) -> None:
     for name in IMAGES.values():
         selected = set(re.findall(rf"[\w./:-]*{name}[@:][\w:.-]+", text))
         if selected != {_reference(name)}:
-            listed = ", ".join(sorted(selected)) or "no such image"
-            sys.exit(f"release.py: {manifests} has {listed}, and not {_reference(name)}")
+            sys.exit(f"release.py: {manifests} selects {sorted(selected)} instead of {_reference(name)}")
 
 
 def _reference(name: str) -> str:

@@ -146,7 +146,7 @@ helm_chart() {
     release pin "$chart"
     "$helm" package "$chart" --destination "$work" > /dev/null
     mkdir "$work/chart"
-    tar --extract --gzip --file "$work/plimsoll-$VERSION.tgz" --directory "$work/chart"
+    tar --extract --touch --gzip --file "$work/plimsoll-$VERSION.tgz" --directory "$work/chart"
     pack "$archive" "$work/chart"
     release chart "$archive"
     {
