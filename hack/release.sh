@@ -15,8 +15,8 @@
 #                     fewer of them, for a trial: "amd64" and "3.11"
 #
 # Two runs for the same commit are byte-equal. Images should be, while the mirror of Debian's testing suite stays the same.
-# Images need root on Debian, and install with apt what is missing. Those for other architectures are built and started
-# with qemu; no build of them has been completed yet.
+# Images need root on Debian, and install with apt what is missing. Those for another architecture are built and started
+# with qemu: it takes many times as long, and no build for arm64 has been completed yet.
 set -euo pipefail
 
 read -ra ARCHITECTURES <<< "${ARCHITECTURES:-amd64 arm64}"
