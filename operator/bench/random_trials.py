@@ -392,6 +392,8 @@ class _Fio:
             else:
                 moments = [begin + int(1000 * self.chance.random()) for _ in range(ios)]
             for start, end in frozen if ios else ():
+                if end < begin or start >= begin + 1000:
+                    continue
                 moments = [moment for moment in moments if not start <= moment < end]
                 moments += [round(end)] if begin <= end < begin + 1000 else []
             for moment in sorted(moments):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -139,6 +140,20 @@ def _freezing(length: float, every: float) -> Storage:
         first, number = chance.random(), int(usual.runtime / every)
         freezes = [(first + index * every, first + index * every + length) for index in range(number)]
         return replace(usual, course=lambda _: Course(frozen=freezes))
+
+    return scene
+
+
+def _by_tokens(missing: int = 0) -> Storage:
+    """Return a volume with tokens about every 0.1 s, which it uses up fast; so many of thirty do not come."""
+
+    def scene(chance: Random) -> Scene:
+        limit, busy = chance.choice((1_000, 3_000, 10_000)), chance.choice((0.01, 0.03))
+        usual = _scene(chance, _FLASH | {"parameters": {"ioDepth": 16}, "clients": 1, "rate": 0.1 / busy * limit})
+        ticks = (tick for tick in range(1, 10 * usual.runtime) if tick % 30 >= missing)
+        due = [tick / 10 + chance.uniform(-0.015, 0.015) for tick in ticks]
+        pauses = [(begin + busy, end) for begin, end in pairwise(due)]
+        return replace(usual, course=lambda _: Course(frozen=pauses))
 
     return scene
 
@@ -289,6 +304,7 @@ _BAD: dict[str, Storage] = {
         lambda part: 1 if part < 0.4 else 0.35, runtime=(60, 120)
     ),
     "freezes of 0.2 s every 2 s": _freezing(0.2, 2.0),
+    "limited by tokens every 0.1 s, frozen for 0.4 s every 3 s": _by_tokens(missing=3),
     "a slow disk, 5 IOPS at a depth of 4, that stands still for 15 s": _disks(
         Course(frozen=[(20.0, 35.0)]), parameters={"ioDepth": 4}, rate=5, clients=1, runtime=60
     ),
@@ -321,6 +337,7 @@ _GOOD: dict[str, Storage] = {
     ),
     "flash, at many rates and depths": _flash(runtime=(15, 30, 60, 120)),
     "flash whose rate wanders by 6 % in waves of about ten seconds": _flash(wander=0.06, runtime=60),
+    "limited by tokens that come every 0.1 s, give or take 15 ms": _by_tokens(),
     "flash that freezes for 0.12 s once": _flash(Course(frozen=[(12.3, 12.42)])),
     "2.5 s without I/O in an hour": _flash(
         Course(frozen=[(1_800.2, 1_802.7)]),

@@ -167,14 +167,20 @@ def test_storage_that_takes_long_for_few_operations_is_slow_and_not_frozen(depth
     assert stalls(measure(client(0, at_once(1, depth, 0.5, 0.7), depth))) == {}
 
 
-def by_tokens(rate: int) -> list[float]:
+def by_tokens(rate: int, *, uneven: float = 0.0, times: float = 10.0) -> list[float]:
     """Return when operations completed of a volume whose limit is a number of tokens every tenth of a second.
 
-    Linux's throttle of block devices works like this. The storage itself would be ten times as fast.
+    Linux's throttle of block devices works like this.
+
+    Args:
+        rate: the limit.
+        uneven: seconds by which tokens come early or late.
+        times: how many times as fast the storage itself is.
+
     """
-    each = rate // 10
-    slices = range(10 * RUNTIME)
-    return [number / 10 + (0.0005 + place / each / 100) for number in slices for place in range(each)]
+    chance, each = random.Random(1), rate // 10  # noqa: S311 - numbers, not secrets
+    due = (number / 10 + chance.uniform(0, 2 * uneven) for number in range(10 * RUNTIME - 1))
+    return [moment + 0.0005 + place / each / times / 10 for moment in due for place in range(each)]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +191,21 @@ def test_a_volume_whose_limit_comes_in_tokens_is_frozen_only_if_its_99th_percent
 ) -> None:
     """Of 4000 operations in a tenth of a second, the 16 in flight wait: 0.4 %."""
     assert stalls(measure(client(0, by_tokens(rate), depth))) == ({"Stalled": verdict} if verdict else {})
+
+
+@pytest.mark.parametrize(("rate", "depth"), [(500, 4), (3000, 16), (10_000, 16)])
+@pytest.mark.parametrize(("uneven", "times"), [(0.015, 10), (0.015, 3), (0.03, 10), (0.03, 3)])
+def test_uneven_tokens_are_no_freeze(rate: int, depth: int, uneven: float, times: float) -> None:
+    """Storage that is three times as fast as its limit pauses for 7 to 127 ms."""
+    assert stalls(measure(client(0, by_tokens(rate, uneven=uneven, times=times), depth))) == {}
+
+
+@pytest.mark.parametrize("uneven", [0, 0.015])
+@pytest.mark.parametrize(("rate", "depth"), [(500, 4), (3000, 16), (10_000, 16)])
+def test_a_volume_whose_limit_comes_in_tokens_can_freeze(rate: int, depth: int, uneven: float) -> None:
+    """For 0.4 s in every 3 s, which 16 of some 7800 operations show at a limit of 3000."""
+    done = [moment for moment in by_tokens(rate, uneven=uneven) if moment % 3 > 0.4]
+    assert stalls(measure(client(0, done, depth))) == {"Stalled": Verdict.INVALID}
 
 
 def test_storage_that_completes_its_queue_at_once_can_freeze() -> None:

@@ -4,7 +4,7 @@
   than 8 in flight, 150 divided by their number). Of a tool that reports completions only in intervals (`cells`, usually
   seconds), every empty interval is a stall.
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
-  99th percentile shows them (`_is_slow`), only one of 0.5 s or more is a freeze.
+  99th percentile shows them (`_is_slow`), only one of 0.5 s or three times their mean is a freeze.
 
 Against the numbers count (`IdleTime.counted`):
 
@@ -15,7 +15,7 @@ Against the numbers count (`IdleTime.counted`):
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -38,7 +38,7 @@ _QUEUES_BETWEEN = 100
 """With fewer between two pauses, the 99th percentile shows them: more than a hundredth of the operations wait."""
 _NO_BATCH = 500 * _MILLISECOND
 """A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
-_UNUSUAL = 3  # on slow storage, a stretch this many times as long as usual is a freeze
+_UNUSUAL = 3  # on slow storage, a pause this many times as long as their mean is a freeze
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
 random, fewer than one second in 20 000 would be empty."""
@@ -252,20 +252,19 @@ def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) ->
     active = window.length - length_of(seen)
     if not active or not progress.ios:
         return joined(progress.stalls), []
-    missed = progress.least_missed
-    if _is_slow(seen, progress, window, _FREEZE):
-        # The pace between such stretches is unknown, but not the pace of the whole window.
-        least = max(float(_NO_BATCH), missed * window.length / progress.ios)
+    missed, idle = progress.least_missed, progress.idle
+    if _is_slow(progress, window):
+        # The pace between such pauses is unknown, but not the pace of the whole window.
+        unusual = _UNUSUAL * length_of(idle) / len(idle)
+        least = max(min(_NO_BATCH, unusual), missed * window.length / progress.ios)
     else:
         least = max(float(shortest), missed * active / progress.ios)
-        if _is_slow(progress.idle, progress, window, _FREEZE // 2):
-            least = max(least, _UNUSUAL * length_of(progress.idle) / len(progress.idle))
     freezes = [stretch for stretch in without(seen, progress.stalls) if stretch.length >= least]
     long = [stretch for stretch in freezes if stretch.length >= LONG]
     return joined([*progress.stalls, *long]), [stretch for stretch in freezes if stretch.length < LONG]
 
 
-def _is_slow(stretches: Sequence[Interval], progress: _Progress, window: Interval, time_for_many: int) -> bool:
-    """Whether only a few queues complete between two stretches, in little time."""
-    active, number = window.length - length_of(stretches), len(stretches)
-    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * number and active < time_for_many * number
+def _is_slow(progress: _Progress, window: Interval) -> bool:
+    """Whether only a few queues complete between two pauses, in little time."""
+    active, number = window.length - length_of(progress.idle), len(progress.idle)
+    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * number and active < _FREEZE * number
