@@ -35,6 +35,7 @@ VALUES: Document = {
         "clusters": {f"{ROOK}/rook-ceph": ["*"]},
         "options": {f"{ROOK}/rook-ceph": ["osd_mclock_profile", "osd_memory_target"]},
     },
+    "disturb": {f"{ROOK}/rook-ceph": ["*"]},
     "ceph": {"keyrings": {BENCH: ["our-key", "keyring", "administrators"]}},
     "osdBench": {"enabled": True},
     "caches": {"enabled": True, "namespaces": [BENCH]},

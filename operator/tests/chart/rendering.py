@@ -26,6 +26,7 @@ EVERYTHING: Document = {
         "clusters": {"rook-ceph/a": ["bench"], "rook-ceph/b": ["*"], "other/c": ["bench", "lab"]},
         "options": {"rook-ceph/a": ["osd_mclock_profile", "osd_memory_target"]},
     },
+    "disturb": {"rook-ceph/a": ["*"], "bench/key-1": []},
     "ceph": {"keyrings": {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}},
     "osdBench": {"enabled": True},
     "caches": {

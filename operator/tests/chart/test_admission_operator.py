@@ -27,6 +27,10 @@ from support.specs import UID, ceph_run, made_for_ceph
 
 pytestmark = [pytest.mark.chart, pytest.mark.crd]
 
+AWAY = ", ".join(
+    'allow command "osd ' + words
+    for words in ('reweight"', 'down"', 'set-group" with flags="noup"', 'unset-group" with flags="noup"')
+)
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 MERGE = "application/merge-patch+json"
 
@@ -391,6 +395,8 @@ STORAGE: dict[str, tuple[Document, str]] = {
         monitors('allow command "config set" with who="osd" name="osd_class_load_list"'),
         "the options in the chart's rook.options",
     ),
+    "another flag of OSDs": (monitors('allow command "osd set-group" with flags="noout"'), CAPABILITIES),
+    "any flag of OSDs": (monitors('allow command "osd set-group"'), CAPABILITIES),
     "another's record": (
         monitors(f'allow command "config-key set" with key="plimsoll/{OTHER_UID}/options"'),
         CAPABILITIES,
@@ -423,7 +429,7 @@ def test_it_adopts_copies_and_opens_no_storage(cluster: Installation, case: str)
 
 
 def test_these_are_accepted_without_the_offence(cluster: Installation) -> None:
-    for obj in (claim(), storage_class(), user(), monitors('allow command "config-key ls"')):
+    for obj in (claim(), storage_class(), user(), monitors('allow command "config-key ls"'), monitors(AWAY)):
         create(cluster.operator, obj, dry_run=True).expect(201)
 
 
@@ -431,7 +437,9 @@ def test_without_options_in_the_chart_no_user_may_set_one() -> None:
     (policy,) = [
         one for one in render().of_kind("ValidatingAdmissionPolicy") if one["metadata"]["name"].endswith("-storage")
     ]
-    assert {one["name"]: one["expression"] for one in policy["spec"]["variables"]}["options"] == "[]"
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    assert variables["options"] == "[]"
+    assert "osd (reweight|down)" not in variables["monitors"], "nor take OSDs away"
 
 
 # -- its own kinds

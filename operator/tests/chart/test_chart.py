@@ -288,6 +288,7 @@ def test_the_operator_understands_its_environment(everything: Rendering) -> None
         "rook-ceph/a": ("bench",), "rook-ceph/b": ("*",), "other/c": ("bench", "lab")
     }  # fmt: skip
     assert settings.rook_options == {"rook-ceph/a": ("osd_mclock_profile", "osd_memory_target")}
+    assert settings.disturb == {"rook-ceph/a": ("*",), "bench/key-1": ()}
     assert settings.osd_bench
     helper = NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
     assert settings.caches == Helper(service=helper, namespaces=("bench",))

@@ -3,7 +3,7 @@
 from crd.corpus_pods import PODS
 from crd.corpus_storage import STORAGE
 from crd.corpus_tools import TOOLS_ACCEPTED, TOOLS_REFUSED
-from crd.corpus_workloads import ACCESS_ACCEPTED, LINE_ACCEPTED, LINE_REFUSED, WORKLOADS
+from crd.corpus_workloads import ACCESS_ACCEPTED, DISTURB_ACCEPTED, LINE_ACCEPTED, LINE_REFUSED, WORKLOADS
 from crd.manifests import (
     BY_HAND,
     FIO,
@@ -146,6 +146,7 @@ _513_POINTS = [{"name": "w", "fio": _512_POINTS}, {"name": "one-more", "fio": {}
 ACCEPTED = [
     *LINE_ACCEPTED,
     *ACCESS_ACCEPTED,
+    *DISTURB_ACCEPTED,
     Manifest(
         name="until the data set is done",
         changes={FIO: {"until": "DataSetDone", "pattern": "write"}, "spec.workloads.0.rampSeconds": 0},

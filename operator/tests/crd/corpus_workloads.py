@@ -302,7 +302,68 @@ ACCESS_ACCEPTED = [
     ),
 ]
 
-WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES, *_ACCESS]
+DISTURB = "spec.workloads.0.disturb"
+_DISTURB = {"afterSeconds": 30, "osds": {"count": 2, "action": "Out"}, "forSeconds": 60}
+_DOWN = {**_DISTURB, "osds": {"action": "Down"}}
+
+
+def _disturbed(name: str, *says: str, disturb: Any = _DISTURB, **changes: Any) -> Manifest:
+    storage = {"rook": ROOK, "volume": IMAGE}
+    workload = {"name": "w", "fio": {}, "runtimeSeconds": 200, "disturb": disturb, **changes.pop("workload", {})}
+    workload = {key: value for key, value in workload.items() if value is not None}
+    changes = {"spec.storage": storage, "spec.workloads.0": workload, **changes}
+    return Manifest(name=f"disturb: {name}", changes=changes, says=says)
+
+
+_DISTURBANCES = [
+    _disturbed("too long", f"{_W}.disturb.forSeconds", "must end before", workload={"runtimeSeconds": 90}),
+    _disturbed(
+        "down too often", f"{_W}.runtimeSeconds", "at least 120", disturb=_DOWN, workload={"runtimeSeconds": 119}
+    ),
+    *(
+        _disturbed(tool, "spec.workloads", "can have disturb only with fio", workload={"fio": None, tool: {}})
+        for tool in ("dd", "iperf3", "ping")
+    ),
+    _disturbed(
+        "until", f"{_W}.fio.until", "with disturb", workload={"fio": {"until": "DataSetDone"}, "rampSeconds": 0}
+    ),
+    _disturbed(
+        "no Ceph",
+        "spec.storage",
+        "must have rook or ceph",
+        **{"spec.storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}},
+    ),
+    _disturbed("any health", "spec.gates.cephHealth", "must be Required", **{"spec.gates": {"cephHealth": "Ignored"}}),
+    _disturbed(
+        "line",
+        f"{_W}.disturb",
+        "cannot be set with line",
+        workload={"line": {"vary": "Depth", "start": 4, "objectives": [{"percentile": "99", "latency": "5ms"}]}},
+    ),
+    *(
+        _disturbed(f"{path} {value}", f"{_W}.disturb.{path}", disturb=disturb)
+        for path, value, disturb in (
+            ("afterSeconds", 9, {**_DISTURB, "afterSeconds": 9}),
+            ("afterSeconds", 86401, {**_DISTURB, "afterSeconds": 86401}),
+            ("forSeconds", 9, {**_DISTURB, "forSeconds": 9}),
+            ("forSeconds", 86401, {**_DISTURB, "forSeconds": 86401}),
+            ("osds.count", 0, {**_DISTURB, "osds": {"count": 0, "action": "Out"}}),
+            ("osds.count", 65, {**_DISTURB, "osds": {"count": 65, "action": "Out"}}),
+            ("osds.action", "Stop", {**_DISTURB, "osds": {"action": "Stop"}}),
+            ("osds.action", "missing", {**_DISTURB, "osds": {}}),
+            ("osds", "missing", {"afterSeconds": 30}),
+        )
+    ),
+]
+DISTURB_ACCEPTED = [
+    _disturbed("out"),
+    _disturbed("down", disturb=_DOWN, workload={"runtimeSeconds": 120}),
+    _disturbed("defaults", disturb={"osds": {"action": "Down"}}),
+    _disturbed("without Rook", **{"spec.storage": {"ceph": CEPH, "volume": IMAGE}}),
+    *(_disturbed(f"by {tool}", workload={"fio": None, tool: {}}) for tool in ("radosBench", "rbdBench")),
+]
+
+WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES, *_ACCESS, *_DISTURBANCES]
 
 
 LINE = "spec.workloads.0.line"

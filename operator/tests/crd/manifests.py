@@ -104,6 +104,7 @@ FULL: Mapping[str, Any] = {
             {
                 "name": "mixed",
                 "caches": "Warm",
+                "disturb": {"afterSeconds": 10, "osds": {"count": 1, "action": "Out"}, "forSeconds": 20},
                 "fio": {
                     "pattern": "randrw",
                     "blockSize": [4096],

@@ -32,6 +32,7 @@ OF_CEPH: Spec = {
 }
 CODED = {"dataChunks": 2, "codingChunks": 1}
 UNKNOWN = 'strict decoding error: unknown field "spec.erasureCoded.stripeUnit" (status 400)'
+OUT = {"osds": {"action": "Out"}}
 OSD_BENCH: Spec = {**ON_ROOK, "workloads": [{"name": "w", "osdBench": {}}]}
 
 
@@ -167,6 +168,15 @@ CASES = [
         reason="CephOptionNotAllowed",
         spec=rook(config=[{"who": "osd", "name": "osd_memory_target", "value": "4Gi"}]),
         says=("spec.storage.rook.config[0].name", "osd_memory_target of", "rook-ceph/rook-ceph", "rook.options"),
+    ),
+    *(
+        Case(
+            reason="DisturbanceNotAllowed",
+            name=name,
+            spec={**storage, "workloads": [{"name": "w", "fio": {}, "runtimeSeconds": 200, "disturb": OUT}]},
+            says=("spec.workloads[0].disturb", "chart's disturb"),
+        )
+        for name, storage in (("Rook", ON_ROOK), ("Ceph", OF_CEPH))
     ),
     Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "osdBench.enabled")),
     Case(

@@ -301,6 +301,11 @@ CASES = [
         says=("as it was told",),
     ),
     Case(
+        reason="DisturbanceRefused",
+        meanwhile=fail_as(FailureReason.DISTURBANCE_REFUSED),
+        says=("as it was told",),
+    ),
+    Case(
         reason="CephClientTooOld",
         meanwhile=fail_as(FailureReason.CEPH_CLIENT_TOO_OLD),
         says=("as it was told",),

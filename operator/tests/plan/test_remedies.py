@@ -17,6 +17,7 @@ from .conftest import _run
 
 Fields = Mapping[str, Any]
 REMOVED = object()
+DISTURBED = {"disturb": {"osds": {"action": "Out"}}, "runtimeSeconds": 200}
 
 ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
 ROOK_FILES = {"cluster": {"namespace": "r", "name": "r"}, "existingFileSystem": {"name": "fs"}}
@@ -432,6 +433,18 @@ CASES = [
         [{"fio": {"pattern": "write", "readBack": "NextClient"}}],
         [{"workloads.0.fio.readBack": REMOVED}, {"workloads.0.fio.pattern": "read"}],
         storage=SHARED,
+    ),
+    run(
+        "can have disturb only with fio",
+        [{"ping": {}, **DISTURBED}, {"name": "w", "fio": {}}],
+        [{"workloads.0": {"ping": {}, "clients": [2]}}, {"workloads.0": {"rbdBench": {}, **DISTURBED}}],
+        storage=OF_CEPH,
+    ),
+    run(
+        "cannot be set with disturb",
+        [{"fio": {"until": "DataSetDone"}, "rampSeconds": 0, **DISTURBED}],
+        [{"workloads.0.fio.until": REMOVED}, {"workloads.0.disturb": REMOVED}],
+        storage=OF_CEPH,
     ),
     run(
         "choose at least 2 clients, or add spec.servers",

@@ -192,6 +192,7 @@ class FailureReason(StrEnum):
     PREPARATION_FAILED = "PreparationFailed"
     GATE_CLOSED = "GateClosed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
+    DISTURBANCE_REFUSED = "DisturbanceRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"
     CLUSTER_TOO_FULL = "ClusterTooFull"

@@ -59,7 +59,7 @@ MAX_WORKLOADS = 32
 MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
 MAX_RUNTIME_SECONDS = 24 * 3600
-GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "caches", "line")
+GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "caches", "line", "disturb")
 """The fields of a workload besides its tool."""
 MAX_TIMEOUT_SECONDS = 30 * 24 * 3600
 
@@ -144,6 +144,46 @@ class Conductor(Model):
     node_selector: NodeLabels = Field(default_factory=dict)
 
 
+LEAST_SECONDS_DOWN = 120
+"""A trial that marks an OSD down takes at least so long: one that is marked down six times in ten minutes ends itself
+(`osd_max_markdown_count`, `osd_max_markdown_period`)."""
+
+
+class DisturbedOsds(Model):
+    """How many OSDs a disturbance takes away, and how.
+
+    Attributes:
+        count: Number of OSDs that hold data of the run. They are in one failure domain, unless the pools stay active
+            without several.
+        action: Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them
+            out, so that their data moves to the others.
+
+    """
+
+    count: Annotated[Integer, Field(ge=1, le=64)] = 1
+    action: Literal["Out", "Down"]
+
+
+class Disturbance(Model):
+    """A disturbance of the Ceph cluster in every trial, which ends by itself.
+
+    Attributes:
+        after_seconds: Seconds from the start of the measurement, after the ramp, to the start of the disturbance.
+        osds: The OSDs that it takes away.
+        for_seconds: Duration of the disturbance. The rest of runtimeSeconds shows the recovery.
+
+    """
+
+    after_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 60
+    osds: DisturbedOsds
+    for_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 120
+
+    @property
+    def ends_after(self) -> int:
+        """Seconds from the start of the measurement to the end of the disturbance."""
+        return self.after_seconds + self.for_seconds
+
+
 class Workload(Model):
     """One tool with its parameters.
 
@@ -158,6 +198,8 @@ class Workload(Model):
             half of them: with a data set of less than twice that memory, or, if prepare.dropCaches drops it before
             every trial, one that the trial reads again and again.
         line: Search for the load at which latency breaks, instead of measuring at one load.
+        disturb: Take OSDs away during every trial, and measure before, during and after that. The administrator must
+            allow it.
 
     """
 
@@ -171,6 +213,36 @@ class Workload(Model):
                 "runtimeSeconds"
             ),
             field_path=".rampSeconds",
+        ),
+        Rule(
+            rule="!has(self.disturb) || self.disturb.afterSeconds + self.disturb.forSeconds < self.runtimeSeconds",
+            holds=lambda workload: workload.disturb is None or workload.disturb.ends_after < workload.runtime_seconds,
+            message="must end before the measurement, but afterSeconds and forSeconds together are not less than "
+            "runtimeSeconds; decrease them, or increase runtimeSeconds",
+            remedy=lambda workload: (
+                f"must end before the measurement, but afterSeconds and forSeconds together are "
+                f"{workload.disturb.ends_after}, and runtimeSeconds is {workload.runtime_seconds}; decrease them, or "
+                "increase runtimeSeconds"
+            ),
+            field_path=".disturb.forSeconds",
+        ),
+        Rule(
+            rule="!has(self.disturb) || self.disturb.osds.action != 'Down' || "
+            f"self.runtimeSeconds >= {LEAST_SECONDS_DOWN}",
+            holds=lambda workload: (
+                workload.disturb is None
+                or workload.disturb.osds.action != "Down"
+                or workload.runtime_seconds >= LEAST_SECONDS_DOWN
+            ),
+            message=f"must be at least {LEAST_SECONDS_DOWN} with disturb and action Down, because an OSD that is "
+            "marked down six times in ten minutes ends itself; increase it",
+            field_path=".runtimeSeconds",
+        ),
+        Rule(
+            rule="!has(self.disturb) || !has(self.line)",
+            holds=lambda workload: workload.disturb is None or workload.line is None,
+            message="cannot be set with line, whose probes are too short to recover in; remove one of them",
+            field_path=".disturb",
         ),
     )
 
@@ -191,6 +263,7 @@ class Workload(Model):
     ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
     caches: Literal["Warm"] | None = None
     line: LineSearch | None = None
+    disturb: Disturbance | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -322,6 +395,20 @@ class RunSpec(Model):
             "choose another placement",
             field_path=".servers.placement",
         ),
+        Rule(
+            rule="!self.workloads.exists(w, has(w.disturb)) || has(self.storage) && "
+            "(has(self.storage.rook) || has(self.storage.ceph))",
+            holds=lambda spec: not spec.disturbs or bool(spec.storage and (spec.storage.rook or spec.storage.ceph)),
+            message="must have rook or ceph, because a workload has disturb; name the cluster, or remove disturb",
+            field_path=".storage",
+        ),
+        Rule(
+            rule="!self.workloads.exists(w, has(w.disturb)) || self.gates.cephHealth == 'Required'",
+            holds=lambda spec: not spec.disturbs or spec.gates.ceph_health == "Required",
+            message="must be Required, because a workload has disturb, and the next trial waits until the cluster has "
+            "recovered; set it, and accept tolerable checks in acceptedHealthChecks",
+            field_path=".gates.cephHealth",
+        ),
         _fixed("storage"),
         _fixed("clients"),
         _fixed("workloads", required=True),
@@ -345,6 +432,11 @@ class RunSpec(Model):
     results: Literal["Delete", "Retain"] = "Delete"
     ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
     suspend: Flag = False
+
+    @property
+    def disturbs(self) -> bool:
+        """Whether a workload takes OSDs away."""
+        return any(workload.disturb for workload in self.workloads)
 
     @model_validator(mode="after")
     def _check_workloads(self) -> Self:

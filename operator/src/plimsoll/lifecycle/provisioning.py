@@ -12,7 +12,7 @@ from typing import Any
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.run import BenchmarkRun, RunSpec
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Fact, RunEnding, Teardown, deletions
@@ -142,7 +142,18 @@ def rejection(run: Run, settings: Settings) -> RunEnding | None:
     burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
     if burning is not None and (problem := settings.burning_problem(run.namespace)):
         return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, f"{burning}: {problem}, or remove these workloads")
-    return provider_of(run).rejection(run, settings)
+    return provider_of(run).rejection(run, settings) or _disturbance_rejection(run, spec, settings)
+
+
+def _disturbance_rejection(run: Run, spec: RunSpec, settings: Settings) -> RunEnding | None:
+    number = next((number for number, workload in enumerate(spec.workloads) if workload.disturb), None)
+    if number is not None and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
+        message = (
+            f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask the "
+            "operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's disturb"
+        )
+        return RunEnding.failure(Reason.DISTURBANCE_NOT_ALLOWED, message)
+    return None
 
 
 def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | RunEnding | Fact:
@@ -164,6 +175,9 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
+    if plan.ceph is not None and plan.ceph.actions and named.spec.storage:
+        neighbours = settings.neighbours(named.spec.storage, run.namespace) or ()
+        plan = plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"neighbours": neighbours})})
     return provider.complete_plan(plan, platform)
 
 

@@ -17,7 +17,7 @@ from plimsoll.api.pods import NodeLabels, PodTemplate, Resources
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
-from plimsoll.api.storage import NamespacedName
+from plimsoll.api.storage import NamespacedName, Storage
 from plimsoll.lifecycle.children import Object, belongs_to_a_run, label, time_of
 from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.plan.document import RunIdentity
@@ -284,6 +284,8 @@ class Settings:
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
     rook_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # `namespace/name` of a CephCluster, or of a keyring's Secret -> pools of others on OSDs that runs may take away.
+    disturb: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     caches: Helper | None = None  # the helpers that drop the caches of nodes; None if there are none
     burning: Burning | None = None  # None if no run may use kube-burner
     platform_assigns_user: bool = False  # whether pods leave user and group to the platform, as OpenShift requires
@@ -333,6 +335,13 @@ class Settings:
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:
         """Whether runs that may use a Rook cluster may set an option of its OSDs."""
         return name in self.rook_options.get(f"{cluster.namespace}/{cluster.name}", ())
+
+    def neighbours(self, storage: Storage, namespace: str) -> tuple[str, ...] | None:
+        """Return the pools of others that may suffer if a run takes OSDs away; None if it may not take any away."""
+        if storage.ceph is not None:
+            return self.disturb.get(f"{namespace}/{storage.ceph.keyring_secret.name}")
+        cluster = storage.rook.used_cluster if storage.rook else None
+        return self.disturb.get(f"{cluster.namespace}/{cluster.name}") if cluster else None
 
     def caches_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""

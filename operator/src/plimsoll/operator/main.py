@@ -35,12 +35,17 @@ _MIN_SECONDS = 60
 _QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
+_Disturb: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
 
 
 _ROOK_CLUSTERS_EXAMPLE = (
     'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
     'may use it, or "*" for all'
+)
+_DISTURB_EXAMPLE = (
+    'JSON such as {"rook-ceph/rook-ceph": ["*"]}: namespace/name of a CephCluster or of a Secret with a keyring, and '
+    "the pools of others whose OSDs runs may take away"
 )
 _ROOK_OPTIONS_EXAMPLE = (
     'JSON such as {"rook-ceph/rook-ceph": ["osd_mclock_profile"]}: namespace/name of a CephCluster, and the options of '
@@ -300,6 +305,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         teardown_namespace=environment.get("PLIMSOLL_TEARDOWN_NAMESPACE") or "plimsoll-teardown",
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
+        disturb=_json(environment, "PLIMSOLL_DISTURB", _Disturb, _DISTURB_EXAMPLE) or {},
         caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
         burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),

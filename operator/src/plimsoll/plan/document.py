@@ -10,7 +10,7 @@ from plimsoll.api.environment import CephOption, PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
-from plimsoll.api.run import BenchmarkRun, Gates, Limits, Servers, Timeouts
+from plimsoll.api.run import BenchmarkRun, Disturbance, Gates, Limits, Servers, Timeouts
 from plimsoll.api.storage import (
     RANDOM_DATA,
     DataContent,
@@ -56,6 +56,7 @@ class Point(Model):
     reads_next_client: bool = False  # whether each client reads the data set of the next one
     warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
     line: LineSearch | None = None  # the search for the line, whose trials have other loads; None without one
+    disturb: Disturbance | None = None  # the OSDs that each trial takes away; None if it takes none
 
     @property
     def timing(self) -> Timing:
@@ -89,6 +90,13 @@ class CephTarget(Model):
     agent_user: str  # CephX user of the agents
     keyring: KeyringReference | None = None  # Secret with the keys of both users; absent with Rook
     options: tuple[CephOption, ...] = ()  # options of the OSDs that the conductor sets while the run measures
+    actions: tuple[str, ...] = ()  # how the conductor takes OSDs away in trials: `Down`, `Out`; empty if it does not
+    neighbours: tuple[str, ...] = ()  # pools of others that may suffer from that, or `*`
+
+    @property
+    def has_record(self) -> bool:
+        """Whether the conductor changes what the monitors' store has a record of: options, or OSDs."""
+        return bool(self.options or self.actions)
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -246,6 +254,7 @@ def load_plan(text: str) -> Plan:
 def ceph_target(run: BenchmarkRun) -> CephTarget | None:
     """Return the Ceph cluster that a run measures; None for other or unknown storage."""
     storage = run.spec.storage
+    actions = tuple(sorted({workload.disturb.osds.action for workload in run.spec.workloads if workload.disturb}))
     if storage is not None and storage.ceph is not None:
         ceph = storage.ceph
         return CephTarget(
@@ -255,6 +264,7 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
             conductor_user=ceph.user,
             agent_user=ceph.user,
             keyring=ceph.keyring_secret,
+            actions=actions,
         )
     if storage is None or storage.rook is None:
         return None
@@ -285,6 +295,7 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
         options=rook.config,
+        actions=actions,
     )
 
 
@@ -328,7 +339,7 @@ def flags_object(uid: str) -> str:
 
 
 def options_key(uid: str) -> str:
-    """Return the key, in the monitors' store, under which the conductor records the options that it sets."""
+    """Return the key, in the monitors' store, of the record of the options that the conductor sets, and of OSDs."""
     return f"{_PREFIX}/{uid}/options"
 
 

@@ -89,6 +89,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
                     reads_next_client=parameters.reads_next_client,
                     warm_caches=workload.caches == "Warm",
                     line=limited(search, parameters, clients, sweep.timing) if search else None,
+                    disturb=workload.disturb,
                 )
             )
     return tuple(points)

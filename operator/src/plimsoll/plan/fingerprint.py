@@ -139,6 +139,8 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
     if ceph is not None and ceph.file_system is not None:
         described = ceph.file_system
         identity["fileSystem"] = {"metadataServers": described.metadata_servers, "dataPools": described.data_pools}
+    if point.disturb is not None:
+        identity["disturb"] = _dumped(point.disturb)
     if point.line is not None:
         # The goal of a search; its method is context.
         objectives: Json = {each.percentile: each.latency for each in point.line.objectives}

@@ -45,6 +45,9 @@ _LATENCIES_OF_A_TRIAL = 10
 A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
 """
 
+_STORED = (TargetKind.VOLUME, TargetKind.IMAGE, TargetKind.POOL)
+"""Targets whose data is in a pool."""
+
 Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 """Every workload with the parameters of its points."""
 
@@ -400,6 +403,7 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
             "such a workload",
             field_path=".servers",
         ),
+        _needs_duration(tools),
         *_contested_space(tools),
         *(rule for tool in tools.values() for rule in _rules_of_tool(tool)),
     )
@@ -456,6 +460,17 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
         message=message.format("a workload"),
         remedy=lambda run: message.format(", ".join(readers(run))),
         field_path=".prepare.prefill",
+    )
+
+
+def _needs_duration(tools: Mapping[str, AnyTool]) -> Rule:
+    able = [key for key, tool in tools.items() if tool.windowed and tool.target in _STORED]
+    return Rule(
+        rule=f"self.workloads.all(w, !has(w.disturb) || {' || '.join(f'has(w.{key})' for key in able)})",
+        holds=lambda run: all(point.workload.disturb is None or point.workload.tool in able for point in run.points),
+        message=f"can have disturb only with {listed(able, 'or')}, which load a pool for a given time; use one of them, "
+        "or remove disturb",
+        field_path=".workloads",
     )
 
 

@@ -85,6 +85,8 @@ class Reason(StrEnum):
     GATE_CLOSED = "GateClosed"
     CEPH_OPTION_NOT_ALLOWED = "CephOptionNotAllowed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
+    DISTURBANCE_NOT_ALLOWED = "DisturbanceNotAllowed"
+    DISTURBANCE_REFUSED = "DisturbanceRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"
     CLUSTER_TOO_FULL = "ClusterTooFull"

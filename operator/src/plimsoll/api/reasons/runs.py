@@ -526,6 +526,17 @@ ENTRIES = (
         "correct `storage.rook.config` in a new run",
     ),
     _end(
+        Reason.DISTURBANCE_NOT_ALLOWED,
+        "a workload has `disturb`, which the administrator has not allowed for that Ceph cluster",
+        "remove it, or ask the administrator to add the cluster to the chart's `disturb`",
+    ),
+    _end(
+        Reason.DISTURBANCE_REFUSED,
+        "the OSDs that `disturb` would take away are too few, hold pools of others without consent, or leave a pool "
+        "inactive or the other OSDs too full; the message has the numbers. Nothing was taken away",
+        "follow the message in a new run",
+    ),
+    _end(
         Reason.CEPH_CLIENT_TOO_OLD,
         "the run's CephX key is of type `aes256k`, the default of Ceph 19.2.6, 20.2.4 and later, and the Ceph client "
         "of the runner image is too old to read it",

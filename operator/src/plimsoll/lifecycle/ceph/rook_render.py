@@ -122,7 +122,8 @@ def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
         quota_pool=target.pools[-1] if target.made else "",
         file_system=target.file_system.name if target.file_system else "",
         options=target.options,
-        record=options_key(uid) if target.rook or target.options else "",
+        actions=target.actions,
+        record=options_key(uid) if target.rook or target.has_record else "",
         version=version,
     )
 

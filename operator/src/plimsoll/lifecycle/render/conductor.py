@@ -10,7 +10,7 @@ from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.plan.windows import WINDOWS
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE
 
-_PERMANENT_EXIT_CODES = list(range(10, 20))
+_PERMANENT_EXIT_CODES = list(range(10, 21))
 _INTERRUPTED_EXIT_CODE = 3
 
 _JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"

@@ -92,7 +92,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
             f"--uid={record.run.uid}",
             f"--clients={record.clients}",
             *pools,
-            *(["--options"] if target.options else []),
+            *(["--options"] if target.has_record else []),
             f"--user={target.conductor_user}",
             "--termination-log=/dev/termination-log",
         ],

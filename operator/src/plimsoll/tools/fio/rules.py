@@ -199,6 +199,12 @@ WORKLOAD_RULES = (
         "to 0",
     ),
     Rule(
+        field_path=".fio.until",
+        rule="!has(self.fio) || !has(self.disturb) || !has(self.fio.until)",
+        holds=lambda point: point.workload.disturb is None or point.parameters.until is None,
+        message="cannot be set with disturb, which ends before runtimeSeconds have passed; remove one of them",
+    ),
+    Rule(
         field_path=".fio.pattern",
         rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
         holds=lambda point: not point.vary or not point.parameters.removes_data,
