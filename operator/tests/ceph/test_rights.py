@@ -1,6 +1,8 @@
 """What the users of a run may do in Ceph. `e2e/tests` tries the same on real monitors."""
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,12 @@ OPTIONS = Rights(
     version="20.2.4",
 )
 
+DISTURBING = Rights(pools=("bench",), actions=("Down", "Out"), record="plimsoll/u/options", version="20.2.4")
+TAKING_AWAY = [
+    *("osd reweight 3 0.0", "osd set-group noup osd.3", "osd unset-group noup osd.3", "osd down 3"),
+    *("config-key get plimsoll/u/options", "config-key set plimsoll/u/options {}", "config-key rm plimsoll/u/options"),
+]
+
 SECRETS = [
     "config dump",
     "config-key dump",
@@ -40,6 +48,7 @@ SECRETS = [
     "crash ls",
 ]
 CHANGES = [
+    *(*TAKING_AWAY, "osd set-group noout osd.3", "osd out 3", "osd set noup", "osd purge 3"),
     "osd pool set other noscrub 1",
     "osd pool set bench size 1",
     "osd pool set-quota bench max_bytes 0",
@@ -97,6 +106,7 @@ def test_no_user_changes_what_is_not_the_runs(rights: Rights, command: str) -> N
                 *("config show osd.3 osd_memory_target", "config show osd.0 ms_cluster_mode"),
             ],
         ),
+        (DISTURBING, TAKING_AWAY),
         (FILES, ["fs get fs", "fs volume info fs", "config-key ls"]),
         (
             OPTIONS,
@@ -112,6 +122,24 @@ def test_no_user_changes_what_is_not_the_runs(rights: Rights, command: str) -> N
 )
 def test_a_conductor_may_do_its_work(rights: Rights, commands: list[str]) -> None:
     assert [command for command in commands if not may(rights, command)] == []
+
+
+@pytest.mark.parametrize(("action", "commands"), [("Out", TAKING_AWAY[:1]), ("Down", TAKING_AWAY[1:4])])
+def test_a_conductor_takes_osds_away_only_as_its_run_does(action: str, commands: list[str]) -> None:
+    rights = replace(DISTURBING, actions=(action,))
+    assert [command for command in TAKING_AWAY[:4] if may(rights, command)] == commands
+    assert [command for command in CHANGES if may(rights, command)] == [*commands, *TAKING_AWAY[4:]]
+
+
+def test_requests_have_the_types_that_monitors_take() -> None:
+    """A whole number is no weight, and a name no list of them. Source: `cmd_getval` of Ceph."""
+    assert request_of(["osd", "reweight", "3", "0"]) == {
+        "prefix": "osd reweight", "format": "json", "id": 3, "weight": 0.0
+    }  # fmt: skip
+    assert json.dumps(request_of(["osd", "reweight", "3", "0"])["weight"]) == "0.0"
+    assert request_of(["osd", "set-group", "noup", "osd.3"])["who"] == ["osd.3"]
+    assert request_of(["osd", "down", "3"])["ids"] == ["3"]
+    assert request_of(["config", "set", "osd.3", "a", "b"])["who"] == "osd.3"
 
 
 def test_an_agent_gets_the_map_of_the_osds_and_its_pools() -> None:

@@ -320,11 +320,11 @@ async def test_a_run_without_options_reads_none(ceph: PretendedCeph) -> None:
 # -- kills
 
 
-class _KilledError(BaseException):
+class KilledError(BaseException):
     """The process ends here."""
 
 
-class _MortalCommands(Commands):
+class MortalCommands(Commands):
     """`ceph` on a state in memory. The process is killed at its n-th command, before or after that is executed."""
 
     def __init__(self, state: State, kills: Iterator[bool | None]) -> None:
@@ -336,14 +336,14 @@ class _MortalCommands(Commands):
         assert limit_seconds is None or limit_seconds > 0
         is_killed = next(self._kills, None)
         if is_killed is False:
-            raise _KilledError
+            raise KilledError
         try:
             return answer(self._state, [*arguments])
         except ProgramError as error:
             raise CommandError("ceph", f"failed: {error}") from error
         finally:
             if is_killed:
-                raise _KilledError
+                raise KilledError
 
 
 def kill(after: int, *, executed: bool) -> Iterator[bool | None]:
@@ -366,14 +366,14 @@ def test_wherever_processes_are_killed_the_next_teardown_restores_everything(
     state: State = {"config": dict(before), "config-key": {}, "overridden": {}}
 
     async def live(kills: Iterator[bool | None], *, sets: bool) -> None:
-        commands = _MortalCommands(state, kills)
+        commands = MortalCommands(state, kills)
         if sets:
             await set_options(commands, OPTIONS, key=KEY)
         else:
             await restore_options(commands, key=KEY)
 
     for sets, after, executed in lives:
-        with suppress(_KilledError):
+        with suppress(KilledError):
             asyncio.run(live(kill(after, executed=executed), sets=sets))
     asyncio.run(live(iter(()), sets=False))
     assert state["config"] == before

@@ -172,6 +172,23 @@ def _status(state: State) -> str:
     return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
 
 
+def _osd(state: State, action: str, *values: str) -> str:
+    """Answer a command on an OSD, which reports itself up again unless it may not."""
+    tree = state.setdefault("osd-tree", json.loads((GOLDEN / "osd-tree.json").read_text()))
+    *flag, value = values
+    name = f"osd.{values[0] if action == 'reweight' else value.removeprefix('osd.')}"
+    (osd,) = (node for node in tree["nodes"] if node["name"] == name)
+    if action == "reweight":
+        osd["reweight"] = int(float(value) * 2**16) / 2**16
+    elif flag:
+        osd["noup"] = action == "set-group"
+    osd["status"] = "down" if osd.get("noup") and action != "set-group" else "up"
+    osds = [node for node in tree["nodes"] if node["type"] == "osd"]
+    up, members = ([osd["status"] == "up" for osd in osds], [osd["reweight"] > 0 for osd in osds])
+    state["osdmap"] = {"num_up_osds": sum(up), "num_in_osds": sum(members)}
+    return ""
+
+
 def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
@@ -198,13 +215,15 @@ def _ceph(state: State, arguments: list[str]) -> str:
             ]
             return "\n" + json.dumps({"pg_ready": True, "pg_stats": groups})
     recorded = "-".join(arguments)
-    if recorded not in _RECORDED:
+    if recorded not in {*_RECORDED, *state}:
         raise ProgramError(22, "Error EINVAL: invalid command")
     return json.dumps(state[recorded]) if recorded in state else (GOLDEN / f"{recorded}.json").read_text()
 
 
 def answer(state: State, arguments: list[str]) -> str:
     """Return what a `ceph` command prints; ProgramError if it fails."""
+    if arguments[0] == "osd" and arguments[1] in {"reweight", "down", "set-group", "unset-group"}:
+        return _osd(state, *arguments[1:])
     command = {"config": _config, "config-key": _config_key}.get(arguments[0])
     return command(state, arguments[1:]) if command else _ceph(state, arguments)
 
@@ -321,7 +340,7 @@ class Rados:
                 state["denied"].append(" ".join((*words, *arguments.values())))
             return -13, b"", "access denied"
         for value in request.values():
-            words += ["--force"] if value is True else value if isinstance(value, list) else [value]
+            words += ["--force"] if value is True else value if isinstance(value, list) else [str(value)]
         return self._answer(words)
 
     def osd_command(self, osd: int, text: str, data: bytes) -> tuple[int, bytes, str]:

@@ -44,11 +44,20 @@ class RecordedOption(Model):
         return self.who, self.name
 
 
+class RecordedOsd(Model):
+    """An OSD that a run takes away for a while, and its previous reweight."""
+
+    number: int
+    action: Literal["Out", "Down"]
+    reweight: float
+
+
 class OptionRecord(Model):
-    """What to restore. It is stored before the first option is set, and never changed."""
+    """What to restore. The options are stored before the first one is set; OSDs are added while they are away."""
 
     schema_version: Literal[1] = 1
-    options: tuple[RecordedOption, ...]
+    options: tuple[RecordedOption, ...] = ()
+    osds: tuple[RecordedOsd, ...] = ()
 
 
 Change = tuple[OptionKey, str | None]  # a change of the database: the option, and its new value; None removes it

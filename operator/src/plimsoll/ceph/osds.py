@@ -38,6 +38,7 @@ class Osd:
     placement_groups: int | None = None
     is_up: bool | None = None
     is_in: bool | None = None
+    reweight: float | None = None  # from 0, which is out, to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,7 @@ def parse_osd_tree(text: str) -> dict[int, Osd]:
             device_class=_word(node, "device_class"),
             is_up=node["status"].text() == "up",
             is_in=node["reweight"].number() > 0,
+            reweight=node["reweight"].number(),
         )
         for node in nodes
         if node["type"].text() == "osd"

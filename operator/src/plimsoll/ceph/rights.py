@@ -35,7 +35,8 @@ class Rights:
     quota_pool: str = ""  # the data's, if it was created for the run; the conductor sets its quota
     file_system: str = ""  # measured by the run; empty if it measures pools
     options: tuple[CephOption, ...] = ()  # set by the conductor
-    record: str = ""  # key under which it would record their previous values; empty if no run of the cluster sets any
+    actions: tuple[str, ...] = ()  # how the conductor takes OSDs away: `Out`, `Down`
+    record: str = ""  # key under which it would record what to restore; empty if no run of the cluster changes anything
     version: str = ""  # of Ceph; empty if unknown
 
     def agent(self) -> dict[str, str]:
@@ -72,7 +73,11 @@ def _set_options(rights: Rights) -> Iterable[Limits]:
 
 
 def _own_record(rights: Rights) -> Iterable[Limits]:
-    return ({"key": rights.record},) if rights.options else ()
+    return ({"key": rights.record},) if rights.options or rights.actions else ()
+
+
+def _if_down(rights: Rights, limits: Limits) -> Iterable[Limits]:
+    return (limits,) if "Down" in rights.actions else ()
 
 
 def _own_file_system(rights: Rights, argument: str) -> Iterable[Limits]:
@@ -107,6 +112,11 @@ COMMANDS: Mapping[str, Command] = {
         ("pool", "field", "val"),
         lambda rights: ({"pool": rights.quota_pool, "field": "max_bytes"},) if rights.quota_pool else (),
     ),
+    # Of any OSD: which ones is decided after the user exists.
+    "osd reweight": Command(("id", "weight"), lambda rights: ({},) if "Out" in rights.actions else ()),
+    "osd set-group": Command(("flags", "who"), lambda rights: _if_down(rights, {"flags": "noup"})),
+    "osd unset-group": Command(("flags", "who"), lambda rights: _if_down(rights, {"flags": "noup"})),
+    "osd down": Command(("ids",), lambda rights: _if_down(rights, {})),
     "pg dump": Command(("dumpcontents",)),
     "fs get": Command(("fs_name",), lambda rights: _own_file_system(rights, "fs_name")),
     "fs volume info": Command(("vol_name",), lambda rights: _own_file_system(rights, "vol_name")),
@@ -135,8 +145,13 @@ COMMANDS: Mapping[str, Command] = {
 """All commands of the monitors and the manager that Plimsoll runs: no others can be sent."""
 
 _LONGEST = max(len(prefix.split()) for prefix in COMMANDS)
-_TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "dumpcontents": lambda value: [value]}
-"""Arguments that are no strings."""
+_TYPED: Mapping[str, Callable[[str], object]] = {
+    "force": lambda _: True,
+    "id": int,
+    "weight": float,
+    **dict.fromkeys(("dumpcontents", "ids", "osd set-group who", "osd unset-group who"), lambda value: [value]),
+}
+"""Arguments that are no strings; with the command if it matters."""
 
 
 def request_of(arguments: Sequence[str]) -> dict[str, object]:
@@ -146,7 +161,8 @@ def request_of(arguments: Sequence[str]) -> dict[str, object]:
         command = COMMANDS.get(prefix)
         if command is not None and len(values) <= len(command.arguments):
             named = zip(command.arguments, values, strict=False)
-            return {"prefix": prefix, "format": "json", **{name: _TYPED.get(name, str)(text) for name, text in named}}
+            typed = {name: _TYPED.get(name, _TYPED.get(f"{prefix} {name}", str))(text) for name, text in named}
+            return {"prefix": prefix, "format": "json", **typed}
     raise ValueError(f"`ceph {' '.join(arguments)}` is not among the commands that Plimsoll may run")
 
 

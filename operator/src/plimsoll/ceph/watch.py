@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.status import NO_OSDS, OsdsSeen
@@ -109,6 +110,17 @@ class OptionReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """What a trial took away from the cluster."""
+
+    osds: tuple[int, ...]  # their numbers
+    action: Literal["Out", "Down"]
+    start: int = 0  # when it began to, in Unix nanoseconds; 0 before that
+    end: int = 0  # when it had given them back; 0 before that
+    problem: str = ""  # why it could not take them away; empty if it could
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The OSDs that hold a run's data: activity elsewhere in the cluster does not dilute theirs."""
 
@@ -137,6 +149,7 @@ class ClusterWatch:
     osd_memory_bytes: int | None = None
     # The readings before and after the trial of options that the run has set; empty if it sets none
     options: tuple[OptionReading, ...] = ()
+    outage: Outage | None = None  # None if the trial takes no OSDs away
 
 
 def parse_status(text: str) -> ClusterStatus:

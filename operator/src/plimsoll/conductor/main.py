@@ -15,7 +15,16 @@ from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import RunState
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, ClusterView, Ended, Gate, JudgeAttempt, ReadToken, RecordAttempt
+from plimsoll.conductor.phases import (
+    BeginAttempt,
+    ClusterView,
+    Disturb,
+    Ended,
+    Gate,
+    JudgeAttempt,
+    ReadToken,
+    RecordAttempt,
+)
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
@@ -41,6 +50,7 @@ EXIT_OF_FAILURE = {
     FailureReason.CLUSTER_TOO_FULL: 17,
     FailureReason.CLUSTER_AT_RISK: 18,
     FailureReason.QUOTA_REACHED: 19,
+    FailureReason.DISTURBANCE_REFUSED: 20,
 }
 """Failures that a restart of the conductor would not fix."""
 
@@ -184,6 +194,9 @@ class _Driver:
                     await self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
+            case Disturb(disturbance=disturbance, at=at):
+                if self._cluster is not None:
+                    self._cluster.disturb(disturbance, at)
             case ReadToken():
                 # Kubernetes renews it in its file.
                 token = "" if self._token is None else await asyncio.to_thread(self._token.read_text)
@@ -193,11 +206,17 @@ class _Driver:
                     facts = await self._cluster.end(facts, self._see)
                 numbers = await asyncio.to_thread(measure_trial, facts, documents)
                 session.judged(numbers, moment())
-            case RecordAttempt(point=point, status=status):
-                await self._sink.record(point, status)
-                _log.info("recorded %s", point)
-                session.recorded(moment())
+            case RecordAttempt() as effect:
+                await self._record(effect)
         return True
+
+    async def _record(self, effect: RecordAttempt) -> None:
+        await self._sink.record(effect.point, effect.status)
+        _log.info("recorded %s", effect.point)
+        # An attempt that was aborted has not ended its disturbance.
+        if self._cluster is not None:
+            await self._cluster.calm()
+        self._session.recorded(moment())
 
     def _see(self, view: ClusterView) -> None:
         self._session.see(view, moment())

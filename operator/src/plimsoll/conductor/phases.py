@@ -5,7 +5,7 @@ from datetime import datetime
 
 from plimsoll.api.names import AbortReason, Cause, FailureReason, Layer, RunPhase
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.run import Timeouts
+from plimsoll.api.run import Disturbance, Timeouts
 from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
 from plimsoll.ceph.safety import quota_message, risk_message
@@ -236,6 +236,14 @@ class BeginAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disturb:
+    """Take OSDs away from that time on, in Unix nanoseconds, and give them back; there is nothing to call."""
+
+    disturbance: Disturbance
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadToken:
     """Read the conductor's token for the helpers that drop caches, then call `Session.authorized`."""
 
@@ -256,7 +264,7 @@ class RecordAttempt:
     status: ResultStatus
 
 
-Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt
+Effect = BeginAttempt | Disturb | ReadToken | JudgeAttempt | RecordAttempt
 
 
 def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
@@ -281,6 +289,7 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
         dropped_osd_caches=caches is not None and caches.reason is None,
         at_random=parameters.at_random,
         skew=parameters.skew,
+        disturbance=attempt.point.disturb,
         offer=attempt.offer or offer_of(parameters, attempt.point.clients),
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )

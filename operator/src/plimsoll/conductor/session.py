@@ -386,6 +386,9 @@ class Session:
             fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
             return self._abort_if(attempt, fault, moment)
         self.roster.give(attempt.round.loading, messages.GoOrder(trial=attempt.key))
+        if disturbance := attempt.point.disturb:
+            seconds = attempt.point.ramp_seconds + disturbance.after_seconds
+            self._effects.append(phases.Disturb(disturbance=disturbance, at=attempt.t0 + seconds * SECOND))
         self.phase = phases.Running(attempt=attempt)
         return True
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
+from plimsoll.api.run import Disturbance
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
@@ -81,6 +82,7 @@ class TrialFacts:
     # through its data from the beginning to the end.
     at_random: bool = False
     skew: Skew | None = None  # of random places; None if all are equally likely
+    disturbance: Disturbance | None = None  # the OSDs that the trial takes away; None if it takes none
     offer: Offer | None = None  # the load that the trial offers; None if it does as much as the storage permits
 
     @property

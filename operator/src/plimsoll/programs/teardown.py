@@ -23,7 +23,11 @@ _log = logging.getLogger(__name__)
 @click.option("--other-pool", "other_pools", multiple=True, help="Another pool of the run; may be given several times.")
 @click.option("--images/--no-images", default=True, help="Whether the pool may contain RBD images of the run.")
 @click.option("--file-system", default="", help="File system of the run that is removed next.")
-@click.option("--options/--no-options", default=False, help="Whether the run may have set options of the OSDs.")
+@click.option(
+    "--options/--no-options",
+    default=False,
+    help="Whether the run may have set options of the OSDs, or taken OSDs away.",
+)
 @click.option("--user", required=True, help="CephX user, without `client.`.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
@@ -39,7 +43,7 @@ def command(
     user: str,
     termination_log: Path | None,
 ) -> None:
-    """Remove a run's images and objects, and restore the options and flags that it set. Idempotent."""
+    """Remove a run's images and objects, and restore the options, flags and OSDs that it changed. Idempotent."""
     log_to_stderr()
     others = other_pools if data_pool is None else (data_pool, *other_pools)
     target = TeardownTarget(

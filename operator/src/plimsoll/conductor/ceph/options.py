@@ -1,4 +1,4 @@
-"""Sets options in Ceph's configuration database, after storing a record with which any successor can restore them.
+"""Sets options in Ceph's configuration database, and takes OSDs away, after storing a record of what to restore.
 
 The record is in the monitors' key-value store, and not in the pool as the note of flags: options affect the whole
 cluster, even after the pool is gone, and a bad one may make placement groups inactive.
@@ -7,6 +7,7 @@ cluster, even after the pool is gone, and a bad one may make placement groups in
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -18,6 +19,7 @@ from plimsoll.ceph.options import (
     OptionKey,
     OptionRecord,
     RecordedOption,
+    RecordedOsd,
     changes_to_restore,
     changes_to_set,
     database_key,
@@ -34,6 +36,7 @@ from plimsoll.conductor.ceph.commands import CommandError, Commands, if_present
 from plimsoll.plan.document import owner_of_options
 
 _READING_SECONDS = 12.0  # the limit of each command: a conductor has 30 s to end after SIGTERM
+_REWEIGHTS = 65536  # steps of a reweight
 _log = logging.getLogger(__name__)
 
 
@@ -67,8 +70,8 @@ async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
     keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
     return tuple(
-        f"run {owner} has set options of the OSDs that are not restored yet; wait until its objects are removed, or "
-        "see docs/reference/ceph.md, Options of the OSDs"
+        f"run {owner} has set options of the OSDs, or taken OSDs away, which is not undone yet; wait until its "
+        "objects are removed, or see docs/reference/ceph.md, Options of the OSDs"
         for owner in owners
     )
 
@@ -95,7 +98,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
             for option in options
         )
         record = OptionRecord(options=tuple(recorded))
-        await commands.ceph("config-key", "set", key, record.model_dump_json())
+        await _store(commands, key, record)
     changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
     if problems:
         return OptionsSet(problems=tuple(problems))
@@ -112,7 +115,8 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:
-    """Restore the recorded options that others have not changed, then remove the record; see `Commands.ceph`."""
+    """Restore recorded options and OSDs that others have not changed, then remove the record; see `Commands.ceph`."""
+    await give_back(commands, key=key)
     record = await read_record(commands, key)
     if record is None:
         return
@@ -124,6 +128,50 @@ async def restore_options(commands: Commands, *, key: str) -> None:
         await _set_option(commands, who, name, value, FORCE)
     await commands.ceph("config-key", "rm", key)
     _log.info("restored %d options of the OSDs", len(changes))
+
+
+async def take_away(commands: Commands, osds: Iterable[int], action: Literal["Out", "Down"], *, key: str) -> None:
+    """Take OSDs away after adding them to the record under `key`; see `Commands.ceph` for errors."""
+    record, present = await read_record(commands, key) or OptionRecord(), await _osds(commands)
+    away = tuple(
+        RecordedOsd(number=number, action=action, reweight=osd.reweight)
+        for number in osds
+        if (osd := present.get(number)) is not None and osd.is_up and osd.reweight
+    )
+    await _store(commands, key, record.model_copy(update={"osds": away}))
+    for number in (osd.number for osd in away):
+        if action == "Out":
+            await commands.ceph("osd", "reweight", str(number), "0")
+        else:
+            # Without the flag, the OSD reports itself up again at once.
+            await commands.ceph("osd", "set-group", "noup", f"osd.{number}")
+            await commands.ceph("osd", "down", str(number))
+
+
+async def give_back(commands: Commands, *, key: str) -> None:
+    """Give back the recorded OSDs that nobody else changed, then remove them from the record; see `Commands.ceph`."""
+    record = await read_record(commands, key)
+    if record is None or not record.osds:
+        return
+    present = await _osds(commands)
+    for osd in record.osds:
+        reweight = present[osd.number].reweight if osd.number in present else None
+        if reweight is None:
+            _log.warning("osd.%d no longer exists", osd.number)
+        elif osd.action == "Down":
+            # Even if it is not set: a command that was just killed may still set it.
+            await commands.ceph("osd", "unset-group", "noup", f"osd.{osd.number}")
+        elif not reweight or abs(reweight - osd.reweight) < 1 / _REWEIGHTS:
+            # Ceph rounds down to one of its steps.
+            step = min(1.0, (round(osd.reweight * _REWEIGHTS) + 0.5) / _REWEIGHTS)
+            await commands.ceph("osd", "reweight", str(osd.number), f"{step:.6f}")
+        else:
+            _log.warning("osd.%d has reweight %g, which somebody else has set; it is left", osd.number, reweight)
+    if record.options:
+        await _store(commands, key, record.model_copy(update={"osds": ()}))
+    else:
+        await commands.ceph("config-key", "rm", key)
+    _log.info("gave %d OSDs back", len(record.osds))
 
 
 async def read_options(commands: Commands, options: Sequence[CephOption]) -> OptionReading:
@@ -170,6 +218,10 @@ async def _database(commands: Commands, keys: Iterable[OptionKey]) -> Database:
         if (value := await if_present(answer)) is not None:
             database[who, name] = value
     return database
+
+
+async def _store(commands: Commands, key: str, record: OptionRecord) -> None:
+    await commands.ceph("config-key", "set", key, record.model_dump_json())
 
 
 async def _osds(commands: Commands) -> Mapping[int, Osd]:

@@ -30,7 +30,14 @@ from plimsoll.conductor.ceph.commands import (
     UnresponsiveError,
     if_present,
 )
-from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options, show_option
+from plimsoll.conductor.ceph.options import (
+    OptionsSet,
+    give_back,
+    options_of_others,
+    read_options,
+    set_options,
+    show_option,
+)
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 from plimsoll.plan.expand import estimate
 
@@ -203,7 +210,10 @@ class Prepared:
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
     """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress."""
     try:
-        if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
+        if target.actions:
+            await give_back(commands, key=options_key(plan.run.uid))
+        is_shared = target.rook is not None or target.has_record
+        if is_shared and (problems := await options_of_others(commands, uid=plan.run.uid)):
             return Prepared(problems=problems)
         versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
         if problem := mixture_problem("the cluster", versions):

@@ -59,7 +59,7 @@ class TeardownTarget:
     other_pools: tuple[str, ...] = ()  # of the run, too
     has_images: bool = True  # whether there may be RBD images
     file_system: str = ""  # of the run, which is removed next; empty if there is none
-    has_options: bool = False  # whether the conductor may have set options of the OSDs
+    has_options: bool = False  # whether the conductor may have set options of the OSDs, or taken OSDs away
 
 
 @dataclass(frozen=True, slots=True)

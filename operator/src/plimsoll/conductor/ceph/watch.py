@@ -7,18 +7,22 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.names import FailureReason
+from plimsoll.api.run import Disturbance, DisturbedOsds
 from plimsoll.api.status import NO_OSDS
+from plimsoll.ceph.disturbance import NotDisturbableError, chosen_osds
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes, placement_of
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.safety import POOL_FULL, risks
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Placement, parse_status
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
-from plimsoll.conductor.ceph.options import read_options, restore_options
+from plimsoll.conductor.ceph.options import give_back, read_options, restore_options, take_away
 from plimsoll.conductor.ceph.prepare import Prepared, ask, limit_fill, prepare, restore_scrubs
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
+from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
 
 _PAUSE_SECONDS = 3.0
@@ -63,6 +67,10 @@ class CephCluster:
         self._placement = Placement()
         self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
+        self._chosen: dict[DisturbedOsds, tuple[int, ...]] = {}  # the OSDs to take away
+        self._outage: Outage | None = None  # of the trial in flight
+        self._disturbing: asyncio.Task[None] | None = None
+        self._missing = ""  # why OSDs are still away; empty if none should be given back
         self._full = frozenset[str]()  # the pools of the cluster that have reached their quotas
 
     async def attend(self, see: See) -> None:
@@ -71,6 +79,8 @@ class CephCluster:
             await self._prepare(see)
             while True:
                 see(self._view(await self._look()))
+                if self._missing and self._disturbing is None:
+                    await self._give_back()
                 if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
                     # Options that differed are read again, so that the gate opens once they no longer do.
                     reading = await read_options(self._commands, self._prepared.options)
@@ -79,17 +89,59 @@ class CephCluster:
                         self._readings = [reading]
                 await asyncio.sleep(self._period)
         finally:
+            if self._disturbing is not None:
+                self._disturbing.cancel()
             await self._commands.close()
+
+    def disturb(self, disturbance: Disturbance, at: int) -> None:
+        """Take OSDs away from that time on, in Unix nanoseconds, for as long as they should be, or until `calm`."""
+        self._outage = Outage(osds=self._chosen[disturbance.osds], action=disturbance.osds.action)
+        self._disturbing = asyncio.create_task(self._disturb(self._outage, at, disturbance.for_seconds))
+
+    async def calm(self) -> None:
+        """End the disturbance of the trial, unless it has ended."""
+        if self._disturbing is not None:
+            self._disturbing.cancel()
+            await asyncio.gather(self._disturbing, return_exceptions=True)
+            self._disturbing = None
+        if self._outage is not None and self._outage.start and not self._outage.end:
+            await self._give_back()
+
+    async def _disturb(self, outage: Outage, at: int, seconds: float) -> None:
+        await asyncio.sleep(max(0, at - time.time_ns()) / NANOSECONDS)
+        self._outage = outage = replace(outage, start=time.time_ns())
+        try:
+            await take_away(self._commands, outage.osds, outage.action, key=options_key(self._plan.run.uid))
+            await asyncio.sleep(seconds)
+        except (CommandError, ValueError) as error:
+            _log.warning("OSDs were not taken away: %s", error)
+            self._outage = replace(outage, problem=str(error))
+        await self._give_back()
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(self._release):
+                await give_back(self._commands, key=options_key(self._plan.run.uid))
+        except (CommandError, ValueError, TimeoutError) as error:
+            reason = str(error) or f"Ceph did not answer in {self._release:g} s"
+            self._missing = f"OSDs that a trial took away are not given back: {reason}"
+            _log.warning("%s; retrying", self._missing)
+            return
+        self._missing = ""
+        if self._outage is not None:
+            self._outage = replace(self._outage, end=time.time_ns())
 
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
         if self._prepared.options:
             self._readings = [await read_options(self._commands, self._prepared.options)]
         self._samples = self._samples[-1:]
+        self._outage = None
         self._is_measuring = True
 
     async def end(self, facts: TrialFacts, see: See) -> TrialFacts:
         """Take the last sample of a trial, and return its facts with all samples since it began."""
+        await self.calm()
         await self._look()
         if self._prepared.options:
             self._readings.append(await read_options(self._commands, self._prepared.options))
@@ -110,11 +162,12 @@ class CephCluster:
             placement=self._placement,
             osd_memory_bytes=self._osd_memory,
             options=tuple(self._readings),
+            outage=self._outage,
         )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
     async def release(self) -> None:
-        """Restore options and resume scrubs after the measurement, because the storage may be kept for long.
+        """Restore options and OSDs, and resume scrubs, because the storage may be kept for long after the measurement.
 
         A later conductor sets and pauses them again. On failure record and note are kept, and the teardown restores
         everything. A pool that was created for the run loses its quota if it is full: writes that hang keep a node from
@@ -123,9 +176,9 @@ class CephCluster:
         uid = self._plan.run.uid
         try:
             async with asyncio.timeout(self._release):
-                if self._target.options:
+                if self._target.has_record:
                     restoring = restore_options(self._commands, key=options_key(uid))
-                    await _try(restoring, "options of the OSDs remain set")
+                    await _try(restoring, "options of the OSDs remain set, or OSDs away,")
                 await _try(self._lift_quota(), "the pool remains full")
                 if self._plan.gates.pause_scrub:
                     await _try(self._resume_scrubs(), "scrubs remain paused")
@@ -196,7 +249,24 @@ class CephCluster:
         # An earlier conductor has seen the cluster, and its clients may have written since.
         if self.osds == NO_OSDS:
             prepared = await limit_fill(self._commands, self._plan, self._target, prepared, outputs)
-        return prepared, outputs
+        return prepared if prepared.problems else self._choose(prepared, outputs), outputs
+
+    def _choose(self, prepared: Prepared, outputs: Outputs) -> Prepared:
+        """Choose the OSDs that trials take away; refuse if none may be."""
+        try:
+            for osds in {point.disturb.osds for point in self._plan.points if point.disturb}:
+                self._chosen[osds] = chosen_osds(
+                    outputs,
+                    pools=self._target.pools,
+                    neighbours=self._target.neighbours,
+                    count=osds.count,
+                    fill_percent=self._plan.limits.fill_percent,
+                )
+        except NotDisturbableError as error:
+            return replace(prepared, problems=(str(error),), refusal=FailureReason.DISTURBANCE_REFUSED)
+        except (ValueError, LookupError) as error:
+            return replace(prepared, problems=(f"which OSDs hold the run's data is unknown: {error}",))
+        return prepared
 
     async def _look(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:
@@ -234,7 +304,7 @@ class CephCluster:
         )
         return ClusterView(
             prepared=True,
-            problems=(*problems, *reading_problems(reading)),
+            problems=(*filter(None, (self._missing,)), *problems, *reading_problems(reading)),
             differing_options=differing,
             osds=self.osds,
             risks=risks(checks, self._plan.gates.stop_on),

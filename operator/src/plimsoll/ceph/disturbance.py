@@ -1,0 +1,130 @@
+"""Which OSDs a disturbance takes away, and why it may not: pools that would become inactive, others', or too full."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from plimsoll.api.json_reader import JsonNode
+from plimsoll.ceph.document import parse_answer
+from plimsoll.ceph.environment import Outputs
+from plimsoll.ceph.osds import Osd, merge_osds, parse_members, parse_osd_df, parse_osd_tree
+from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_pools
+
+ANY_POOL = "*"
+_MANAGER_POOL = ".mgr"  # every cluster has it; its manager waits while it is degraded
+_NOUP = "noup"
+
+
+class NotDisturbableError(Exception):
+    """These OSDs may not be taken away; the message has the reason and the remedy."""
+
+
+def chosen_osds(
+    outputs: Outputs,
+    *,
+    pools: Sequence[str],
+    neighbours: Collection[str],
+    count: int,
+    fill_percent: int,
+) -> tuple[int, ...]:
+    """Return the OSDs to take away, always the same ones of a cluster; NotDisturbableError if none may be.
+
+    They hold data of the last of the run's `pools`, and are in one failure domain if one has enough. `neighbours` are
+    the pools of others that may suffer, or `*`.
+    ValueError if what Ceph printed cannot be read.
+    """
+    cluster = _Cluster(outputs)
+    data = cluster.pools[pools[-1]]
+    by_domain: dict[str, list[int]] = {}
+    for number in sorted(cluster.members(data)):
+        if number in cluster.available:
+            by_domain.setdefault(cluster.domain(data, number), []).append(number)
+    usable = [number for _, numbers in sorted(by_domain.items()) for number in numbers]
+    if len(usable) < count:
+        raise NotDisturbableError(
+            f"disturb.osds.count is {count}, but only {len(usable)} OSDs of pool {data.name} are up and in; lower it"
+        )
+    together = (numbers for _, numbers in sorted(by_domain.items()) if len(numbers) >= count)
+    chosen = next(together, usable)[:count]
+    if problems := [*cluster.problems(chosen, pools, neighbours, data, fill_percent)]:
+        names = ", ".join(f"osd.{number}" for number in chosen)
+        raise NotDisturbableError(f"{names} cannot be taken away: {'; '.join(problems)}")
+    return tuple(chosen)
+
+
+class _Cluster:
+    def __init__(self, outputs: Outputs) -> None:
+        self._tree = outputs.osd_tree
+        self.osds: Mapping[int, Osd] = merge_osds(parse_osd_tree(outputs.osd_tree), parse_osd_df(outputs.osd_df))
+        self.pools = parse_pools(outputs.pools)
+        self._rules = parse_crush_rules(outputs.crush_rules)
+        kept_down = {
+            osd["osd"].count()
+            for osd in parse_answer(outputs.osd_dump)["osds"].elements()
+            if _NOUP in {state.text() for state in osd["state"].elements()}
+        }
+        self.available = {number for number, osd in self.osds.items() if osd.is_up and osd.is_in} - kept_down
+        self._domains: dict[str, Mapping[int, str]] = {}  # type of a bucket -> OSD -> the bucket that it is in
+
+    def members(self, pool: PoolDetail) -> set[int]:
+        """Return the OSDs that may hold a pool's data."""
+        return {
+            number
+            for root, device_class in self._rule(pool).takes
+            for number in parse_members(self._tree, root)
+            if number in self.osds and device_class in {"", self.osds[number].device_class}
+        }
+
+    def domain(self, pool: PoolDetail, osd: int) -> str:
+        """Return the failure domain of a pool that an OSD is in; that is the OSD if its rule has none or several."""
+        kind = self._rule(pool).failure_domain or "osd"
+        if kind not in self._domains:
+            names = [node["name"].text() for node in self._nodes() if node["type"].text() == kind]
+            self._domains[kind] = {number: name for name in names for number in parse_members(self._tree, name)}
+        return self._domains[kind].get(osd, f"osd.{osd}")
+
+    def problems(
+        self, chosen: Sequence[int], own: Sequence[str], neighbours: Collection[str], data: PoolDetail, fill: int
+    ) -> Iterator[str]:
+        """Yield why these OSDs may not be taken away, each problem with its remedy."""
+        affected = [pool for pool in self.pools.values() if not self.members(pool).isdisjoint(chosen)]
+        others = sorted({pool.name for pool in affected} - {*own, _MANAGER_POOL})
+        if strangers := [name for name in others if not {name, ANY_POOL} & {*neighbours}]:
+            yield (
+                f"pools of others are on them, too ({', '.join(strangers[:4])}{', ...' if strangers[4:] else ''}); use "
+                "OSDs of their own, or ask the administrator to add the pools to the chart's disturb"
+            )
+        for pool in affected:
+            lost = {self.domain(pool, number) for number in chosen if number in self.members(pool)}
+            if len(lost) > (spare := pool.size - pool.min_size):
+                yield (
+                    f"pool {pool.name} would become inactive, since it stays active without {spare} of its failure "
+                    f"domains (size {pool.size}, min_size {pool.min_size}), and they are in {len(lost)}; lower "
+                    "disturb.osds.count, or use a pool with more copies"
+                )
+        if (after := self._fill_without(chosen, data)) > fill / 100:
+            yield (
+                f"the remaining OSDs could not hold the data, of which they would be {after:.1%} full "
+                f"(spec.limits.fillPercent is {fill}); delete data, add OSDs, or raise the limit"
+            )
+
+    def _fill_without(self, chosen: Sequence[int], pool: PoolDetail) -> float:
+        """Return how full the OSDs are that take over the data: all others, or of their own domains if all are needed.
+
+        0 if the data has nowhere to go, and stays degraded.
+        """
+        members = self.members(pool) & self.available
+        domains = {number: self.domain(pool, number) for number in members}
+        lost = {domains[number] for number in chosen}
+        is_bound = len({*domains.values()}) <= pool.size
+        heirs = [number for number in members - {*chosen} if not is_bound or domains[number] in lost]
+        used = sum(self._used(number) for number in (*heirs, *chosen))
+        return used / size if (size := sum(self.osds[number].size_bytes or 0 for number in heirs)) else 0.0
+
+    def _used(self, number: int) -> float:
+        osd = self.osds[number]
+        return (osd.size_bytes or 0) * (osd.utilisation or 0.0)
+
+    def _rule(self, pool: PoolDetail) -> CrushRule:
+        return self._rules[pool.crush_rule]
+
+    def _nodes(self) -> Sequence[JsonNode]:
+        return parse_answer(self._tree)["nodes"].elements()
