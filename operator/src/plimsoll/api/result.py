@@ -304,6 +304,78 @@ class PlaceDigests(Model):
     digests: Annotated[str, ServerOnly(max_length=65536)]
 
 
+class PhaseOperation(Model):
+    """One operation in a phase of a trial with a disturbance.
+
+    Attributes:
+        operation: The operation.
+        iops: Operations per second.
+        bytes_per_second: Bytes per second.
+        percentiles: Percentiles of latency in nanoseconds, by name, such as "99.9"; empty if the tool does not record
+            latencies over time.
+
+    """
+
+    operation: Operation
+    iops: Rate
+    bytes_per_second: Count
+    percentiles: Annotated[
+        dict[str, Annotated[Count, Field(description="One percentile.")]], ServerOnly(max_length=16)
+    ] = Field(default_factory=dict)
+
+
+PhaseName = Literal["Before", "During", "After"]
+PHASES: tuple[PhaseName, ...] = ("Before", "During", "After")
+
+
+class Phase(Model):
+    """A part of a trial: before, during or after its disturbance.
+
+    Attributes:
+        name: Before, During or After.
+        seconds: Length of the phase.
+        stall_seconds: Seconds in which no client completed an operation; absent if a client does not record operations
+            over time.
+        operations: Numbers of each operation.
+
+    """
+
+    name: PhaseName
+    seconds: float
+    stall_seconds: float | None = None
+    operations: Annotated[
+        tuple[Annotated[PhaseOperation, Field(description="One operation.")], ...],
+        ServerOnly(max_length=len(Operation)),
+    ]
+
+
+class DisturbanceResult(Model):
+    """What a trial with a disturbance showed.
+
+    Attributes:
+        action: Out or Down, as in the workload.
+        osds: Numbers of the OSDs that were away.
+        start_seconds: Start of the disturbance, after the start of the window.
+        end_seconds: End of the disturbance, when the OSDs were given back.
+        clean_seconds: Seconds from that end until all placement groups were active+clean, up to the polling interval of
+            5 s more; absent if they were not within watchedSeconds.
+        watched_seconds: Seconds from that end to the last poll.
+        phases: Before, during and after the disturbance.
+
+    """
+
+    action: Literal["Out", "Down"]
+    osds: Annotated[tuple[Annotated[Count, Field(description="One OSD.")], ...], ServerOnly(max_length=64)]
+    start_seconds: float
+    end_seconds: float
+    clean_seconds: float | None = None
+    watched_seconds: float
+    phases: Annotated[tuple[Annotated[Phase, Field(description="One phase.")], ...], ServerOnly(max_length=3)]
+
+    def phase(self, name: str) -> Phase | None:
+        return next((phase for phase in self.phases if phase.name == name), None)
+
+
 class Trial(Model):
     """One attempt at one repetition.
 
@@ -338,6 +410,7 @@ class Trial(Model):
         osds: Rates of all OSDs, each measured alone; absent for other tools.
         cluster: State and load of the Ceph cluster during the measurement; absent without one. A quantity that Ceph did
             not report is absent.
+        disturbance: Numbers before, during and after the disturbance; absent without one.
         warnings: Distinct warnings of the clients' tools and parsers.
 
     """
@@ -366,6 +439,7 @@ class Trial(Model):
     slowest: Annotated[tuple[ClientSummary, ...], ServerOnly(max_length=8)] = ()
     osds: Osds | None = None
     cluster: ClusterSummary | None = None
+    disturbance: DisturbanceResult | None = None
     tool: ToolUse | None = None  # absent if no client delivered
     warnings: Annotated[tuple[_Warning, ...], ServerOnly(max_length=64)] = ()
 

@@ -1,16 +1,31 @@
-"""Which OSDs a disturbance takes away, and why it may not: pools that would become inactive, others', or too full."""
+"""Which OSDs a disturbance takes away, why it may not, and what of a cluster's state it causes."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
+from plimsoll.ceph.gate import unclean_states
 from plimsoll.ceph.osds import Osd, merge_osds, parse_members, parse_osd_df, parse_osd_tree
 from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_pools
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, Outage
 
 ANY_POOL = "*"
 _MANAGER_POOL = ".mgr"  # every cluster has it; its manager waits while it is degraded
 _NOUP = "noup"
+SETTLED = 5 * 10**9
+"""Nanoseconds after which the cluster's status shows that OSDs were taken away."""
+
+_CAUSED_CHECKS = re.compile(
+    r"OSD_([A-Z_]+_)?DOWN|OSD_FLAGS|OSD_SLOW_PING_TIME_(BACK|FRONT)|OBJECT_MISPLACED|PG_(AVAILABILITY|DEGRADED)|"
+    r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?"
+)
+_CAUSED_STATES = frozenset({
+    *("active", "activating", "clean", "degraded", "laggy", "peered", "peering", "remapped", "stale", "undersized"),
+    *("backfilling", "backfill_wait", "forced_backfill", "forced_recovery", "recovering", "recovery_wait", "wait"),
+})  # fmt: skip
 
 
 class NotDisturbableError(Exception):
@@ -48,6 +63,60 @@ def chosen_osds(
         names = ", ".join(f"osd.{number}" for number in chosen)
         raise NotDisturbableError(f"{names} cannot be taken away: {'; '.join(problems)}")
     return tuple(chosen)
+
+
+def undisturbed(samples: Sequence[ClusterSample], outage: Outage) -> tuple[ClusterSample, ...]:
+    """Return observations of a cluster without what the outage causes from its start on."""
+    before = next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
+    if before is None or not outage.start:
+        return tuple(samples)
+    return tuple(
+        replace(it, status=_without_outage(it.status, before, len(outage.osds)))
+        if it.status and it.at > outage.start
+        else it
+        for it in samples
+    )
+
+
+def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) -> ClusterStatus:
+    checks = {name: severity for name, severity in status.checks.items() if not _CAUSED_CHECKS.fullmatch(name)}
+    states: dict[str, int] = {}
+    for state, number in status.pg_states.items():
+        kept = "active+clean" if {*state.split("+")} <= _CAUSED_STATES else state
+        states[kept] = states.get(kept, 0) + number
+    missing = (before.osds_up - status.osds_up, before.osds_in - status.osds_in)
+    up, members = (lost if lost > count else 0 for lost in missing)
+    return replace(
+        status,
+        health=status.health if checks or status.checks.keys() == checks.keys() else before.health,
+        checks=checks,
+        pg_states=states,
+        osds_up=before.osds_up - up,
+        osds_in=before.osds_in - members,
+        osds_up_since=status.osds_up_since if up else before.osds_up_since,
+        osds_in_since=status.osds_in_since if members else before.osds_in_since,
+        remapped_pgs=0,
+        recovering_bytes_per_second=0,
+    )
+
+
+def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
+    """Whether an observation shows that OSDs are not away, although nobody has given them back."""
+    before = next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
+    during = [it.status for it in samples if it.status and outage.start + SETTLED < it.at < outage.end]
+    if before is None:
+        return False
+    if outage.action == "Out":
+        return any(status.osds_in > before.osds_in - len(outage.osds) for status in during)
+    return any(status.osds_up > before.osds_up - len(outage.osds) for status in during)
+
+
+def clean_after(samples: Sequence[ClusterSample], outage: Outage) -> float | None:
+    """Return the seconds from the end of an outage until all groups are clean, and stay so; None if they are not."""
+    after = [it for it in samples if it.status and it.at >= outage.end]
+    unclean = [number for number, it in enumerate(after) if it.status and unclean_states(it.status)]
+    first = unclean[-1] + 1 if unclean else 0
+    return (after[first].at - outage.end) / 10**9 if first < len(after) else None
 
 
 class _Cluster:

@@ -14,7 +14,7 @@ from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.api.run import Disturbance
-from plimsoll.ceph.watch import ClusterWatch
+from plimsoll.ceph.watch import ClusterWatch, Outage
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
 from plimsoll.measure.skew import Skew, bytes_visited
@@ -84,6 +84,12 @@ class TrialFacts:
     skew: Skew | None = None  # of random places; None if all are equally likely
     disturbance: Disturbance | None = None  # the OSDs that the trial takes away; None if it takes none
     offer: Offer | None = None  # the load that the trial offers; None if it does as much as the storage permits
+
+    @property
+    def outage(self) -> Outage | None:
+        """When OSDs were away; None if they were not."""
+        outage = self.cluster.outage if self.cluster else None
+        return outage if outage and outage.start and outage.end and not outage.problem else None
 
     @property
     def search(self) -> LineSearch | None:

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates, Steadiness
-from plimsoll.api.result import ClientPlace, ClientSummary, Finding, Stalls, ToolUse, Window
+from plimsoll.api.result import ClientPlace, ClientSummary, DisturbanceResult, Finding, Stalls, ToolUse, Window
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.measure.checks.check import Evidence, by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.judge import in_order, judge
@@ -27,6 +27,7 @@ from plimsoll.measure.intake import (
 )
 from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
+from plimsoll.measure.phases import calm_part, disturbance_of
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
@@ -73,6 +74,7 @@ class TrialNumbers:
     cluster: ClusterSummary | None  # None if the run watches no cluster
     tool: ToolUse | None  # None if no client answered
     warnings: tuple[str, ...]  # of the clients' tools and parsers, one line for each text
+    disturbance: DisturbanceResult | None = None  # before, during and after a disturbance; None without one
     matrix: tuple[MatrixCell, ...] = ()  # the rates between pairs of clients, if the tool measures them
     probe: Probe | None = None  # the load that was offered and whether it met the objectives, in a search for the line
     places: tuple[ClientPlace, ...] = ()  # where the clients ran, those that served included; by ascending client
@@ -92,7 +94,9 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     shares = by_operation((share for _, share in timed), lambda share: share.sample.operation)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
-    judged = common if facts.is_judged_for_steadiness else None
+    # Of a disturbed trial, only the part before shows whether the rate would have been steady.
+    calm = calm_part(facts, common)
+    judged = calm if facts.is_judged_for_steadiness else None
     # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
     offers = facts.offer is not None and facts.search is None
     operations = tuple(
@@ -103,6 +107,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     if facts.offer is not None and common is not None:
         observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
     standstill = None if common is None else standstill_of(measured, common)
+    calm_standstill = standstill if calm is None or calm == common else standstill_of(measured, calm)
     everything = [share for part in shares.values() for share in part]
     steadiness = None if judged is None else rate_steadiness(everything, judged, facts.quantities)
     evidence = Evidence(
@@ -112,7 +117,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         span=common or whole,
         rates=rates,
         operations=operations,
-        standstill=standstill,
+        standstill=calm_standstill,
         steadiness=steadiness,
         observation=observation,
     )
@@ -130,8 +135,9 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         slowest=_slowest(measured, standstill),
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
+        disturbance=disturbance_of(facts, common, shares, measured),
         tool=tool_use(intake.answers, measured),
-        warnings=_warnings(intake, explained, doubts),
+        warnings=_warnings(intake, explained, doubts, cause="disturbance" if facts.outage else "load"),
         matrix=cells,
         probe=probe_of(facts.offer, observation, verdict) if facts.offer and facts.search else None,
         places=places_of(measured, facts.nodes),
@@ -292,8 +298,10 @@ def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[
     return doubts
 
 
-def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str]) -> tuple[str, ...]:
-    """Return the warnings, each once with its clients: what a load that broke explains, and the window's doubts."""
+def _warnings(
+    intake: Intake, explained: Iterable[Finding], doubts: Iterable[str], *, cause: str = "load"
+) -> tuple[str, ...]:
+    """Return the warnings, each once with its clients: what `cause` explains, and the window's doubts."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         warnings = [*answer.measurement.warnings] if answer.measurement else []
@@ -304,7 +312,7 @@ def _warnings(intake: Intake, explained: Iterable[Finding], doubts: Iterable[str
     for client in intake.unplanned:
         clients["takes no part in this trial; its document was ignored"].add(client)
     lines = [
-        *(quote(f"the load explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
+        *(quote(f"the {cause} explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
         *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
         *doubts,
     ]

@@ -10,6 +10,7 @@ from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import Finding, Window
+from plimsoll.ceph.disturbance import undisturbed
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
 from plimsoll.measure.cluster import polls_around, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError
@@ -185,8 +186,12 @@ class Evidence:
 
     @cached_property
     def polls(self) -> tuple[ClusterSample, ...]:
-        """The polls of the cluster during the trial, the last one before and the first one after it."""
-        return polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
+        """The polls of the cluster during the trial, the last one before and the first one after it.
+
+        What the run's own disturbance causes is not in them.
+        """
+        polls = polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
+        return undisturbed(polls, outage) if (outage := self.facts.outage) else polls
 
     @cached_property
     def statuses(self) -> list[ClusterStatus]:
@@ -253,6 +258,8 @@ class TrialCheck(Check):
     # A load that storage cannot carry causes it. In a probe that broke it is only a warning: if it made probes Invalid,
     # or the line Suspect, only storage that breaks without a trace would have a line.
     load_explains: bool = False
+    # OSDs that are away cause it: then it is a warning, too.
+    outage_explains: bool = False
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
         return replace(self, values_of=values_of)

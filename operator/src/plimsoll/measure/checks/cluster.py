@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.api.status import OsdsSeen
+from plimsoll.ceph.disturbance import has_no_effect
 from plimsoll.ceph.gate import (
     checks_text,
     is_only_laggy,
@@ -316,6 +317,26 @@ def _within(shares: Iterable[Share], interval: Interval) -> Amount:
 
 
 # The user may ignore the state of the cluster, but not that it was not measured as specified.
+
+
+@TrialCheck(
+    reason="NotDisturbed",
+    cause=Cause.HARNESS,
+    what="disturbances of the workload that did not happen, or did not last",
+    invalid=0,
+    remedy="see the conductor's log; an OSD that comes up again although it may not has lost its flag noup",
+)
+def not_disturbed(evidence: Evidence) -> CheckedValues:
+    watch = evidence.facts.cluster
+    if evidence.facts.disturbance is None:
+        return
+    planned = watch.outage if watch else None
+    if watch is None or planned is None or evidence.facts.outage is None:
+        reason = (planned.problem if planned else "") or "the trial ended before"
+        yield CheckedValue(value=1, detail=f"no OSD was taken away: {quote(reason)}")
+    elif has_no_effect(watch.samples, planned):
+        names, state = first_few([f"osd.{osd}" for osd in planned.osds]), "up" if planned.action == "Down" else "in"
+        yield CheckedValue(value=1, detail=f"{names} came {state} again before the disturbance ended")
 
 
 @TrialCheck(

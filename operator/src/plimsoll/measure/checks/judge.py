@@ -82,9 +82,13 @@ _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 
 def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings on a trial in the order of the checks, and apart those that a load that broke explains."""
+    """Return the findings on a trial, by check, and apart those that a load that broke, or OSDs away, explain."""
     judged = [(check, finding) for check in TRIAL_CHECKS for finding in check.judge(evidence)]
-    explained = [finding for check, finding in judged if check.load_explains and evidence.is_broken]
+    explained = [
+        finding
+        for check, finding in judged
+        if (check.load_explains and evidence.is_broken) or (check.outage_explains and evidence.facts.outage)
+    ]
     return tuple(finding for _, finding in judged if finding not in explained), tuple(explained)
 
 

@@ -180,6 +180,7 @@ def not_steady(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="NotAchieved",
+    outage_explains=True,
     what=(
         "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if it "
         f"is more than {100 * LEAST_SHORTFALL:g} % and, with random arrivals, more than chance explains; or "
@@ -214,6 +215,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="DepthFull",
+    outage_explains=True,
     what=(
         "submissions that filled ioDepth, of the client with the most, if operations are due at random times; with "
         "an ioDepth of 1, time with an operation in flight. For any offered rate, operations above the highest "

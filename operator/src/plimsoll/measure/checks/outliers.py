@@ -108,6 +108,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
 
 @TrialCheck(
     reason="ClientsUneven",
+    outage_explains=True,
     what=(
         "operations of one client, as a part of the mean of the others; or the median of the others, as a part of a "
         "faster client's operations, also if clients on one node share its rate; without what chance explains"
@@ -208,6 +209,7 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
 
 @TrialCheck(
     reason="ClientsUneven",
+    outage_explains=True,
     what=(
         "where the workload sets the rate: median latency of the other clients (their median), as a part of a slower "
         "client's, or a faster client's as a part of theirs, for each operation; without what chance explains"

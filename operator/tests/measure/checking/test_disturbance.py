@@ -1,0 +1,124 @@
+"""A trial that takes OSDs away: what that causes is no finding, all else is; and its phases."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from measure.checking.test_cluster import START, look, looks, reasons, trial, watch
+from plimsoll.api.names import Cause, Verdict
+from plimsoll.api.run import Disturbance, DisturbedOsds
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage
+from plimsoll.measure.checks.judge import cause_of
+from plimsoll.measure.trial import TrialNumbers
+from support.client_documents import BLOCK, SECOND, only
+
+BEGIN, END, CLEAN = 20, 40, 50  # seconds of the measured part
+DISTURBANCE = Disturbance(after_seconds=BEGIN, osds=DisturbedOsds(action="Down"), for_seconds=END - BEGIN)
+OUTAGE = Outage(osds=(2,), action="Down", start=START + BEGIN * SECOND, end=START + END * SECOND)
+DEGRADED = {"active+clean": 90, "active+undersized+degraded": 6, "peering": 2}
+BEFORE = look(0).status
+assert BEFORE is not None
+UP = BEFORE.osds_up
+
+
+def suffering(**changes: Any) -> tuple[ClusterSample, ...]:
+    """Return looks at a cluster that loses an OSD, and recovers; `changes` are while it is away."""
+    away: dict[str, Any] = {
+        "osds_up": UP - 1,
+        "osds_up_since": "later",
+        "pg_states": DEGRADED,
+        "health": "HEALTH_WARN",
+        "checks": dict.fromkeys(("OSD_DOWN", "OSD_FLAGS", "PG_DEGRADED", "SLOW_OPS"), "HEALTH_WARN"),
+        **changes,
+    }
+    recovering: dict[str, Any] = {
+        "pg_states": {"active+recovering+degraded": 3, "active+clean": 95},
+        "osds_up_since": "last",
+        "recovering_bytes_per_second": 10**6,
+        "remapped_pgs": 3,
+        "health": "HEALTH_WARN",
+        "checks": {"PG_DEGRADED": "HEALTH_WARN"},
+    }
+
+    def at(second: int) -> ClusterSample:
+        if second <= BEGIN:
+            return look(second)
+        return look(second, **(away if second < END else recovering if second < CLEAN else {"osds_up_since": "last"}))
+
+    return tuple(at(second) for second in range(-10, 71, 5))
+
+
+def disturbed(samples: tuple[ClusterSample, ...], outage: Outage | None = OUTAGE, **changes: Any) -> TrialNumbers:
+    watched: ClusterWatch | None = watch(*samples, outage=outage)
+    return trial(watched, disturbance=DISTURBANCE, **changes)
+
+
+def test_what_the_outage_causes_is_no_finding_and_without_one_it_is() -> None:
+    assert reasons(disturbed(suffering())) == []
+    assert {"OsdsChanged", "GroupsNotClean", "ClusterUnhealthy"} <= {*reasons(trial(watch(*suffering())))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"osds_up": UP - 2}, "OsdsChanged"),
+        ({"osds_in": UP - 2}, "OsdsChanged"),
+        ({"pg_states": {**DEGRADED, "down": 1}}, "GroupsNotClean"),
+        ({"pg_states": {**DEGRADED, "active+clean+inconsistent": 1}}, "GroupsNotClean"),
+        ({"checks": {"OSD_DOWN": "HEALTH_WARN", "MON_DISK_LOW": "HEALTH_WARN"}}, "ClusterUnhealthy"),
+    ],
+)
+def test_everything_else_is_a_finding(changes: dict[str, Any], reason: str) -> None:
+    assert reason in reasons(disturbed(suffering(**changes)))
+
+
+def test_what_was_bad_before_the_outage_is_a_finding() -> None:
+    early = look(5, pg_states=DEGRADED)
+    assert reasons(disturbed((*suffering()[:3], early, *suffering()[4:]))) == ["GroupsNotClean"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "outage", "words"),
+    [
+        (looks(), None, "no OSD was taken away"),
+        (looks(), dataclasses.replace(OUTAGE, problem="access denied"), "no OSD was taken away: access denied"),
+        (looks(), dataclasses.replace(OUTAGE, start=0, end=0), "no OSD was taken away: the trial ended before"),
+        (suffering(osds_up=UP), OUTAGE, "osd.2 came up again before the disturbance ended"),
+        (looks(), dataclasses.replace(OUTAGE, action="Out"), "osd.2 came in again"),
+    ],
+)
+def test_a_disturbance_that_did_not_happen_is_said(
+    samples: tuple[ClusterSample, ...], outage: Outage | None, words: str
+) -> None:
+    finding = only(disturbed(samples, outage), "NotDisturbed")
+    assert words in finding.message
+    assert (finding.verdict, cause_of(finding)) == (Verdict.INVALID, Cause.HARNESS)
+
+
+def test_a_trial_without_a_watched_cluster_was_not_disturbed() -> None:
+    assert only(trial(None, disturbance=DISTURBANCE), "NotDisturbed").verdict is Verdict.INVALID
+
+
+def test_phases_have_the_rates_of_their_time_and_the_time_until_all_groups_are_clean() -> None:
+    result = disturbed(suffering()).disturbance
+    assert result is not None
+    assert (result.osds, result.action, result.start_seconds, result.end_seconds) == ((2,), "Down", BEGIN, END)
+    assert (result.clean_seconds, result.watched_seconds) == (CLEAN - END, 70 - END)
+    assert [(phase.name, phase.seconds, phase.stall_seconds) for phase in result.phases] == [
+        ("Before", 20, 0), ("During", 20, 0), ("After", 20, 0)
+    ]  # fmt: skip
+    assert {(op.iops, op.bytes_per_second) for phase in result.phases for op in phase.operations} == {
+        (200, 200 * BLOCK)
+    }
+
+
+def test_a_cluster_that_is_not_clean_by_the_end_has_no_time() -> None:
+    ill = (*suffering()[:-1], look(70, pg_states=DEGRADED))
+    result = disturbed(ill).disturbance
+    assert result is not None
+    assert (result.clean_seconds, result.watched_seconds) == (None, 30)
+
+
+def test_an_undisturbed_trial_has_no_phases() -> None:
+    assert trial(watch(*looks())).disturbance is None
