@@ -180,13 +180,13 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
         ({"fio": ["randread"]}, "[0].fio: is neither a tool with a mapping of parameters nor one of name, clients"),
         (
             {"radosBench": {}},
-            "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, but has",
+            "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, disturb",
         ),
         (
             {"runtimeSecond": 3},
             (
-                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, but has fio "
-                "and runtimeSecond; did you mean runtimeSeconds?"
+                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, disturb, but "
+                "has fio and runtimeSecond; did you mean runtimeSeconds?"
             ),
         ),
         ({"tool": "fio"}, "[0]: must have one tool besides"),

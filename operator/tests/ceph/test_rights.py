@@ -169,6 +169,17 @@ def test_monitors_that_give_no_map_alone_get_a_profile(version: str, *, alone: b
     assert rights.conductor()["mon"].startswith(f"{grant}, allow command")
 
 
+def test_the_guide_lists_what_a_run_that_takes_osds_away_needs_besides() -> None:
+    guide = (GUIDE.parents[1] / "how-to" / "disturb.md").read_text()
+    found = re.search(r"```\n(allow command \"osd reweight\".*?)```", guide, re.DOTALL)
+    assert found is not None
+    capabilities = " ".join(found[1].split())
+    commands = [request_of(command.split()) for command in (*TAKING_AWAY, "config-key ls")]
+    for request in commands:
+        arguments = {name: str(value) for name, value in request.items() if name not in {"prefix", "format"}}
+        assert permits(capabilities, str(request["prefix"]), arguments), request
+
+
 def test_the_guide_lists_what_a_run_without_rook_needs() -> None:
     found = re.search(r"get-or-create client.plimsoll osd '([^']*)'\s+mon '([^']*)'", GUIDE.read_text())
     assert found is not None

@@ -15,6 +15,7 @@ Rate = Annotated[float, ServerOnly(minimum=0)]
 
 _Nanoseconds = Annotated[Count, Field(description="Nanoseconds.")]
 _IopsInterval = Annotated[Rate, Field(description="One interval.")]
+_P99Interval = Annotated[Count, Field(description="One interval.")]
 _BytesInterval = Annotated[Count, Field(description="One interval.")]
 
 
@@ -95,12 +96,15 @@ class Series(Model):
         interval_seconds: Length of each interval; the last one may be shorter, or up to 50 % longer.
         iops: Operations per second in each interval.
         bytes_per_second: Bytes per second in each interval.
+        p99_nanoseconds: 99th percentile of latency in each interval, in nanoseconds, 0 if it is unknown; absent unless
+            the workload has disturb, and if the tool does not record latencies over time.
 
     """
 
     interval_seconds: Annotated[int, ServerOnly(minimum=1)]
     iops: Annotated[tuple[_IopsInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
     bytes_per_second: Annotated[tuple[_BytesInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    p99_nanoseconds: Annotated[tuple[_P99Interval, ...], ServerOnly(max_length=_MAX_INTERVALS)] = ()
 
 
 class SteadinessState(StrEnum):

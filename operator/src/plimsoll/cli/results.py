@@ -31,6 +31,7 @@ from plimsoll.measure.checks.check import SEVERITY
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
+from plimsoll.report.disturbance import recovery_sentences
 from plimsoll.report.figure import runs_of
 from plimsoll.report.markdown import results_markdown, rounds_markdown
 from plimsoll.report.overview import worst_cases
@@ -170,7 +171,7 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     """Print results as tables, the matrices of those that have one, what searches found, and reasons of verdicts."""
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
-    for line in (*line_sentences(results), *explanations(results)):
+    for line in (*line_sentences(results), *recovery_sentences(results), *explanations(results)):
         print_line(console, line)
 
 

@@ -16,6 +16,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.measure.text import count_text
+from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows
 from plimsoll.report.figure import UNFINISHED
 from plimsoll.report.layers_links import Links, link_columns, links_of
 from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
@@ -179,12 +180,14 @@ def fitted(
 
 
 def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableType]:
-    """Yield one table of the points that are measured at one load, and one of the searches for the line."""
+    """Yield a table of the points that are measured at one load, of the searches for the line, and of phases."""
     searches = [result for result in results if result.spec.line is not None]
     if len(searches) < len(results) or not results:
         yield results_table(result for result in results if result.spec.line is None)
     if searches:
         yield fitted(LINE_COLUMNS, [*line_rows(named(searches))], remedy="-o csv")
+    if phases := [*phase_rows(results)]:
+        yield fitted(PHASE_COLUMNS, phases, remedy="-o json")
 
 
 def results_table(results: Iterable[BenchmarkResult]) -> FittedTable:

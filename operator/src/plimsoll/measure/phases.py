@@ -1,9 +1,10 @@
 """A trial before, during and after its disturbance."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from plimsoll.api.names import Operation
+from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import PHASES, DisturbanceResult, Phase, PhaseOperation
 from plimsoll.ceph.disturbance import clean_after
 from plimsoll.measure.histogram import Histogram, HistogramError, percentiles_of
@@ -52,6 +53,26 @@ def disturbance_of(
         watched_seconds=round(max(0, last - outage.end) / NANOSECONDS, 3),
         phases=tuple(phases),
     )
+
+
+def with_latencies(result: OperationResult, shares: Sequence[Share], window: Interval) -> OperationResult:
+    """Return the result with the 99th percentile in each interval of its series, if the tool records latencies."""
+    series = result.series
+    if series is None or not series.iops:
+        return result
+    width = series.interval_seconds * NANOSECONDS
+    starts = [window.start + number * width for number in range(len(series.iops))]
+    try:
+        texts: list[list[str]] = [[] for _ in starts]
+        for piece, text in chain.from_iterable(share.slices() for share in shares):
+            number = min((piece.start + piece.length // 2 - window.start) // width, len(starts) - 1)
+            if number >= 0:
+                texts[number].append(text)
+        values = [Histogram.merge_texts(part).percentile(99) for part in texts]
+    except HistogramError:
+        return result
+    tails = tuple(value or 0 for value in values) if any(values) else ()
+    return result.model_copy(update={"series": series.model_copy(update={"p99_nanoseconds": tails})})
 
 
 def _operations(shares: Shares, part: Interval) -> Iterator[PhaseOperation]:

@@ -27,7 +27,7 @@ from plimsoll.measure.intake import (
 )
 from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.phases import calm_part, disturbance_of
+from plimsoll.measure.phases import calm_part, disturbance_of, with_latencies
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
@@ -102,6 +102,8 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     operations = tuple(
         _operation(name, shares[name], rates[name], common, judged, offers_load=offers) for name in rates
     )
+    if facts.outage and common is not None:
+        operations = tuple(with_latencies(each, shares[each.operation], common) for each in operations)
     cells = tuple(cells_of(measured, facts.nodes))
     observation = None
     if facts.offer is not None and common is not None:

@@ -118,6 +118,14 @@ RESULT_STALL = _result_gauge(
     "result_stall_seconds",
     "Seconds without any completed operation, in the trial with the most; absent if no trial has a series.",
 )
+RESULT_RECOVERY = _result_gauge(
+    "result_recovery_seconds",
+    "Seconds from the end of a disturbance until all placement groups were clean, in the trial with the most; absent "
+    "if they were not in one.",
+)
+RESULT_DISTURBED_IOPS = _result_gauge(
+    "result_disturbed_iops", "Operations per second while OSDs were away, mean over the trials.", ("operation",)
+)
 RESULT_OVERLAP = _result_gauge(
     "result_overlap_ratio", "Common window divided by the mean runtime of the clients, in the trial with the least."
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, takewhile, zip_longest
-from statistics import median
+from statistics import fmean, median
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -206,6 +206,12 @@ def _seconds(text: str | None) -> float | None:
     return moment.timestamp()
 
 
+def _recovery(trials: Sequence[Trial]) -> float | None:
+    """Return the longest time until a cluster was clean; None if it was not after one of its disturbances."""
+    seconds = [trial.disturbance.clean_seconds for trial in trials if trial.disturbance]
+    return None if None in seconds else max((each for each in seconds if each is not None), default=None)
+
+
 def _latest(trials: Iterable[Trial], now: float) -> float | None:
     return max((min(_seconds(trial.finished_at) or 0.0, now) for trial in trials), default=None)
 
@@ -230,13 +236,18 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
             catalogue.RESULT_STALL,
             max((trial.stalls.seconds for trial in trials if trial.stalls is not None), default=None),
         ),
+        (catalogue.RESULT_RECOVERY, _recovery(trials)),
         (catalogue.RESULT_OVERLAP, min((window.overlap for window in windows), default=None)),
         (catalogue.RESULT_SPREAD, max((window.spread_seconds for window in windows), default=None)),
         (catalogue.RESULT_LINK_MEDIAN, median(links) if links else None),
         (catalogue.RESULT_LINK_LEAST, min(links, default=None)),
         (catalogue.RESULT_TIME, _latest(trials, now)),
     )
+    during = [phase for trial in trials if (it := trial.disturbance) and (phase := it.phase("During"))]
     for operation in operations:
+        rates = [each.iops for phase in during for each in phase.operations if each.operation is operation.operation]
+        if rates:
+            yield Sample(catalogue.RESULT_DISTURBED_IOPS, (*labels, operation.operation), fmean(rates))
         iops, latency, kind = operation.iops, operation.latency, (*labels, operation.operation)
         yield Sample(catalogue.RESULT_IOPS, kind, iops.mean)
         yield Sample(catalogue.RESULT_BYTES, kind, operation.bytes_per_second.mean)

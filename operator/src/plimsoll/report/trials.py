@@ -9,6 +9,7 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text
+from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.figure import (
     ReportedRun,
     category_axis,
@@ -23,6 +24,7 @@ from plimsoll.report.figure import (
     limited,
     linear_axis,
     longest_stall,
+    microseconds,
     results_of,
     scatter,
     symbol,
@@ -94,8 +96,18 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
             "or come first. `plimsoll results -o json` has the series of all."
         )
     shown = [point for point in points if point in chosen]
-    charts = [_timeline(number, run, result, several=len(runs) > 1) for number, (run, result) in enumerate(shown)]
-    return Section(key="time", title="Throughput over time", blocks=[Text(paragraphs=words), *charts])
+    charts = [
+        chart
+        for number, (run, result) in enumerate(shown)
+        for chart in (_timeline(number, run, result, several=len(runs) > 1), _latencies(number, result))
+        if chart
+    ]
+    disturbed = [result for _, result in shown]
+    recoveries = [*recovery_sentences(disturbed)]
+    phases = [page_table("Phases", PHASE_COLUMNS, phase_rows(disturbed), sortable=False)] if recoveries else []
+    words += ["In the shaded time, OSDs were away.", *recoveries] if recoveries else []
+    blocks: list[Block] = [Text(paragraphs=words), *charts, *phases]
+    return Section(key="time", title="Throughput over time", blocks=blocks)
 
 
 def _series_of(result: BenchmarkResult) -> list[tuple[Trial, OperationResult, Series]]:
@@ -129,7 +141,7 @@ def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several
         layout={
             "xaxis": {"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
             "yaxis": linear_axis(unit),
-            "shapes": [vertical_line(x, "$muted", "dash") for x in (0.0, end)],
+            "shapes": [*(vertical_line(x, "$muted", "dash") for x in (0.0, end)), *_outages(trials)],
             "showlegend": True,
         },
         height=300,
@@ -160,6 +172,43 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
         customdata=ios if in_bytes else volumes,
         hovertemplate="%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
     )
+
+
+def _latencies(number: int, result: BenchmarkResult) -> Chart | None:
+    """Return the 99th percentile over time of a point that takes OSDs away; None if it is unknown."""
+    drawn = [(trial, operation, series) for trial, operation, series in _series_of(result) if series.p99_nanoseconds]
+    if not drawn:
+        return None
+    traces = []
+    for trial, operation, series in drawn:
+        name = f"{operation.operation}, pass {trial.pass_number}"
+        starts = [place * series.interval_seconds for place in range(len(series.p99_nanoseconds))]
+        line = {
+            "color": colour([*Operation].index(operation.operation)), "dash": dash(trial.pass_number), "shape": "hv"
+        }  # fmt: skip
+        tails = [microseconds(value) for value in series.p99_nanoseconds]
+        traces.append(scatter(name, starts, tails, mode="lines", line=line))
+    return Chart(
+        key=f"time-p99-{number}",
+        title=f"{result.spec.point}: 99th percentile of latency over time",
+        description=f"99th percentile of latency of {result.spec.point} over the window; OSDs were away in the shade.",
+        data=traces,
+        layout={
+            "xaxis": {"title": {"text": "seconds of the common window"}},
+            "yaxis": {"title": {"text": "µs"}, "type": "log"},
+            "shapes": [*_outages(counting(result))],
+            "showlegend": True,
+        },
+        height=300,
+    )
+
+
+def _outages(trials: Sequence[Trial]) -> Iterator[Json]:
+    """Yield the time in which OSDs were away, of each trial: they overlap."""
+    for outage in (trial.disturbance for trial in trials if trial.disturbance):
+        place = {"x0": outage.start_seconds, "x1": outage.end_seconds, "y0": 0, "y1": 1}
+        look = {"fillcolor": "$warn", "opacity": 0.15, "line": {"width": 0}, "layer": "below"}
+        yield {"type": "rect", "xref": "x", "yref": "paper", **place, **look}
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
