@@ -41,7 +41,7 @@ def test_selectors_are_named_by_their_fields() -> None:
 def test_quantities_are_those_of_a_result() -> None:
     assert {metric.percentile for metric in Metric} - {None} == {str(percentile) for percentile in PERCENTILES}
     others = [metric.value for metric in Metric if not metric.percentile]
-    assert others == ["bytesPerSecond", "iops", "meanLatency", "line"]
+    assert others == ["bytesPerSecond", "iops", "meanLatency", "iopsDuring", "recovery", "line"]
     assert Metric("p99").unit == Metric("meanLatency").unit != Metric("iops").unit
 
 

@@ -185,8 +185,8 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
         (
             {"runtimeSecond": 3},
             (
-                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, disturb, but "
-                "has fio and runtimeSecond; did you mean runtimeSeconds?"
+                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, disturb, "
+                "but has fio and runtimeSecond; did you mean runtimeSeconds?"
             ),
         ),
         ({"tool": "fio"}, "[0]: must have one tool besides"),

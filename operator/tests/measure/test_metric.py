@@ -106,12 +106,14 @@ def test_why_values_have_no_geometric_mean(values: list[float | None], problem: 
 
 
 def test_each_metric_has_a_name_a_unit_and_a_direction() -> None:
-    assert [metric for metric in Metric if metric.is_rate] == [Metric.BYTES, Metric.IOPS, Metric.LINE]
+    assert [metric for metric in Metric if metric.is_rate] == [Metric.BYTES, Metric.IOPS, Metric.DURING, Metric.LINE]
     assert {metric.unit for metric in Metric if not metric.is_rate} == {"nanoseconds"}
     assert [metric.words for metric in Metric if not metric.percentile] == [
         "throughput",
         "IOPS",
         "mean latency",
+        "IOPS during the disturbance",
+        "time to recover",
         "line",
     ]
     assert Metric.P999.words == "p99.9 latency"

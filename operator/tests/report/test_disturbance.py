@@ -2,8 +2,12 @@
 
 import pytest
 
+from plimsoll.api.names import Metric
 from plimsoll.api.operation import Series
 from plimsoll.api.result import PHASES, DisturbanceResult, Phase, PhaseOperation, Trial
+from plimsoll.api.suite_status import Conclusion
+from plimsoll.measure.compare.comparison import compare
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.metrics.objects import result_metrics
 from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.trials import timeline_section
@@ -66,6 +70,15 @@ def test_when_the_cluster_was_clean_is_said(cleaned: tuple[float | None, ...], w
     trials = [disturbed(number, clean=seconds) for number, seconds in enumerate(cleaned)]
     (sentence,) = recovery_sentences([result(trials)])
     assert words in sentence
+
+
+def test_runs_are_compared_by_the_rate_during_and_the_time_to_recover() -> None:
+    before = [result([disturbed(number, clean=10.0 + number) for number in range(3)])]
+    after = [result([disturbed(number - 20, clean=40.0 + number) for number in range(3)], run="candidate")]
+    rule = RegressionRule(gates=frozenset({Metric.DURING, Metric.RECOVERY}))
+    ((point,), *_) = (compare(match_points(before, after), rule).points,)
+    gating = {metric.metric: metric.conclusion for metric in point.metrics if metric.gates}
+    assert gating == {Metric.DURING: Conclusion.REGRESSION, Metric.RECOVERY: Conclusion.REGRESSION}
 
 
 def test_a_point_without_a_disturbance_has_none_of_it() -> None:

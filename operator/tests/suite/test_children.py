@@ -217,7 +217,7 @@ def test_error_in_what_all_share_is_reported_once(run: dict[str, Any], expected:
         ),
         (
             {"workloads": [{"name": "writes", "runtimeSecond": 5}]},
-            "workloads[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line, disturb",
+            "workloads[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, caches, line",
         ),
         (
             {

@@ -68,7 +68,8 @@ class Selector(Model):
             them, such as blockSize 4Mi, and clients.
         quantity: The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95,
             p99,
-            p99.9, p99.99), as far as the tool reports it; line if the workload searches for it, and nothing else then.
+            p99.9, p99.99), as far as the tool reports it; iopsDuring or recovery if
+            the workload has disturb; line if the workload searches for it, and nothing else then.
 
     """
 

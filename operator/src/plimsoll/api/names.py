@@ -120,13 +120,17 @@ class Metric(StrEnum):
     P99 = "p99"
     P999 = "p99.9"
     P9999 = "p99.99"
+    DURING = "iopsDuring"
+    """Operations per second while the workload's `disturb` takes OSDs away."""
+    RECOVERY = "recovery"
+    """The time from the end of that until all placement groups are clean; of the first operation of a trial."""
     LINE = "line"
     """The load at which latency breaks: operations per second, or operations in flight."""
 
     @property
     def is_rate(self) -> bool:
         """Whether it is a rate or a load, so that more is better; of a latency less is."""
-        return self in (Metric.BYTES, Metric.IOPS, Metric.LINE)
+        return self in (Metric.BYTES, Metric.IOPS, Metric.DURING, Metric.LINE)
 
     @property
     def percentile(self) -> str | None:
@@ -142,6 +146,7 @@ class Metric(StrEnum):
     def words(self) -> str:
         """Its name in a sentence: `throughput`, `p99 latency`."""
         words = {Metric.BYTES: "throughput", Metric.IOPS: "IOPS", Metric.MEAN: "mean latency", Metric.LINE: "line"}
+        words |= {Metric.DURING: "IOPS during the disturbance", Metric.RECOVERY: "time to recover"}
         return words.get(self, f"{self} latency")
 
 

@@ -27,6 +27,7 @@ from plimsoll.measure.statistics import describe
 from plimsoll.measure.text import passes_text, quote_finding
 
 MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
+OF_DISTURBANCES = frozenset({Metric.DURING, Metric.RECOVERY})
 T = TypeVar("T")
 
 
@@ -153,6 +154,8 @@ def results_of(trials: Iterable[Trial], operation: Operation) -> list[OperationR
 
 def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> list[float | None]:
     """Return the value of each trial; None where it is missing."""
+    if metric in OF_DISTURBANCES:
+        return [_while_disturbed(trial, operation, metric) for trial in trials]
     values = list[float | None]()
     for result in results_of(trials, operation):
         if result is None or (metric.is_rate and not is_reported([result], metric)):
@@ -166,8 +169,21 @@ def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> 
     return values
 
 
+def _while_disturbed(trial: Trial, operation: Operation, metric: Metric) -> float | None:
+    disturbance = trial.disturbance
+    during = disturbance.phase("During") if disturbance else None
+    if disturbance is None or during is None:
+        return None
+    if metric is Metric.RECOVERY:
+        is_first = bool(during.operations) and during.operations[0].operation is operation
+        return disturbance.clean_seconds * 10**9 if is_first and disturbance.clean_seconds is not None else None
+    return next((each.iops for each in during.operations if each.operation is operation), None)
+
+
 def is_reported(results: Iterable[OperationResult], metric: Metric) -> bool:
-    """Whether the tool reports a metric, as far as any of these results shows."""
+    """Whether the tool reports a metric, as far as any of these results shows; none shows what a disturbance did."""
+    if metric in OF_DISTURBANCES:
+        return False
     if metric.percentile:
         return any(result.latency.kind is LatencyKind.FULL for result in results)
     if metric is Metric.MEAN:

@@ -15,7 +15,15 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import invalid_reasons
 from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
-from plimsoll.measure.summary import complete, is_reported, operations_of, problem_of, results_of, values_of
+from plimsoll.measure.summary import (
+    OF_DISTURBANCES,
+    complete,
+    is_reported,
+    operations_of,
+    problem_of,
+    results_of,
+    values_of,
+)
 from plimsoll.measure.text import listed
 
 MINIMUM_AXIS_VALUES = 3  # of an axis; any two points lie on a line
@@ -336,7 +344,7 @@ def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[f
     quantity, trials = selected.selector.quantity, counted(selected.point.result.status.trials)
     operation = _operation(selected, trials, where)
     results = [result for result in results_of(trials, operation) if result is not None]
-    if not is_reported(results, quantity):
+    if quantity not in OF_DISTURBANCES and not is_reported(results, quantity):
         if quantity.percentile and is_reported(results, Metric.MEAN):
             instead = f"choose {Metric.MEAN}"
         elif quantity is Metric.BYTES:
