@@ -8,8 +8,7 @@ import pytest
 from plimsoll.api.names import Operation
 from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.measure.cluster import data_set_text
-from plimsoll.measure.intake import part_read_again, receive
-from plimsoll.measure.skew import Skew
+from plimsoll.measure.intake import Skew, part_read_again, receive
 from plimsoll.tools.base import Output
 from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters, RadosOperation

@@ -9,7 +9,7 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.metrics.objects import result_metrics
-from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows, recovery_sentences
+from plimsoll.report.points import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.trials import timeline_section
 from report.test_trials import over_time
 from support.goldens import charts_of, run_of, tables_of, texts, words_of

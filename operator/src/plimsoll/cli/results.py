@@ -31,7 +31,6 @@ from plimsoll.measure.checks.check import SEVERITY
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
-from plimsoll.report.disturbance import recovery_sentences
 from plimsoll.report.figure import runs_of
 from plimsoll.report.markdown import results_markdown, rounds_markdown
 from plimsoll.report.overview import worst_cases
@@ -45,6 +44,7 @@ from plimsoll.report.points import (
     point_label,
     probe_columns,
     probe_rows,
+    recovery_sentences,
     result_rows,
 )
 from plimsoll.report.view import csv_rows

@@ -16,10 +16,17 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.measure.text import count_text
-from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows
 from plimsoll.report.figure import UNFINISHED
 from plimsoll.report.layers_links import Links, link_columns, links_of
-from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, line_rows, named, result_rows
+from plimsoll.report.points import (
+    LINE_COLUMNS,
+    PHASE_COLUMNS,
+    RESULT_COLUMNS,
+    line_rows,
+    named,
+    phase_rows,
+    result_rows,
+)
 from plimsoll.report.view import NONE, Column
 
 NO_TERMINAL_COLUMNS = 160  # the width for files and pipes: every column fits

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import pairwise
+from typing import Protocol
 
 from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import Operation
@@ -17,7 +19,6 @@ from plimsoll.api.run import Disturbance
 from plimsoll.ceph.watch import ClusterWatch, Outage
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
-from plimsoll.measure.skew import Skew, bytes_visited
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
@@ -27,6 +28,17 @@ MAX_ARGUMENT_CHARACTERS = 512
 MAX_VERSIONS = 8
 _VERSION_CHARACTERS = 120
 _DIGEST_CHARACTERS = 64
+_STEPS = 200
+"""Steps in which the popularity of blocks is integrated, from the hottest to the coldest."""
+_HOTTEST = 1e-12
+"""The first of these steps, as a part of the data set."""
+
+
+class Skew(Protocol):
+    """How operations at random places prefer some blocks, which are scattered over the data set."""
+
+    def share(self, part: float, size: int) -> float:
+        """Return the share of the operations, 0 to 1, on the hottest part, 0 to 1, of a data set of `size` bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,3 +294,21 @@ def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, li
         if version:
             clients[f"{quote(item.measurement.tool, _VERSION_CHARACTERS)} {version}"].append(item.client)
     return clients
+
+
+def bytes_visited(moved: float, size: int, *, at_random: bool, skew: Skew | None = None) -> float:
+    """Return the bytes, of a data set of `size`, that are read or written at least once in `moved` bytes of I/O.
+
+    Of D bytes, those are min(x, D) after x bytes in order, and D (1 - exp(-x/D)) at random places, which is the
+    occupancy problem (Feller, An Introduction to Probability Theory, volume 1, IV.2). With a skew, the latter holds for
+    each group of equally popular blocks.
+    """
+    if not at_random or not size:
+        return min(moved, size)
+    if skew is None:
+        return size * -math.expm1(-moved / size)
+    parts = [_HOTTEST ** (1 - step / _STEPS) for step in range(_STEPS + 1)]
+    shares = [skew.share(part, size) for part in parts]
+    groups = zip(pairwise([0.0, *parts]), pairwise([0.0, *shares]), strict=True)
+    widths = [(size * (end - start), more - less) for (start, end), (less, more) in groups]
+    return math.fsum(width * -math.expm1(-moved * share / width) for width, share in widths)

@@ -3,19 +3,32 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from statistics import fmean, median
 
 from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.operation import OperationResult, Rates, Steadiness
-from plimsoll.api.result import ClientPlace, ClientSummary, DisturbanceResult, Finding, Stalls, ToolUse, Window
+from plimsoll.api.result import (
+    PHASES,
+    ClientPlace,
+    ClientSummary,
+    DisturbanceResult,
+    Finding,
+    Phase,
+    PhaseOperation,
+    Stalls,
+    ToolUse,
+    Window,
+)
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
+from plimsoll.ceph.disturbance import clean_after
 from plimsoll.measure.checks.check import Evidence, by_reason, verdict_of, worst_of
 from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.checks.repetitions import places_of
 from plimsoll.measure.cluster import cluster_summary, osds_summary
-from plimsoll.measure.histogram import MINIMUM_BEYOND, merge_latencies
+from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, merge_latencies, percentiles_of
 from plimsoll.measure.intake import (
     MAX_VERSIONS,
     ClientMeasurement,
@@ -27,7 +40,6 @@ from plimsoll.measure.intake import (
 )
 from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.phases import calm_part, disturbance_of, with_latencies
 from plimsoll.measure.rates import OperationRates, by_operation, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
@@ -44,6 +56,7 @@ from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
     Share,
+    add,
     common_interval,
     rounded_iops,
     series_of,
@@ -95,7 +108,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     window = window_of(intervals) if facts.windowed else None
     # Of a disturbed trial, only the part before shows whether the rate would have been steady.
-    calm = calm_part(facts, common)
+    calm = _calm_part(facts, common)
     judged = calm if facts.is_judged_for_steadiness else None
     # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
     offers = facts.offer is not None and facts.search is None
@@ -103,7 +116,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         _operation(name, shares[name], rates[name], common, judged, offers_load=offers) for name in rates
     )
     if facts.outage and common is not None:
-        operations = tuple(with_latencies(each, shares[each.operation], common) for each in operations)
+        operations = tuple(_with_latencies(each, shares[each.operation], common) for each in operations)
     cells = tuple(cells_of(measured, facts.nodes))
     observation = None
     if facts.offer is not None and common is not None:
@@ -137,7 +150,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         slowest=_slowest(measured, standstill),
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
-        disturbance=disturbance_of(facts, common, shares, measured),
+        disturbance=_disturbance_of(facts, common, shares, measured),
         tool=tool_use(intake.answers, measured),
         warnings=_warnings(intake, explained, doubts, cause="disturbance" if facts.outage else "load"),
         matrix=cells,
@@ -254,6 +267,94 @@ def _between_nodes(
         }
         scaled_results.append(result.model_copy(update=update))
     return tuple(scaled_results)
+
+
+def _calm_part(facts: TrialFacts, window: Interval | None) -> Interval | None:
+    """Return the part of a window before the disturbance; all of it without one."""
+    if window is None or (outage := facts.outage) is None:
+        return window
+    return Interval(start=window.start, end=min(max(outage.start, window.start), window.end))
+
+
+def _disturbance_of(
+    facts: TrialFacts,
+    window: Interval | None,
+    shares: Mapping[Operation, Sequence[Share]],
+    measured: Sequence[ClientMeasurement],
+) -> DisturbanceResult | None:
+    """Return the phases of a trial, and when its cluster was clean again; None if no OSD was away in the window."""
+    outage, watch = facts.outage, facts.cluster
+    if outage is None or watch is None or window is None or not window.start < outage.start < outage.end < window.end:
+        return None
+    last = max((sample.at for sample in watch.samples if sample.status), default=outage.end)
+    edges = (window.start, outage.start, outage.end, window.end)
+    phases = []
+    for name, (start, end) in zip(PHASES, pairwise(edges), strict=True):
+        part = Interval(start=start, end=end)
+        standstill = standstill_of(measured, part)
+        phases.append(
+            Phase(
+                name=name,
+                seconds=round(part.length / NANOSECONDS, 3),
+                stall_seconds=standstill.published().seconds if standstill else None,
+                operations=tuple(_phase_operations(shares, part)),
+            )
+        )
+    clean = clean_after(watch.samples, outage)
+    return DisturbanceResult(
+        action=outage.action,
+        osds=outage.osds,
+        start_seconds=round((outage.start - window.start) / NANOSECONDS, 3),
+        end_seconds=round((outage.end - window.start) / NANOSECONDS, 3),
+        clean_seconds=None if clean is None else round(clean, 3),
+        watched_seconds=round(max(0, last - outage.end) / NANOSECONDS, 3),
+        phases=tuple(phases),
+    )
+
+
+def _with_latencies(result: OperationResult, shares: Sequence[Share], window: Interval) -> OperationResult:
+    """Return the result with the 99th percentile in each interval of its series, if the tool records latencies."""
+    series = result.series
+    if series is None or not series.iops:
+        return result
+    width = series.interval_seconds * NANOSECONDS
+    starts = [window.start + number * width for number in range(len(series.iops))]
+    try:
+        texts: list[list[str]] = [[] for _ in starts]
+        for piece, text in chain.from_iterable(share.slices() for share in shares):
+            number = min((piece.start + piece.length // 2 - window.start) // width, len(starts) - 1)
+            if number >= 0:
+                texts[number].append(text)
+        values = [Histogram.merge_texts(part).percentile(99) for part in texts]
+    except HistogramError:
+        return result
+    tails = tuple(value or 0 for value in values) if any(values) else ()
+    return result.model_copy(update={"series": series.model_copy(update={"p99_nanoseconds": tails})})
+
+
+def _phase_operations(shares: Mapping[Operation, Sequence[Share]], part: Interval) -> Iterator[PhaseOperation]:
+    for operation, of_operation in shares.items():
+        rate = add([share.within(part) for share in of_operation]).per_second(part.length)
+        yield PhaseOperation(
+            operation=operation,
+            iops=rounded_iops(rate.ios),
+            bytes_per_second=round(rate.bytes),
+            percentiles=_phase_percentiles(of_operation, part),
+        )
+
+
+def _phase_percentiles(shares: Collection[Share], part: Interval) -> dict[str, int]:
+    try:
+        # A slice belongs to the phase in which its midpoint lies.
+        texts = [
+            text
+            for share in shares
+            for piece, text in share.slices()
+            if part.start <= piece.start + piece.length // 2 < part.end
+        ]
+        return percentiles_of(Histogram.merge_texts(texts)) if texts else {}
+    except HistogramError:
+        return {}
 
 
 def _slowest(measured: Sequence[ClientMeasurement], standstill: Standstill | None) -> tuple[ClientSummary, ...]:

@@ -1,22 +1,24 @@
-"""The columns of results, of searches for the line, and of their probes."""
+"""The columns of results, of searches for the line and their probes, and of the phases of disturbed trials."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
+from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
-from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.result import PHASES, BenchmarkResult, DisturbanceResult, PhaseName, Trial
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.report.figure import drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
+from plimsoll.measure.text import first_few
+from plimsoll.report.figure import counting, drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
@@ -410,3 +412,91 @@ def objective_rows(rows: Iterable[ProbeRow]) -> Iterator[ProbeRow]:
                 yield ProbeRow(
                     run=row.run, result=row.result, trial=row.trial, operation=operation, objective=objective
                 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseRow:
+    """An operation in a phase: means over the trials that count; None is unknown."""
+
+    point: str
+    operation: Operation
+    phase: PhaseName
+    seconds: float
+    iops: float
+    bytes_per_second: float
+    p50: float | None
+    p99: float | None
+    stall_seconds: float | None
+
+
+PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
+    Column("Point", lambda row: row.point),
+    Column("Operation", lambda row: row.operation),
+    Column("Phase", lambda row: row.phase),
+    Column("Length", lambda row: row.seconds, show=lambda seconds: f"{seconds:.0f} s", right=True),
+    Column("IOPS", lambda row: row.iops, show=rate_text, right=True),
+    Column("MiB/s", lambda row: row.bytes_per_second, show=mebibytes, right=True),
+    Column("p50", lambda row: row.p50, show=duration_text, right=True),
+    Column("p99", lambda row: row.p99, show=duration_text, right=True),
+    Column(
+        "All stalled",
+        lambda row: row.stall_seconds,
+        show=lambda seconds: NONE if seconds is None else f"{seconds:.1f} s",
+        right=True,
+    ),
+)
+
+
+def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
+    """Return what each trial that counts showed; nothing of a point without a disturbance."""
+    return [trial.disturbance for trial in counting(result) if trial.disturbance]
+
+
+def phase_rows(results: Iterable[BenchmarkResult]) -> Iterator[PhaseRow]:
+    for result in results:
+        disturbances = disturbances_of(result)
+        operations = dict.fromkeys(
+            each.operation for trial in disturbances for phase in trial.phases for each in phase.operations
+        )
+        for operation in operations:
+            for name in PHASES:
+                phases = [phase for trial in disturbances if (phase := trial.phase(name)) is not None]
+                parts = [each for phase in phases for each in phase.operations if each.operation is operation]
+                if not parts:
+                    continue
+                yield PhaseRow(
+                    point=result.spec.point,
+                    operation=operation,
+                    phase=name,
+                    seconds=fmean(phase.seconds for phase in phases),
+                    iops=fmean(part.iops for part in parts),
+                    bytes_per_second=fmean(part.bytes_per_second for part in parts),
+                    p50=_mean_of(part.percentiles.get("50") for part in parts),
+                    p99=_mean_of(part.percentiles.get("99") for part in parts),
+                    stall_seconds=_mean_of(phase.stall_seconds for phase in phases),
+                )
+
+
+def recovery_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
+    """Yield which OSDs each point took away, and when all placement groups were clean again."""
+    for result in results:
+        disturbances = disturbances_of(result)
+        if not disturbances:
+            continue
+        first, cleaned = disturbances[0], [trial.clean_seconds for trial in disturbances]
+        known = [seconds for seconds in cleaned if seconds is not None]
+        away = fmean(trial.end_seconds - trial.start_seconds for trial in disturbances)
+        osds = first_few([f"osd.{number}" for number in first.osds])
+        sentences = [f"{osds} {'was' if len(first.osds) == 1 else 'were'} {first.action.lower()} for {away:.0f} s"]
+        if known:
+            span = f"{min(known):.0f}" if min(known) == max(known) else f"{min(known):.0f} to {max(known):.0f}"
+            sentences.append(f"all placement groups were clean {span} s later")
+        if missing := len(cleaned) - len(known):
+            watched = min(trial.watched_seconds for trial in disturbances if trial.clean_seconds is None)
+            sentences.append(f"not within {watched:.0f} s in {missing} of {len(cleaned)} trials")
+        yield f"{result.spec.point}: {', '.join(sentences)}."
+
+
+def _mean_of(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if not known or None in known else fmean(value for value in known if value is not None)

@@ -9,7 +9,6 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text
-from plimsoll.report.disturbance import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.figure import (
     ReportedRun,
     category_axis,
@@ -31,6 +30,7 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
+from plimsoll.report.points import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, page_table
 
 MOST_PANELS = 12

@@ -22,9 +22,9 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.status import LiveRate
 from plimsoll.api.storage import RANDOM_DATA, DataContent, KeyringReference, Volume
+from plimsoll.measure.intake import Skew
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.measure.skew import Skew
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
     Cast,

@@ -20,10 +20,9 @@ from plimsoll.measure.checks.check import (
 )
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.cluster import pool_io_within
-from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, part_read_again
+from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, bytes_visited, part_read_again
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
-from plimsoll.measure.skew import bytes_visited
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, add
 
