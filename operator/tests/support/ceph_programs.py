@@ -24,8 +24,7 @@ _RECORDED = {"versions", "osd-metadata", "osd-tree", "osd-df", "osd-dump", "df-d
 
 State = dict[str, Any]
 
-_OPTIONS_FILE = Path(__file__).resolve().with_name("ceph_options.json")
-OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(_OPTIONS_FILE.read_text())
+OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("ceph_options.json").read_text())
 """Options, by what `ceph config help` says about each."""
 
 
@@ -69,11 +68,10 @@ def permits(capabilities: str, prefix: str, arguments: Mapping[str, str]) -> boo
             continue
         match = _GRANT.fullmatch(grant)
         assert match is not None, f"unknown: {grant}"
-        limits = _LIMIT.findall(match[2] or "")
         if match[1] == prefix and all(
             name in arguments
             and (arguments[name] == value if sign == "=" else re.fullmatch(value, arguments[name]) is not None)
-            for name, sign, value in limits
+            for name, sign, value in _LIMIT.findall(match[2] or "")
         ):
             return True
     return False
@@ -89,11 +87,9 @@ def _option(arguments: list[str], *names: str) -> str:
     return ""
 
 
-def _pool(state: State, name: str, message: str) -> State:
-    for pool in state["pools"]:
-        if pool["pool_name"] == name:
-            return dict(pool)
-    raise ProgramError(1 if "{}" in message else 2, message.replace("{}", name))
+def _check_pool(state: State, name: str, message: str) -> None:
+    if name not in {pool["pool_name"] for pool in state["pools"]}:
+        raise ProgramError(1 if "{}" in message else 2, message.replace("{}", name))
 
 
 def _file_system(state: State, arguments: list[str]) -> str:
@@ -175,17 +171,16 @@ def _status(state: State) -> str:
 def _osd(state: State, action: str, *values: str) -> str:
     """Answer a command on an OSD, which reports itself up again unless it may not."""
     tree = state.setdefault("osd-tree", json.loads((GOLDEN / "osd-tree.json").read_text()))
-    *flag, value = values
-    name = f"osd.{values[0] if action == 'reweight' else value.removeprefix('osd.')}"
-    (osd,) = (node for node in tree["nodes"] if node["name"] == name)
+    osds = [node for node in tree["nodes"] if node["type"] == "osd"]
+    number, value = values if action == "reweight" else (values[-1].removeprefix("osd."), "")
+    (osd,) = (node for node in osds if node["id"] == int(number))
     if action == "reweight":
         osd["reweight"] = int(float(value) * 2**16) / 2**16
-    elif flag:
+    elif action != "down":
         osd["noup"] = action == "set-group"
     osd["status"] = "down" if osd.get("noup") and action != "set-group" else "up"
-    osds = [node for node in tree["nodes"] if node["type"] == "osd"]
-    up, members = ([osd["status"] == "up" for osd in osds], [osd["reweight"] > 0 for osd in osds])
-    state["osdmap"] = {"num_up_osds": sum(up), "num_in_osds": sum(members)}
+    up, members = (sum(osd["status"] == "up" for osd in osds), sum(osd["reweight"] > 0 for osd in osds))
+    state["osdmap"] = {"num_up_osds": up, "num_in_osds": members}
     return ""
 
 
@@ -196,12 +191,12 @@ def _ceph(state: State, arguments: list[str]) -> str:
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
         case ["osd", "pool", "set" | "set-quota", *_] | ["tell", _, "cache", "drop"]:
-            *_, name, flag, value = arguments
-            for pool in state["pools"]:
-                if pool["pool_name"] == name and flag == "max_bytes":
+            *_, name, flag, value = arguments  # dropping caches changes nothing
+            for pool in (pool for pool in state["pools"] if pool["pool_name"] == name):
+                if flag == "max_bytes":
                     pool["quota_max_bytes"] = int(value)
                     pool["flags_names"] = pool["flags_names"].removesuffix(FULL if value == "0" else "")
-                elif pool["pool_name"] == name:  # dropping caches changes nothing
+                else:
                     flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
                     pool["flags_names"] = ",".join(sorted(flags))
             return ""
@@ -229,11 +224,15 @@ def answer(state: State, arguments: list[str]) -> str:
 
 
 def _rbd(state: State, arguments: list[str]) -> str:
+    if arguments[:3] == ["config", "image", "set"]:
+        image, name, value = arguments[3:]
+        state["images"][image.partition("/")[2]][name] = value
+        return ""
     names = ("--size", "--data-pool", "--pool", "--image-feature")
     size, data_pool, pool, _ = (_option(arguments, name) for name in names)
     words = [argument for argument in arguments if not argument.startswith("--")]
     image = words[-1].partition("/")[2]
-    _pool(state, pool or words[-1].partition("/")[0], f"rbd: error opening pool '{pool}': {NO_ENTRY}")
+    _check_pool(state, pool or words[-1].partition("/")[0], f"rbd: error opening pool '{pool}': {NO_ENTRY}")
     match words[:-1] or words:
         case ["create"] if image in state["images"]:
             log = "2026-11-21T17:05:26.692+0000 7f3fad67e640 -1 librbd: rbd image is there"
@@ -241,32 +240,22 @@ def _rbd(state: State, arguments: list[str]) -> str:
         case ["create"]:
             state["images"][image] = {"size": int(size.removesuffix("B")), "data_pool": data_pool, "watched": 0}
         case ["info"] if image in state["images"]:
-            found = state["images"][image]
-            return json.dumps({"name": image, **{key: value for key, value in found.items() if value != ""}})
+            return json.dumps({"name": image, **{key: it for key, it in state["images"][image].items() if it != ""}})
         case ["info"]:
             raise ProgramError(2, f"rbd: error opening image {image}: {NO_ENTRY}")
         case ["ls"]:
             return json.dumps(sorted(state["images"]))
         case ["rm"] if state["images"][image]["watched"]:
             state["images"][image]["watched"] -= 1
-            message = "rbd: error: image still has watchers\nThis means the image is still open or the client"
-            raise ProgramError(16, message)
-        case ["rm"]:
-            del state["images"][image]
+            raise ProgramError(
+                16, "rbd: error: image still has watchers\nThis means the image is still open or the client"
+            )
+        case [*trash, "rm"]:
+            del state["trash" if trash else "images"][image]
         case ["trash"]:
             return json.dumps([{"id": number, "name": name} for number, name in state["trash"].items()])
-        case ["trash", "rm"]:
-            del state["trash"][image]
         case _:
             raise ProgramError(1, f"error: {words}")
-    return ""
-
-
-def _rbd_or_config(state: State, arguments: list[str]) -> str:
-    if arguments[:3] != ["config", "image", "set"]:
-        return _rbd(state, arguments)
-    image, name, value = arguments[3:]
-    state["images"][image.partition("/")[2]][name] = value
     return ""
 
 
@@ -283,7 +272,7 @@ def _rados(state: State, arguments: list[str]) -> str:
         raise ProgramError(1, "unrecognized option")
     arguments += [os.fsdecode(Path(named).read_bytes())] if named else operands
     locator = "".join(locators).partition("=")[2]
-    _pool(state, pool, "error opening pool {}: " + NO_ENTRY)
+    _check_pool(state, pool, "error opening pool {}: " + NO_ENTRY)
     objects = state["objects"].setdefault(f"{pool}/{namespace}", {})
     match arguments:
         case ["get", name, "-"]:
@@ -305,7 +294,7 @@ def _rados(state: State, arguments: list[str]) -> str:
     return ""
 
 
-_RUN: dict[str, Callable[[State, list[str]], str]] = {"rbd": _rbd_or_config, "rados": _rados}
+_RUN: dict[str, Callable[[State, list[str]], str]] = {"rbd": _rbd, "rados": _rados}
 
 
 class Rados:
@@ -317,12 +306,13 @@ class Rados:
 
     def connect(self) -> None:
         with locked(Path(os.environ[STATE])) as state:
-            unreadable = state.get("unreadable key", "")
-        if unreadable:
-            # As librados does it, past Python.
-            log = "2026-11-26T22:14:21.335+0000 7f3fad67e640 -1 auth: error setting modifier for [client.u] type=key"
-            os.write(2, f"{log} val={unreadable}Malformed input\nanother line of the log\n".encode())
-            raise OSError(5, "RADOS I/O error (error connecting to the cluster)")
+            if unreadable := state.get("unreadable key", ""):
+                # As librados does it, past Python.
+                log = (
+                    "2026-11-26T22:14:21.335+0000 7f3fad67e640 -1 auth: error setting modifier for [client.u] type=key"
+                )
+                os.write(2, f"{log} val={unreadable}Malformed input\nanother line of the log\n".encode())
+                raise OSError(5, "RADOS I/O error (error connecting to the cluster)")
         with Path(os.environ[STATE]).with_suffix(".connections").open("a") as connections:
             connections.write(f"{os.getpid()}\n")
 
@@ -331,14 +321,13 @@ class Rados:
         assert data == b""
         request = json.loads(text)
         assert request.pop("format") == "json"
-        with locked(Path(os.environ[STATE])) as state:
-            capabilities = state["capabilities"].get(self._user)
         arguments = {name: str(value) for name, value in request.items() if name != "prefix"}
         words = request.pop("prefix").split()
-        if capabilities is not None and not permits(capabilities, " ".join(words), arguments):
-            with locked(Path(os.environ[STATE])) as state:
+        with locked(Path(os.environ[STATE])) as state:
+            capabilities = state["capabilities"].get(self._user)
+            if capabilities is not None and not permits(capabilities, " ".join(words), arguments):
                 state["denied"].append(" ".join((*words, *arguments.values())))
-            return -13, b"", "access denied"
+                return -13, b"", "access denied"
         for value in request.values():
             words += ["--force"] if value is True else value if isinstance(value, list) else [str(value)]
         return self._answer(words)

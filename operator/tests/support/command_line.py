@@ -282,8 +282,7 @@ def suite(*, request: str = "", generation: int = 1, **status: Any) -> Document:
 
 
 def suite_condition(kind: str, reason: str, message: str = "", status: str = "True") -> Document:
-    times = {"observedGeneration": 1, "lastTransitionTime": TIME}
-    return condition(kind, status, message, reason) | times
+    return condition(kind, status, message, reason) | {"observedGeneration": 1, "lastTransitionTime": TIME}
 
 
 def measured_runs(

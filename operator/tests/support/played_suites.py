@@ -120,8 +120,7 @@ class PlayedSuite:
         return status
 
     async def condition(self, kind: str) -> Mapping[str, Any]:
-        conditions = (await self.status()).get("conditions", ())
-        return next((one for one in conditions if one["type"] == kind), {})
+        return next((one for one in (await self.status()).get("conditions", ()) if one["type"] == kind), {})
 
     async def change(self, **spec: Any) -> None:
         await self.kube.patch(SUITE, self.name, self.namespace, {"spec": spec})

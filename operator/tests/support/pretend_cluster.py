@@ -342,8 +342,7 @@ def client_of(obj: Document) -> int | None:
 
 def role_of(obj: Document) -> int | None:
     """Return a client's number, None for a conductor, and `NOBODY` for what is neither."""
-    outside = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
-    return NOBODY if outside else client_of(obj)
+    return NOBODY if label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN else client_of(obj)
 
 
 def phase(pod: Document) -> str:

@@ -166,8 +166,7 @@ class PretendRook:
             pools = f"{system['metadata']['name']}-"
             if not is_going(system):
                 since = self._since.setdefault(system["metadata"]["uid"], self.cluster.now)
-                is_ready = self._age(since) >= _READY_SECONDS
-                self._be_as_recorded(system, "ready" if is_ready else "progressing")
+                self._be_as_recorded(system, "ready" if self._age(since) >= _READY_SECONDS else "progressing")
             elif self.knobs.inactive:
                 continue
             elif any(images for pool, images in self.images.items() if pool.startswith(pools)):

@@ -370,8 +370,7 @@ class PretendWorld:
 
     def _own(self, kind: str, uid: str) -> list[Document]:
         """Return the operator's objects of a kind: others with the run's label have other names."""
-        found = self.cluster.of_run(kind, uid)
-        return [obj for obj in found if obj["metadata"]["name"].startswith("plimsoll-")]
+        return [obj for obj in self.cluster.of_run(kind, uid) if obj["metadata"]["name"].startswith("plimsoll-")]
 
 
 def check_condition(entry: Mapping[str, str], before: Mapping[str, str] | None, now: datetime) -> None:

@@ -79,8 +79,7 @@ class ServedObjects:
         if "status" not in obj:
             return created
         path = f"{path_of(obj['kind'], place, name)}/status"
-        change = {"status": obj["status"]}
-        return self._request("PATCH", obj["kind"], path, change, content=_MERGE).expect(200)
+        return self._request("PATCH", obj["kind"], path, {"status": obj["status"]}, content=_MERGE).expect(200)
 
     def edit(self, obj: Document, change: Callable[[Document], None]) -> None:
         """Change an object and its status as they are now, unless it has been deleted since the round began."""
@@ -380,8 +379,7 @@ class ServedWorld:
 
     def condition(self, namespace: str, name: str, kind: str) -> Document:
         run = self.api.request("GET", path_of("BenchmarkRun", namespace, name)).expect(200)
-        found = run["status"].get("conditions", [])
-        return next((entry for entry in found if entry["type"] == kind), {})
+        return next((entry for entry in run["status"].get("conditions", []) if entry["type"] == kind), {})
 
     def until_condition(self, namespace: str, name: str, kind: str, **fields: str) -> None:
         what = f"{kind} of {name} is {fields}"

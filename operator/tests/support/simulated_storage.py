@@ -285,8 +285,7 @@ def sparse(storage: Storage, known_from: float) -> Storage:
         measured = storage(load, number, chance)
         expected = measured.whole.achieved * SECONDS
         operations = round(expected + math.sqrt(expected) * chance.gauss(0, 1))
-        known = measured.latencies if operations >= known_from * SECONDS else (None,)
-        return replace(measured, latencies=known)
+        return replace(measured, latencies=(measured.latencies if operations >= known_from * SECONDS else (None,)))
 
     return measure
 
