@@ -3,8 +3,10 @@
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.ceph.rights import COMMANDS, Rights
@@ -44,6 +46,13 @@ SECRETS: Mapping[str, Mapping[str, Any]] = {
 """Commands that show what is not a run's: prefix -> arguments."""
 OPEN_TO_READERS = {"config dump", "log last", "report"}
 """Those of `SECRETS` that monitors before 20.2.4 let everybody run who may do I/O."""
+DISTURBING: Mapping[str, Mapping[str, Any]] = {
+    "osd reweight": {"id": 0, "weight": 1.0},
+    "osd down": {"ids": ["0"]},
+    "osd set-group": {"flags": "noup", "who": ["osd.0"]},
+    "osd unset-group": {"flags": "noup", "who": ["osd.0"]},
+}
+"""Commands that take an OSD away or give it back, which only runs with `disturb` may run."""
 OSDS = 3
 PLACEMENT_GROUPS = 8
 
@@ -93,6 +102,24 @@ for prefix in sys.argv[1:]:
         sys.exit(f"{prefix}: {complaint}")
     print(json.dumps(json.loads(output)))
 cluster.shutdown()
+"""
+# Print the time, the OSDs, the placement groups that are not clean and the writes until then, about once a second.
+_POLL = """
+import json, rados, time
+cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", conf={"rados_mon_op_timeout": "60"})
+cluster.connect()
+
+def ask(prefix, **given):
+    return json.loads(cluster.mon_command(json.dumps({"prefix": prefix, "format": "json", **given}), b"")[1])
+
+end = time.time() + 900
+while time.time() < end:
+    osds = {each["osd"]: [each["up"], each["weight"], "noup" in each["state"]] for each in ask("osd dump")["osds"]}
+    groups = ask("status")["pgmap"]["pgs_by_state"]
+    unclean = sum(each["count"] for each in groups if not each["state_name"].startswith("active+clean"))
+    writes = sum(pool["stats"]["wr"] for pool in ask("df", detail="detail")["pools"])
+    print(json.dumps({"at": time.time(), "osds": osds, "unclean": unclean, "writes": writes}), flush=True)
+    time.sleep(1)
 """
 # USER REQUEST...: print for each request to the monitors, in a line, whether they let the user run it. No request may
 # lack an argument, since the monitors refuse that too.
@@ -157,6 +184,30 @@ def files_run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
     storage = {"rook": rook, "volume": {"size": "16Mi", "sharing": "Shared"}}
     clients = {"count": 2, "spread": "Required"}
     return run(name, namespace, **{"storage": storage, "clients": clients, "repetitions": 1} | changes)
+
+
+OsdStates = Mapping[str, tuple[int, float, bool]]
+"""Number of an OSD -> whether it is up, its reweight, and whether it may not come up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poll:
+    """What Ceph said at a time."""
+
+    at: float
+    osds: OsdStates
+    unclean: int  # placement groups
+    writes: int  # of all clients since the pools exist
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.unclean
+
+    def is_given_back(self, before: OsdStates) -> bool:
+        """Whether all OSDs may be up and in again, as they were before; one that comes up takes a moment longer."""
+        return {number: osd[1:] for number, osd in self.osds.items()} == {
+            number: osd[1:] for number, osd in before.items()
+        }
 
 
 class Ceph:
@@ -252,11 +303,10 @@ class Ceph:
         if pool != POOL:
             commands |= quota
         # Of the others, runs that set options show that they are permitted.
-        shown = commands.keys() | quota.keys()
+        shown = commands.keys() | quota.keys() | DISTURBING.keys()
         assert {prefix for prefix in COMMANDS if not prefix.startswith(("config", "fs"))} <= shown
-        assert (
-            self.permitted(conductor, {"osd pool set-quota": {**quota["osd pool set-quota"], "pool": ".mgr"}}) == set()
-        )
+        of_others = {"osd pool set-quota": {**quota["osd pool set-quota"], "pool": ".mgr"}}
+        assert self.permitted(conductor, of_others | DISTURBING) == set()
         assert self.permitted(conductor, commands) == commands.keys()
         open_to_readers = OPEN_TO_READERS if not gives_map_alone(self.version()) else set()
         for user in (conductor, *others):
@@ -482,6 +532,31 @@ class Ceph:
     def _is_purged(self, file_system: str) -> bool:
         """Return whether the manager has purged all deleted volumes; interrupted, it could never delete one again."""
         return not self.json("ceph", "fs", "volume", "info", file_system).get("pending_subvolume_deletions")
+
+    # -- OSDs
+
+    def osds(self) -> OsdStates:
+        dumped = self.json("ceph", "osd", "dump")["osds"]
+        return {str(each["osd"]): (each["up"], each["weight"], "noup" in each["state"]) for each in dumped}
+
+    @contextmanager
+    def polled(self) -> Iterator[list[Poll]]:
+        """Poll Ceph about once a second; the list has the polls when the context has ended."""
+        polls: list[Poll] = []
+        toolbox = ("deployment/rook-ceph-tools", "-n", NAMESPACE)
+        with tempfile.TemporaryFile("w+") as output:
+            command = ["kubectl", "exec", *toolbox, "--", "python3", "-c", _POLL]
+            process = subprocess.Popen(command, stdout=output, env=self._cluster.environment)
+            try:
+                yield polls
+            finally:
+                process.kill()
+                process.wait()
+                output.seek(0)
+                for line in output.read().splitlines():
+                    found = json.loads(line)
+                    osds = {number: tuple(osd) for number, osd in found["osds"].items()}
+                    polls.append(Poll(**found | {"osds": osds}))
 
     # -- faults
 

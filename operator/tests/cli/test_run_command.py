@@ -95,6 +95,18 @@ def test_tools_of_ceph_and_between_clients_are_refused(
     )
 
 
+def test_a_disturbance_is_refused_before_anything_is_prepared(tmp_path: Path) -> None:
+    file, osds = tmp_path / "run.yaml", {"action": "Down"}
+    disturbed = document(ON_CEPH, fio={})
+    disturbed["spec"]["workloads"][0] |= {"runtimeSeconds": 300, "disturb": {"osds": osds}}
+    file.write_text(yaml.safe_dump(disturbed))
+    assert refusal(file, tmp_path) == (
+        f"Error: {file} cannot be run on this machine: spec.workloads[0].disturb takes OSDs of a Ceph cluster away; "
+        "remove it, or apply the run to a cluster\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
+
+
 def test_a_tool_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     file = tmp_path / "run.yaml"

@@ -24,7 +24,8 @@ _RECORDED = {"versions", "osd-metadata", "osd-tree", "osd-df", "osd-dump", "df-d
 
 State = dict[str, Any]
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("ceph_options.json").read_text())
+_OPTIONS = Path(__file__).resolve().with_name("ceph_options.json")
+OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(_OPTIONS.read_text())
 """Options, by what `ceph config help` says about each."""
 
 
@@ -225,8 +226,7 @@ def answer(state: State, arguments: list[str]) -> str:
 
 def _rbd(state: State, arguments: list[str]) -> str:
     if arguments[:3] == ["config", "image", "set"]:
-        image, name, value = arguments[3:]
-        state["images"][image.partition("/")[2]][name] = value
+        state["images"][arguments[3].partition("/")[2]][arguments[4]] = arguments[5]
         return ""
     names = ("--size", "--data-pool", "--pool", "--image-feature")
     size, data_pool, pool, _ = (_option(arguments, name) for name in names)

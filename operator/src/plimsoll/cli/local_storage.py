@@ -275,13 +275,18 @@ def needs_of(tool: AnyTool) -> str:
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    for workload in run.spec.workloads:
+    for number, workload in enumerate(run.spec.workloads):
         tool = TOOLS.get(workload.tool)
         needs = "" if tool is None else needs_of(tool)
         if needs:
             raise click.ClickException(
                 f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "
                 f"{needs}; remove the workload, or apply the run to a cluster"
+            )
+        if workload.disturb:
+            raise click.ClickException(
+                f"{file} cannot be run on this machine: spec.workloads[{number}].disturb takes OSDs of a Ceph cluster "
+                "away; remove it, or apply the run to a cluster"
             )
     storage = run.spec.storage
     if storage is None or storage.volume is None:

@@ -1,0 +1,84 @@
+"""Trials take OSDs of a real Ceph away. What their results say agrees with what Ceph reported meanwhile."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ceph import DISTURBING, Ceph, Poll, replicated, rook_run
+from runs import RATE, workload
+from support import Cluster
+
+pytestmark = [pytest.mark.ceph, pytest.mark.disturbance]
+
+AFTER, FOR = 30, 30
+INTERVAL = 5
+"""Seconds between two polls of the conductor, and between two reports of an OSD to the manager."""
+COMMANDS = {"Out": {"osd reweight"}, "Down": DISTURBING.keys() - {"osd reweight"}}
+
+
+def disturbed_run(name: str, namespace: str, action: str, *, size: int = 3, seconds: int = FOR) -> dict[str, Any]:
+    """Return a run that takes an OSD away for some seconds, and measures for a minute after that."""
+    fio = {"pattern": "randwrite", "ioDepth": [4], "rateIops": RATE}
+    disturb = {"afterSeconds": AFTER, "osds": {"count": 1, "action": action}, "forSeconds": seconds}
+    disturbed = workload(name="write", fio=fio, runtimeSeconds=AFTER + seconds + 60, disturb=disturb)
+    return rook_run(name, namespace, replicated(size), workloads=[disturbed])
+
+
+def first(polls: list[Poll], holds: Callable[[Poll], bool]) -> Poll:
+    return next(poll for poll in polls if holds(poll))
+
+
+# With two copies on three OSDs, the data of one that is out moves to the others.
+@pytest.mark.parametrize(("action", "size"), [("Down", 3), ("Out", 2)])
+def test_the_phases_of_a_trial_are_what_ceph_showed(
+    cluster: Cluster, clean: Ceph, namespace: str, action: str, size: int
+) -> None:
+    before, name = clean.osds(), action.lower()
+    with clean.polled() as polls:
+        cluster.apply(disturbed_run(name, namespace, action, size=size))
+        cluster.until_measuring(name, namespace)
+        (conductor, *_) = clean.users()
+        refused = {prefix: DISTURBING[prefix] for prefix in DISTURBING.keys() - COMMANDS[action]}
+        assert clean.permitted(conductor, refused) == set()
+        cluster.until_succeeded(name, namespace)
+    assert clean.osds() == before
+    trial = [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"][-1]
+    assert "NotDisturbed" not in {finding["reason"] for finding in trial["findings"]}
+    result = trial["disturbance"]
+    assert (result["action"], result["osds"]) == (action, [0])
+    whole = [poll for poll in polls if poll.at >= polls[-1].at - trial["window"]["seconds"] - 90]
+    away = first(whole, lambda poll: poll.osds != before)
+    back = first(whole, lambda poll: poll.at > away.at and poll.is_given_back(before))
+    clean_again = max((poll for poll in whole if not poll.is_clean), key=lambda poll: poll.at)
+    gap = max(later.at - earlier.at for earlier, later in zip(whole, whole[1:], strict=False))
+    phases = {phase["name"]: phase for phase in trial["disturbance"]["phases"]}
+    rates = {phase: phases[phase]["operations"][0]["iops"] for phase in phases}
+    by_ceph = (back.writes - away.writes) / (back.at - away.at)
+    print(  # noqa: T201 - for a person who reads the log
+        f"{action}: {rates} IOPS, {by_ceph:.1f} during by Ceph; stalls "
+        f"{[phases[phase].get('stallSeconds') for phase in phases]}; clean {result.get('cleanSeconds')} s, "
+        f"{clean_again.at - back.at:.1f} s by Ceph; away {result['endSeconds'] - result['startSeconds']:.1f} s, "
+        f"{back.at - away.at:.1f} s by Ceph; polls at most {gap:.1f} s apart"
+    )
+    assert result["endSeconds"] - result["startSeconds"] == pytest.approx(back.at - away.at, abs=2 * gap)
+    assert result["cleanSeconds"] == pytest.approx(max(0, clean_again.at - back.at), abs=INTERVAL + 2 * gap)
+    assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("by", ["successor", "teardown"])
+@pytest.mark.parametrize("action", ["Down", "Out"])
+def test_an_osd_comes_back_although_conductor_and_operator_are_killed_while_it_is_away(
+    cluster: Cluster, clean: Ceph, namespace: str, action: str, by: str
+) -> None:
+    before = clean.osds()
+    cluster.apply(disturbed_run("killed", namespace, action, seconds=600))
+    cluster.until(lambda: clean.osds() != before, seconds=240, what="an OSD is away")
+    if by == "teardown":
+        cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--wait=false")
+    cluster.kill_pod(cluster.conductor_pod("killed", namespace), namespace)
+    cluster.kill_operator()
+    cluster.until(lambda: clean.osds() == before, seconds=120, what="the OSD is back")
+    cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--ignore-not-found", "--timeout=240s")
+    assert cluster.leftovers(namespace) == []
