@@ -199,10 +199,6 @@ class Poll:
     unclean: int  # placement groups
     writes: int  # of all clients since the pools exist
 
-    @property
-    def is_clean(self) -> bool:
-        return not self.unclean
-
     def is_given_back(self, before: OsdStates) -> bool:
         """Whether all OSDs may be up and in again, as they were before; one that comes up takes a moment longer."""
         return {number: osd[1:] for number, osd in self.osds.items()} == {
@@ -305,8 +301,8 @@ class Ceph:
         # Of the others, runs that set options show that they are permitted.
         shown = commands.keys() | quota.keys() | DISTURBING.keys()
         assert {prefix for prefix in COMMANDS if not prefix.startswith(("config", "fs"))} <= shown
-        of_others = {"osd pool set-quota": {**quota["osd pool set-quota"], "pool": ".mgr"}}
-        assert self.permitted(conductor, of_others | DISTURBING) == set()
+        of_others = {"osd pool set-quota": {**quota["osd pool set-quota"], "pool": ".mgr"}, **DISTURBING}
+        assert self.permitted(conductor, of_others) == set()
         assert self.permitted(conductor, commands) == commands.keys()
         open_to_readers = OPEN_TO_READERS if not gives_map_alone(self.version()) else set()
         for user in (conductor, *others):

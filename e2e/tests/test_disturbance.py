@@ -1,6 +1,8 @@
 """Trials take OSDs of a real Ceph away. What their results say agrees with what Ceph reported meanwhile."""
 
 from collections.abc import Callable
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -47,22 +49,23 @@ def test_the_phases_of_a_trial_are_what_ceph_showed(
     assert "NotDisturbed" not in {finding["reason"] for finding in trial["findings"]}
     result = trial["disturbance"]
     assert (result["action"], result["osds"]) == (action, [0])
-    whole = [poll for poll in polls if poll.at >= polls[-1].at - trial["window"]["seconds"] - 90]
-    away = first(whole, lambda poll: poll.osds != before)
-    back = first(whole, lambda poll: poll.at > away.at and poll.is_given_back(before))
-    clean_again = max((poll for poll in whole if not poll.is_clean), key=lambda poll: poll.at)
-    gap = max(later.at - earlier.at for earlier, later in zip(whole, whole[1:], strict=False))
+    start, end = (datetime.fromisoformat(trial[moment]).timestamp() for moment in ("startedAt", "finishedAt"))
+    during = [poll for poll in polls if start <= poll.at <= end]
+    away = first(during, lambda poll: poll.osds != before)
+    back = first(during, lambda poll: poll.at > away.at and poll.is_given_back(before))
+    unclean = max((poll.at for poll in during if poll.unclean), default=back.at)
+    gap = max(later.at - earlier.at for earlier, later in pairwise(during))
     phases = {phase["name"]: phase for phase in trial["disturbance"]["phases"]}
     rates = {phase: phases[phase]["operations"][0]["iops"] for phase in phases}
     by_ceph = (back.writes - away.writes) / (back.at - away.at)
     print(  # noqa: T201 - for a person who reads the log
         f"{action}: {rates} IOPS, {by_ceph:.1f} during by Ceph; stalls "
         f"{[phases[phase].get('stallSeconds') for phase in phases]}; clean {result.get('cleanSeconds')} s, "
-        f"{clean_again.at - back.at:.1f} s by Ceph; away {result['endSeconds'] - result['startSeconds']:.1f} s, "
+        f"{unclean - back.at:.1f} s by Ceph; away {result['endSeconds'] - result['startSeconds']:.1f} s, "
         f"{back.at - away.at:.1f} s by Ceph; polls at most {gap:.1f} s apart"
     )
     assert result["endSeconds"] - result["startSeconds"] == pytest.approx(back.at - away.at, abs=2 * gap)
-    assert result["cleanSeconds"] == pytest.approx(max(0, clean_again.at - back.at), abs=INTERVAL + 2 * gap)
+    assert result["cleanSeconds"] == pytest.approx(max(0, unclean - back.at), abs=INTERVAL + 2 * gap)
     assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
 
 
