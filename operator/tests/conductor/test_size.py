@@ -4,7 +4,19 @@ import pytest
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates, Series
-from plimsoll.api.result import ClientSummary, Matrix, MatrixMember, ResultStatus, Summary, ToolUse, Trial
+from plimsoll.api.result import (
+    PHASES,
+    ClientSummary,
+    DisturbanceResult,
+    Matrix,
+    MatrixMember,
+    Phase,
+    PhaseOperation,
+    ResultStatus,
+    Summary,
+    ToolUse,
+    Trial,
+)
 from plimsoll.api.surroundings import ClusterSummary, HostSummary, OsdResult, Osds, Spread
 from plimsoll.conductor.size import MAX_STATUS_BYTES, fit, replaced_attempt
 
@@ -120,6 +132,27 @@ def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> No
         assert trial.tool == tool.model_copy(update={"argv": ()})
         assert trial.slowest == ()
         assert ", commands of the tools left out" in trial.warnings[-1]
+
+
+def test_of_a_disturbance_percentiles_go_before_the_commands_and_the_rates_of_its_phases_stay() -> None:
+    tool = ToolUse(versions=("fio 3.39",), argv=("a" * 50,), argv_client=1, raw_sha256="0" * 64)
+    tails = {str(percentile): 10**9 for percentile in range(50, 100)}
+    part = PhaseOperation(operation=Operation.READ, iops=5, bytes_per_second=5, percentiles=tails)
+    phases = tuple(Phase(name=name, seconds=30, operations=(part,)) for name in PHASES)
+    times = {"start_seconds": 30, "end_seconds": 60, "clean_seconds": 5, "watched_seconds": 60}
+    disturbance = DisturbanceResult(action="Down", osds=(0,), phases=phases, **times)
+    trials = [
+        trial.model_copy(update={"tool": tool, "disturbance": disturbance})
+        for trial in status_of(histogram=23_800).trials
+    ]
+    for trial in fit(ResultStatus(trials=tuple(trials))).trials:
+        assert trial.disturbance is not None
+        parts = [phase.operations[0] for phase in trial.disturbance.phases]
+        assert [(each.iops, each.percentiles) for each in parts] == [(5, {})] * 3
+        assert trial.disturbance.clean_seconds == 5
+        assert trial.tool == tool
+        assert ", slowest clients, percentiles of the phases left out" in trial.warnings[-1]
+    assert replaced_attempt(trials[0]).disturbance is None
 
 
 def test_an_attempt_that_was_replaced_keeps_its_evidence_but_no_command() -> None:

@@ -27,7 +27,7 @@ def without_distributions(trial: Trial) -> Trial:
 def replaced_attempt(trial: Trial) -> Trial:
     """Return the part of a repeated attempt to keep: its outcome, the reason, its rates and its percentiles."""
     reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
-    return _without_steadiness(without_distributions(reduced))
+    return _with(_without_steadiness(without_distributions(reduced)), disturbance=None)
 
 
 def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
@@ -93,6 +93,16 @@ def _without_slowest(trial: Trial) -> Trial:
     return _with(trial, slowest=())
 
 
+def _without_tails(trial: Trial) -> Trial:
+    if trial.disturbance is None:
+        return trial
+    bare = [
+        _with(phase, operations=tuple(_with(each, percentiles={}) for each in phase.operations))
+        for phase in trial.disturbance.phases
+    ]
+    return _with(trial, disturbance=_with(trial.disturbance, phases=tuple(bare)))
+
+
 def _without_storage(trial: Trial) -> Trial:
     osds, cluster = trial.osds, trial.cluster
     return _with(trial, osds=osds and _with(osds, slowest=()), cluster=cluster and _with(cluster, problems=()))
@@ -136,6 +146,7 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
         lambda trial: _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest)),
     ),
     ("slowest clients", _without_slowest),
+    ("percentiles of the phases", _without_tails),
     ("slowest OSDs and problems of the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),

@@ -1,0 +1,88 @@
+"""Which OSDs a disturbance takes away, in a map of hosts with two OSDs each."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from plimsoll.ceph.disturbance import NotDisturbableError, chosen_osds
+from plimsoll.ceph.environment import Outputs
+from support.ceph_programs import GOLDEN
+
+POOLS = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
+STEPS = [{"op": "take", "item": -1, "item_name": "default"}, {"op": "chooseleaf_firstn", "num": 0, "type": "host"}]
+
+
+def outputs(*, hosts: int = 3, used: float = 10.0, out: Collection[int] = (), noup: Collection[int] = ()) -> Outputs:
+    """Return the cluster's answers: OSDs 0 and 1 are on host 0, and so on; each is `used` percent full."""
+    osds = range(2 * hosts)
+    nodes: list[dict[str, Any]] = [
+        {"id": -1, "name": "default", "type": "root", "children": [-2 - host for host in range(hosts)]},
+        *(
+            {"id": -2 - host, "name": f"host-{host}", "type": "host", "children": [2 * host, 2 * host + 1]}
+            for host in range(hosts)
+        ),
+        *(
+            {"id": osd, "name": f"osd.{osd}", "type": "osd", "device_class": "ssd", "status": "up", "reweight": weight}
+            for osd in osds
+            for weight in (0 if osd in out else 1,)
+        ),
+    ]
+    filled = [
+        {"id": osd, "kb": 2**20, "utilization": used, "pgs": 8, "status": "up", "reweight": 0 if osd in out else 1}
+        for osd in osds
+    ]
+    flags = [{"osd": osd, "state": ["exists", "up", *(["noup"] if osd in noup else [])]} for osd in osds]
+    rules = [{"rule_id": number, "rule_name": f"rule-{number}", "steps": STEPS} for number in range(2)]
+    return Outputs(
+        osd_tree=json.dumps({"nodes": nodes}),
+        osd_df=json.dumps({"nodes": filled}),
+        osd_dump=json.dumps({"osds": flags}),
+        pools=json.dumps(POOLS),
+        crush_rules=json.dumps(rules),
+    )
+
+
+def chosen(outputs: Outputs, count: int, fill_percent: int = 70) -> tuple[int, ...]:
+    pools = ("golden", "golden-data")
+    return chosen_osds(outputs, pools=pools, neighbours=(), count=count, fill_percent=fill_percent)
+
+
+@pytest.mark.parametrize(
+    ("state", "count", "expected"),
+    [
+        ({}, 1, (0,)),
+        ({}, 2, (0, 1)),
+        ({"noup": [0]}, 1, (1,)),
+        ({"noup": [0]}, 2, (2, 3)),
+        ({"out": [0, 2]}, 2, (4, 5)),
+        ({"used": 60.0}, 2, (0, 1)),  # with three copies on three hosts, the data of a whole host goes nowhere
+        ({"used": 50.0, "hosts": 4}, 1, (0,)),
+        ({"used": 34.0}, 1, (0,)),
+    ],
+)
+def test_the_first_available_osds_of_one_failure_domain_are_chosen(
+    state: dict[str, Any], count: int, expected: tuple[int, ...]
+) -> None:
+    assert chosen(outputs(**state), count) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "count", "words"),
+    [
+        # The other OSD of its host has to take over everything.
+        (
+            {"used": 36.0},
+            1,
+            r"osd\.0 .* would be 72\.0% full \(spec\.limits\.fillPercent is 70\); delete",
+        ),
+        ({"used": 62.0, "hosts": 4}, 1, r"they would be 70\.9% full"),
+        ({}, 3, r"osd\.0, osd\.1, osd\.2 .* \(size 3, min_size 2\), and they are in 2; lower disturb\.osds\.count"),
+        ({"noup": [0, 3, 5]}, 2, r"osd\.1, osd\.2 .* and they are in 2; lower"),
+        ({"noup": [0, 1, 2, 3, 5]}, 2, r"count is 2, but only 1 OSDs of pool golden-data are up and in"),
+    ],
+)
+def test_osds_that_the_cluster_cannot_spare_are_refused(state: dict[str, Any], count: int, words: str) -> None:
+    with pytest.raises(NotDisturbableError, match=words):
+        chosen(outputs(**state), count)
