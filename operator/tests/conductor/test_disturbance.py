@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from conductor.test_options import KEY, OPTIONS, KilledError, MortalCommands, ki
 from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Disturbance, DisturbedOsds
 from plimsoll.ceph.watch import Outage
+from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.options import give_back, restore_options, set_options, take_away
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.phases import ClusterView
@@ -109,6 +111,25 @@ async def test_osds_are_recorded_then_taken_away_then_given_back(ceph: Pretended
     assert 0 < watch.outage.start < watch.outage.end
     assert ({*osds(ceph).values()}, ceph.state["config-key"]) == ({IN}, {})
     assert ceph.state["denied"] == [], "the conductor has the rights for all of this"
+
+
+async def test_an_outage_ends_before_any_sample_can_show_that_osds_are_back(
+    ceph: PretendedCeph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restored_at: list[int] = []
+
+    async def give_back_later(commands: Commands, *, key: str) -> None:
+        restored_at.append(time.time_ns())
+        await give_back(commands, key=key)
+
+    monkeypatch.setattr("plimsoll.conductor.ceph.watch.give_back", give_back_later)
+    wanted = disturbance()
+    cluster = cluster_of(disturbing(wanted))
+    await disturbed(ceph, cluster, wanted)
+    watch = (await cluster.end(FACTS, lambda _: None)).cluster
+    assert watch is not None
+    assert watch.outage is not None
+    assert watch.outage.start < watch.outage.end <= restored_at[0]
 
 
 async def test_they_come_back_by_themselves(ceph: PretendedCeph) -> None:

@@ -84,11 +84,13 @@ def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) ->
     for state, number in status.pg_states.items():
         kept = "active+clean" if {*state.split("+")} <= _CAUSED_STATES else state
         states[kept] = states.get(kept, 0) + number
+    # Ceph's summary may be a warning already, or still, while it lists no check.
+    is_explained = not checks and (status.checks or status.health == "HEALTH_WARN")
     missing = (before.osds_up - status.osds_up, before.osds_in - status.osds_in)
     up, members = (lost if lost > count else 0 for lost in missing)
     return replace(
         status,
-        health=status.health if checks or status.checks.keys() == checks.keys() else before.health,
+        health=before.health if is_explained else status.health,
         checks=checks,
         pg_states=states,
         osds_up=before.osds_up - up,

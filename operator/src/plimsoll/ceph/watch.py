@@ -116,7 +116,7 @@ class Outage:
     osds: tuple[int, ...]  # their numbers
     action: Literal["Out", "Down"]
     start: int = 0  # when it began to, in Unix nanoseconds; 0 before that
-    end: int = 0  # when it had given them back; 0 before that
+    end: int = 0  # when it began to give them back; 0 before that, and until it had
     problem: str = ""  # why it could not take them away; empty if it could
 
 

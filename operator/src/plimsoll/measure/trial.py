@@ -296,7 +296,7 @@ def _disturbance_of(
             Phase(
                 name=name,
                 seconds=round(part.length / NANOSECONDS, 3),
-                stall_seconds=standstill.published().seconds if standstill else None,
+                stall_seconds=round(standstill.published().seconds, 3) if standstill else None,
                 operations=tuple(_phase_operations(shares, part)),
             )
         )

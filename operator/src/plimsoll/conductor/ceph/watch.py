@@ -119,6 +119,8 @@ class CephCluster:
         await self._give_back()
 
     async def _give_back(self) -> None:
+        # The samples until now do not show it yet.
+        end = time.time_ns()
         try:
             async with asyncio.timeout(self._release):
                 await give_back(self._commands, key=options_key(self._plan.run.uid))
@@ -129,7 +131,7 @@ class CephCluster:
             return
         self._missing = ""
         if self._outage is not None:
-            self._outage = replace(self._outage, end=time.time_ns())
+            self._outage = replace(self._outage, end=end)
 
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
