@@ -94,7 +94,7 @@ _LATENCY = filled(
 )
 _STATISTIC = filled(Statistic, coefficient_of_variation=1e-12, low=-1.5, high=1.7e308)
 _FINDING = filled(Finding, reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
-_SERIES = Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60)
+_SERIES = Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60, p99_nanoseconds=(9,) * 120)
 _TRIAL = filled(
     Trial,
     clients=tuple(range(0, 1000, 2)),
