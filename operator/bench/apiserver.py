@@ -27,7 +27,7 @@ from plimsoll.lifecycle.run import Settings, platform_of, run_of
 from plimsoll.lifecycle.step import needs_platform, step
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.summary import summarise
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from plimsoll.plan.document import Plan, RunIdentity
 from synthetic import document
 from written import bound_claim, managed, running_job, running_pod
@@ -181,7 +181,7 @@ def _status(passes: int) -> ResultStatus:
     """Return what is recorded of a point; all passes are alike."""
     documents = {n: document(n, _T0, ramp=10, runtime=_RUNTIME_SECONDS) for n in range(_MEASURED_CLIENTS)}
     facts = TrialFacts(clients=tuple(documents), runtime_seconds=_RUNTIME_SECONDS, ramp_seconds=10, t0_nanoseconds=_T0)
-    numbers = measure_trial(facts, documents)
+    numbers = measure_round(facts, documents)
     trials = tuple(
         Trial(
             pass_number=number,

@@ -10,7 +10,7 @@ from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from plimsoll.protocol.messages import ResultPost
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     documents = _read(posts)
     parsed = time.perf_counter()
     facts = TrialFacts(clients=tuple(sorted(documents)), runtime_seconds=300, ramp_seconds=10, t0_nanoseconds=10**18)
-    numbers = measure_trial(facts, documents)
+    numbers = measure_round(facts, documents)
     merged = time.perf_counter()
     trial = Trial(
         pass_number=0,

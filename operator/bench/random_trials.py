@@ -29,7 +29,7 @@ from plimsoll.conductor.roster import Roster, environment, timestamp
 from plimsoll.measure.histogram import BIN_COUNT, bin_index, bin_midpoint
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse, Measurement
-from plimsoll.measure.trial import combined, measure_trial
+from plimsoll.measure.trial import measure_round, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
@@ -169,7 +169,7 @@ def judged(scene: Scene, chance: Random) -> ResultStatus:
         if course.interrupted:
             trial = attempt.aborted(Fault(reason=AbortReason.INTERRUPTED, message="suspended"), epoch="", moment=moment)
         else:
-            trial = attempt.measured(combined(attempt.numbers), epoch="", moment=moment)
+            trial = attempt.measured(trial_of_rounds(attempt.numbers), epoch="", moment=moment)
         ledger.add(key.point, trial, attempt.matrix)
     memory = Quantiles(min=MEMORY_TARGET, median=MEMORY_TARGET, max=MEMORY_TARGET)
     ceph = CephDescription(settings=OsdSettingsDescription(memory_target_bytes=memory)) if scene.watched else None
@@ -210,7 +210,7 @@ def _measure(
         attempt.documents[client] = _document(scene, course, attempt, measured[client], client, nodes[client])
     facts = judging(attempt, plan, roster).facts
     watch = _watch(scene, course, attempt.t0 + scene.ramp * SECOND, [*measured.values()]) if scene.watched else None
-    attempt.numbers.append(measure_trial(replace(facts, cluster=watch), attempt.documents))
+    attempt.numbers.append(measure_round(replace(facts, cluster=watch), attempt.documents))
     attempt.documents = {}
 
 

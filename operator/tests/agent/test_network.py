@@ -18,7 +18,7 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from plimsoll.protocol.messages import ServeOrder
 from plimsoll.tools.base import Command, together
 from plimsoll.tools.cast import serving_port
@@ -74,7 +74,7 @@ def reasons(document: ClientDocument) -> set[str]:
         least_runtime_seconds=3,
         measures_network=True,
     )
-    return {finding.reason for finding in measure_trial(facts, {CLIENT: document}).findings}
+    return {finding.reason for finding in measure_round(facts, {CLIENT: document}).findings}
 
 
 async def measure_pair(setting: Setting, tool: str, **parameters: JsonValue) -> ClientDocument:

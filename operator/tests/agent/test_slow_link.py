@@ -12,7 +12,7 @@ from plimsoll.agent.process import ACCEPT_LIBRARY
 from plimsoll.agent.readings import Host
 from plimsoll.agent.worker import Worker
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_round, trial_of_rounds
 from plimsoll.protocol.messages import ServeOrder
 from support.agents import TRIAL, compiled_library, load, measured, served
 
@@ -73,7 +73,7 @@ async def test_a_slow_link_is_the_outlier_of_a_matrix(tmp_path: Path, namespaces
     library = compiled_library(tmp_path)
     workers = [worker(tmp_path, node, name, library) for node, name in enumerate(namespaces)]
     rounds = [await measure_link(workers, client, server) for client, server in permutations(range(NODES), 2)]
-    numbers = combined(rounds)
+    numbers = trial_of_rounds(rounds)
     outliers = {
         (cell.client, cell.peer): 8 * cell.bytes_per_second / 10**6 for cell in numbers.matrix if cell.client == SLOW
     }
@@ -107,4 +107,4 @@ async def measure_link(workers: list[Worker], client: int, server: int) -> Trial
         measures_network=True,
         nodes={number: f"node-{number}" for number in range(NODES)},
     )
-    return measure_trial(facts, {client: document})
+    return measure_round(facts, {client: document})

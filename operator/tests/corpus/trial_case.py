@@ -23,7 +23,7 @@ from plimsoll.api.result import Abort, Trial
 from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
-from plimsoll.measure.trial import TrialNumbers, combined, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_round, trial_of_rounds
 from plimsoll.plan.refusals import offer_of
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing, ToolParameters
 from plimsoll.tools.fio.command import gap_milliseconds
@@ -74,7 +74,7 @@ def measure(case: Case) -> Measured:
             )
         elif not any(fault.not_recorded for fault in faults):
             documents = dict(_documents(setting, faults, number))
-            trials[number] = combined([measure_trial(_facts(setting, faults), documents)])
+            trials[number] = trial_of_rounds([measure_round(_facts(setting, faults), documents)])
             recorded.append(_trial(number, setting, attempt=len(replaced), numbers=trials[number]))
     return Measured(trials=trials, point=summarise(recorded, setting.repetitions), recorded=recorded)
 

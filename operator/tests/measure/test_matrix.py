@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Matrix
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
-from plimsoll.measure.trial import combined
+from plimsoll.measure.trial import trial_of_rounds
 from support.client_documents import document, measure
 
 CELLS = tuple(
@@ -82,12 +82,12 @@ def test_lists_of_different_lengths_are_refused() -> None:
 
 def test_a_trial_of_one_round_is_judged_with_its_links() -> None:
     numbers = measure(document(0), document(1))
-    assert combined([numbers]) == numbers
+    assert trial_of_rounds([numbers]) == numbers
     cells = tuple(
         MatrixCell(client=client, peer=9, iops=0, bytes_per_second=rate)
         for client, rate in enumerate((100, 100, 100, 10))
     )
-    judged = combined([replace(numbers, matrix=cells)])
+    judged = trial_of_rounds([replace(numbers, matrix=cells)])
     assert judged.verdict is Verdict.SUSPECT
     assert [finding.reason for finding in judged.findings] == ["LinkOutlier"]
     assert [cell.is_outlier for cell in judged.matrix] == [False, False, False, True]
@@ -97,5 +97,5 @@ def test_a_trial_of_one_round_is_judged_with_its_links() -> None:
 def test_pairs_on_one_node_are_a_warning(rounds: int) -> None:
     numbers = measure(document(0), document(1))
     local = replace(CELLS[0], peer_node="n1")
-    (warning,) = combined([replace(numbers, matrix=(local, *CELLS[1:])) for _ in range(rounds)]).warnings
+    (warning,) = trial_of_rounds([replace(numbers, matrix=(local, *CELLS[1:])) for _ in range(rounds)]).warnings
     assert warning.startswith(f"{rounds} of {3 * rounds} pairs are on one node, and not in the rates")

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.measure.cluster import MAX_SLOWEST_OSDS, osds_summary, speeds_of
 from plimsoll.measure.sample import OsdRate
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from support.client_documents import SECOND, T0, document, facts, measure, measurement, only, operation
 
 
@@ -76,6 +76,6 @@ def test_bench_of_osds_is_no_traffic_of_its_client_and_has_no_ramp() -> None:
     """One client asks the OSDs one after the other: it neither runs for a time nor has a data set."""
     told = measurement(operation(cells=None), late=-5, runtime=90 * SECOND, osds=(rate(0), rate(1)))
     asked = document(0, told, data_set_bytes=0, launched_at=T0)
-    numbers = measure_trial(facts(1, windowed=False, network_bytes_per_second=1), {0: asked})
+    numbers = measure_round(facts(1, windowed=False, network_bytes_per_second=1), {0: asked})
     assert (numbers.verdict, [finding.reason for finding in numbers.findings]) == (Verdict.VALID, [])
     assert numbers.osds is not None

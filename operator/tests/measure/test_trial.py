@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import ClientDocument, Clock, LatencySlices, Measurement
-from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_trial
+from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_round
 from support.client_documents import (
     BLOCK,
     RAMP,
@@ -160,8 +160,8 @@ def test_measuring_before_the_end_of_the_ramp(late: float, verdict: Verdict) -> 
 
 def test_a_tool_without_a_ramp_is_not_early() -> None:
     early = {0: document(0, measurement(late=-RAMP))}
-    assert measure_trial(facts(1, windowed=False), early).verdict is Verdict.VALID
-    assert measure_trial(facts(1), early).verdict is not Verdict.VALID
+    assert measure_round(facts(1, windowed=False), early).verdict is Verdict.VALID
+    assert measure_round(facts(1), early).verdict is not Verdict.VALID
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(19.7, Verdict.SUSPECT), (23, Verdict.INVALID), (2, Verdict.INVALID)])
@@ -174,7 +174,7 @@ def test_runtime_other_than_requested(seconds: float, verdict: Verdict) -> None:
 def test_work_that_ends_before_its_limit_is_no_short_run() -> None:
     work = sum(sample.bytes for sample in measurement().operations)
     documents = {0: document(0, measurement(work_bytes=work))}
-    assert measure_trial(facts(1, runtime_seconds=3600, ends_when_done=True), documents).verdict is Verdict.VALID
+    assert measure_round(facts(1, runtime_seconds=3600, ends_when_done=True), documents).verdict is Verdict.VALID
 
 
 def test_work_that_its_limit_ended_is_invalid() -> None:
@@ -188,7 +188,7 @@ def test_work_that_its_limit_ended_is_invalid() -> None:
 
 def test_a_client_cannot_declare_that_its_load_ends_early() -> None:
     short = document(0, measurement(work_bytes=1))
-    assert measure_trial(facts(1, runtime_seconds=3600), {0: short}).verdict is Verdict.INVALID
+    assert measure_round(facts(1, runtime_seconds=3600), {0: short}).verdict is Verdict.INVALID
     assert only(measure(document(0), ends_when_done=True), "DataSetUnfinished").verdict is Verdict.INVALID
 
 
@@ -265,7 +265,7 @@ def test_tool_without_a_window_needs_neither_series_nor_runtime() -> None:
         client: document(client, measurement(operation(cells=None), runtime=seconds * SECOND))
         for client, seconds in enumerate((3, 40))
     }
-    numbers = measure_trial(facts(2, windowed=False), documents)
+    numbers = measure_round(facts(2, windowed=False), documents)
     assert (numbers.verdict, numbers.window) == (Verdict.VALID, None)
     assert numbers.operations[0].rates == numbers.operations[0].whole_run
     assert numbers.operations[0].rates.iops == 100
@@ -356,4 +356,4 @@ def test_impossible_number_makes_a_document_unreadable(broken: Measurement, word
 def test_order_of_answers_does_not_matter(order: list[int]) -> None:
     documents = {client: document(client, measurement(operation(100 + client), late=client / 10)) for client in order}
     expected = {client: documents[client] for client in sorted(documents)}
-    assert measure_trial(facts(4), documents) == measure_trial(facts(4), expected)
+    assert measure_round(facts(4), documents) == measure_round(facts(4), expected)

@@ -26,7 +26,7 @@ from plimsoll.measure.sample import (
     OperationSample,
     OsdRate,
 )
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from support.client_documents import SECOND, T0, facts, latency, quiet_host
 
 M = TypeVar("M", bound=Model)
@@ -180,7 +180,7 @@ def test_no_document_makes_it_raise_or_write_what_is_not_json(
     watch: ClusterWatch | None,
 ) -> None:
     planned = facts(4, windowed=windowed, network_bytes_per_second=10**9, cluster=watch)
-    numbers = measure_trial(planned, documents)
+    numbers = measure_round(planned, documents)
     assert numbers.verdict is not Verdict.VALID or len(documents) >= 4
     whole = (numbers.window, numbers.stalls, numbers.osds, numbers.cluster)
     for model in (*numbers.findings, *numbers.operations, *numbers.slowest, *whole):

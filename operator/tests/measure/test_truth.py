@@ -15,7 +15,7 @@ from plimsoll.api.operation import SteadinessState
 from plimsoll.measure.histogram import PERCENTILES, Histogram, bin_index
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, LatencySlices, Measurement, OperationSample
-from plimsoll.measure.trial import TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_round
 from support.client_documents import BLOCK, SECOND, T0, document
 
 SLICE_SECONDS = 6
@@ -75,7 +75,7 @@ class Simulated:
         facts = TrialFacts(
             clients=tuple(range(len(self.skews))), runtime_seconds=self.runtime, ramp_seconds=0, t0_nanoseconds=T0
         )
-        return measure_trial(facts, {client: self.document(client) for client in facts.clients})
+        return measure_round(facts, {client: self.document(client) for client in facts.clients})
 
     def document(self, client: int) -> ClientDocument:
         """Return what an agent would send of a client."""

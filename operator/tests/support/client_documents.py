@@ -23,7 +23,7 @@ from plimsoll.measure.sample import (
     NetworkUse,
     OperationSample,
 )
-from plimsoll.measure.trial import TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_round
 from plimsoll.plan.document import Plan, Point, RunIdentity
 from plimsoll.plan.sweep import shuffled
 
@@ -123,7 +123,7 @@ def document(client: int, measured: Measurement | None = None, **changes: Any) -
 def measure(*documents: ClientDocument, planned: int | None = None, **changes: Any) -> TrialNumbers:
     """Measure a trial of which nothing was planned but what came back, unless `planned` or `changes` say so."""
     count = len(documents) if planned is None else planned
-    return measure_trial(facts(count, **changes), {item.client: item for item in documents})
+    return measure_round(facts(count, **changes), {item.client: item for item in documents})
 
 
 def only(numbers: TrialNumbers, reason: str) -> Finding:

@@ -17,7 +17,7 @@ from plimsoll.conductor.sink import result_display
 from plimsoll.lifecycle import naming
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.line.observe import probe_of
-from plimsoll.measure.trial import TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialNumbers, measure_round
 from plimsoll.plan.document import PLAN_FILE, Plan, load_plan
 from plimsoll.plan.expand import most_trials
 from support.client_documents import EPOCH, make_document
@@ -319,4 +319,4 @@ def _numbers(clients: int) -> TrialNumbers:
     facts = TrialFacts(
         clients=tuple(range(clients)), runtime_seconds=4, ramp_seconds=1, t0_nanoseconds=EPOCH, windowed=True
     )
-    return measure_trial(facts, {client: make_document(client, EPOCH) for client in range(clients)})
+    return measure_round(facts, {client: make_document(client, EPOCH) for client in range(clients)})

@@ -25,7 +25,7 @@ from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.sample import ClientDocument, Clock, LatencySample
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from plimsoll.plan.document import Plan
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
@@ -149,7 +149,7 @@ class Simulation:
             case RecordAttempt():
                 self.session.recorded(self.moment)
             case JudgeAttempt(facts=facts, documents=documents):
-                self.session.judged(measure_trial(facts, documents), self.moment)
+                self.session.judged(measure_round(facts, documents), self.moment)
 
     def look(self) -> None:
         if self.cluster is not None and self.cluster_answers:

@@ -1,7 +1,7 @@
 """Observes the host and the tool during one trial.
 
 Every second, it looks at the tool's open files and reads the host's counters (`readings`, also of the client's own
-control group and of the tool's processes), from which `host_use` computes the load during the measurement afterwards.
+control group and of the tool's processes). Afterwards, `host_use_during` computes the load during the measurement.
 """
 
 import os
@@ -179,7 +179,7 @@ class HostObservation:
         """Return the host's load during the measurement; None if there is none or snapshots do not cover it."""
         if measurement is None or self._bounds is None:
             return None
-        return host_use(
+        return host_use_during(
             self._bounds,
             self._snapshots,
             start=measurement.started_at,
@@ -270,7 +270,7 @@ def _known(words: dict[str, str]) -> dict[str, JsonValue]:
     return {name: word[:128] for name, word in words.items() if word}
 
 
-def host_use(
+def host_use_during(
     bounds: Bounds, snapshots: Sequence[HostSnapshot], *, start: int, runtime: int, storage: DataSetStorage
 ) -> HostUse | None:
     """Return the load between the last snapshot before a measurement and the first one after it.

@@ -43,6 +43,11 @@ class Verdict(StrEnum):
     SUSPECT = "Suspect"
     INVALID = "Invalid"
 
+    @property
+    def severity(self) -> int:
+        """The worst verdict has the largest."""
+        return [*Verdict].index(self)
+
 
 class Outcome(StrEnum):
     """How one attempt at a trial ended."""

@@ -27,7 +27,6 @@ from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_results import rounds_document, show_rounds
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
-from plimsoll.measure.checks.check import SEVERITY
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
@@ -184,7 +183,7 @@ def exit_of_numbers(results: Iterable[BenchmarkResult], *, strict: bool) -> Exit
 def show_next_step(results: Iterable[BenchmarkResult]) -> None:
     """Print what to do about the first reason of the worst result; nothing if all are Valid."""
     judged = [result for result in results if result.status.verdict not in {None, Verdict.VALID}]
-    worst = max(judged, key=lambda result: SEVERITY.index(result.status.verdict or Verdict.VALID), default=None)
+    worst = max(judged, key=lambda result: (result.status.verdict or Verdict.VALID).severity, default=None)
     reason = next(iter(reasons_of(worst.status)), "") if worst else ""
     if worst and (remedy := remedy_of(reason, worst.status)):
         click.echo(f"What to do about {reason} at {worst.spec.point}: {remedy}")

@@ -29,7 +29,7 @@ from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from plimsoll.net.listener import Listener, ListenerLimits, serving_requests
 from plimsoll.plan.document import Plan
 
@@ -204,7 +204,7 @@ class _Driver:
             case JudgeAttempt(facts=facts, documents=documents):
                 if self._cluster is not None:
                     facts = await self._cluster.end(facts, self._see)
-                numbers = await asyncio.to_thread(measure_trial, facts, documents)
+                numbers = await asyncio.to_thread(measure_round, facts, documents)
                 session.judged(numbers, moment())
             case RecordAttempt() as effect:
                 await self._record(effect)

@@ -250,7 +250,7 @@ class ReadToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAttempt:
-    """Merge and judge the documents with `measure_trial`, which may take a while, then call `Session.judged`."""
+    """Merge and judge the documents with `measure_round`, which may take a while, then call `Session.judged`."""
 
     facts: TrialFacts
     documents: dict[int, ClientDocument]

@@ -39,7 +39,7 @@ from plimsoll.conductor.attempt import (
 )
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.roster import Client, Roster, environment, failures, names, shortened, timestamp, why_not_ready
-from plimsoll.measure.trial import TrialNumbers, combined
+from plimsoll.measure.trial import TrialNumbers, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, trial_seconds
 from plimsoll.plan.windows import closing_time, next_start
@@ -169,7 +169,7 @@ class Session:
         attempt = self.phase.attempt
         attempt.numbers.append(numbers)
         if attempt.cast is None or attempt.round_number + 1 == len(attempt.cast.rounds):
-            self._record(attempt, attempt.measured(combined(attempt.numbers), epoch=self.epoch, moment=moment))
+            self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), epoch=self.epoch, moment=moment))
             return
         attempt.round_number += 1
         attempt.is_postponed = False

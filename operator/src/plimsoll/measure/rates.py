@@ -1,8 +1,9 @@
 """The rates of a trial: what a tool reports, and its rates in the common window."""
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.names import Operation
@@ -98,3 +99,11 @@ def rate_text(rate: float, half_width: float | None = None) -> str:
 
 def _rounded(amount: Amount) -> Rates:
     return Rates(iops=rounded_iops(amount.ios), bytes_per_second=round(amount.bytes))
+
+
+def mean_rates(rates: Sequence[Rates]) -> Rates:
+    """Return the means over rounds, trials or runs."""
+    return Rates(
+        iops=rounded_iops(fmean(rate.iops for rate in rates)),
+        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
+    )

@@ -10,7 +10,7 @@ has a value at a point only if every trial that counts has one. Summaries, compa
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,13 +18,13 @@ from plimsoll.api.names import LatencyKind, Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
 from plimsoll.api.result import Finding, Matrix, Summary, Trial
 from plimsoll.measure.attempts import counted, counts, judge_replaced, last_attempts, reasons_text, why_not_counted
-from plimsoll.measure.checks.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
+from plimsoll.measure.checks.check import CheckedValue, evaluate, rolled_up, verdict_of
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, UNREPLICATED, VERSIONS_CHANGED, in_order
 from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
-from plimsoll.measure.text import passes_text, quote_finding
+from plimsoll.measure.text import passes_text
 
 MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
 OF_DISTURBANCES = frozenset({Metric.DURING, Metric.RECOVERY})
@@ -66,8 +66,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         tried = f"; {len(trials)} attempts: {reasons_text(trials)}" if len(trials) > len(last) else ""
         detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
-    agreement = (*judge_versions(good), *judge_clients(trials, good), *_judge_agreement(good))
-    findings = in_order([*rolled_up(good or list(last.values())), *agreement, *replication])
+    agreement = (*judge_versions(good), *judge_clients(trials, good), *_agreement_findings(good))
+    findings = in_order([*rolled_up(numbered_findings(good or last.values()), passes_text), *agreement, *replication])
     results = {operation: complete(results_of(good, operation)) for operation in operations_of(good)}
     operations = tuple(_operation(operation, of_all) for operation, of_all in results.items() if of_all)
     return PointNumbers(
@@ -88,7 +88,7 @@ def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
     return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
-def _judge_agreement(good: Iterable[Trial]) -> tuple[Finding, ...]:
+def _agreement_findings(good: Iterable[Trial]) -> tuple[Finding, ...]:
     """Judge whether trials agree: in their rates, which are operations per second or else bytes, and latencies."""
     ordered = sorted(good, key=lambda trial: trial.started_at)
     rates, latencies = dict[str, list[float]](), dict[str, list[float]]()
@@ -110,12 +110,9 @@ def _listed(causes: Iterable[tuple[int, str]]) -> str:
     return "; ".join([f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()][:8])
 
 
-def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, with all passes that have it as `named`."""
-    for cases in by_reason((trial.pass_number, finding) for trial in trials for finding in trial.findings):
-        _, worst = worst_of(cases)
-        passes = named({number for number, _ in cases})
-        yield worst.model_copy(update={"message": quote_finding(f"{passes}: {worst.message}")})
+def numbered_findings(trials: Iterable[Trial]) -> Iterator[tuple[int, Finding]]:
+    """Yield the findings of trials, each with the number of its pass."""
+    return ((trial.pass_number, finding) for trial in trials for finding in trial.findings)
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:

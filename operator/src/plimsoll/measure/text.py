@@ -88,6 +88,11 @@ def probes_text(probes: Collection[int]) -> str:
     return _numbered("probe", "probes", probes)
 
 
+def rounds_text(rounds: Collection[int]) -> str:
+    """Name the rounds of a trial in the same way."""
+    return _numbered("round", "rounds", rounds)
+
+
 def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
     texts = [str(number) for number in sorted(numbers)]
     if len(texts) < 2:  # noqa: PLR2004  # a plural

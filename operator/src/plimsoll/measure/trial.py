@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from statistics import fmean, median
+from statistics import median
 
 from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
@@ -23,7 +23,7 @@ from plimsoll.api.result import (
 )
 from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds, Spread
 from plimsoll.ceph.disturbance import clean_after
-from plimsoll.measure.checks.check import Evidence, by_reason, verdict_of, worst_of
+from plimsoll.measure.checks.check import Evidence, rolled_up, verdict_of
 from plimsoll.measure.checks.judge import in_order, judge
 from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.checks.repetitions import places_of
@@ -40,7 +40,7 @@ from plimsoll.measure.intake import (
 )
 from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.rates import OperationRates, by_operation, rates_of
+from plimsoll.measure.rates import OperationRates, by_operation, mean_rates, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
 from plimsoll.measure.steadiness import (
@@ -51,7 +51,7 @@ from plimsoll.measure.steadiness import (
     rate_steadiness,
     steadiness_text,
 )
-from plimsoll.measure.text import clients_text, number_text, quote, quote_finding
+from plimsoll.measure.text import clients_text, number_text, quote, rounds_text
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -94,8 +94,11 @@ class TrialNumbers:
     load: OfferedLoad | None = None  # the rate that the workload offers and what of it arrived; None in a search
 
 
-def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
-    """Calculate a trial's numbers and judge them. Never raises: an unusable document becomes a finding."""
+def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
+    """Calculate and judge the numbers of a trial's round; most trials have only one.
+
+    Never raises: an unusable document becomes a finding.
+    """
     intake = receive(facts, documents)
     measured = intake.measured
     intervals = [item.interval for item in measured]
@@ -424,7 +427,7 @@ def _warnings(
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")
 
 
-def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
+def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """Return the numbers of a trial: of its only round, or the means of the rounds' rates.
 
     Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
@@ -448,11 +451,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
     numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
-    worst = [
-        finding.model_copy(update={"message": quote_finding(f"round {number} of {len(rounds)}: {finding.message}")})
-        for number, finding in map(worst_of, by_reason(numbered))
-    ]
-    findings = in_order([*worst, *links])
+    findings = in_order([*rolled_up(numbered, rounds_text), *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     # The versions of all rounds and the command of the first; no digest covers several rounds.
     tools = [numbers.tool for numbers in rounds if numbers.tool]
@@ -483,15 +482,8 @@ def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult
             operation=operation,
             ios=sum(part.ios for part in parts),
             bytes=sum(part.bytes for part in parts),
-            rates=_mean([part.rates for part in parts]),
-            whole_run=_mean([part.whole_run for part in parts]),
-            sum_of_rates=_mean([part.sum_of_rates for part in parts]),
+            rates=mean_rates([part.rates for part in parts]),
+            whole_run=mean_rates([part.whole_run for part in parts]),
+            sum_of_rates=mean_rates([part.sum_of_rates for part in parts]),
             latency=merge_latencies(part.latency for part in parts),
         )
-
-
-def _mean(rates: Sequence[Rates]) -> Rates:
-    return Rates(
-        iops=rounded_iops(fmean(rate.iops for rate in rates)),
-        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
-    )

@@ -60,7 +60,6 @@ _VALUES = 8
 _NAMED_TWICE = re.compile(r"\b(\w+) \1-")
 _SEPARATOR = " | "  # separates the values of points that differ
 _VERDICTS = (Verdict.VALID.value, Verdict.SUSPECT.value, Verdict.INVALID.value, UNFINISHED)
-_SEVERITY = (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID)
 _MOST_SENTENCES = 6
 _MOST_PEAKS = 12
 _FLAT = 1.1
@@ -119,7 +118,7 @@ def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
         (f"{run.label} {result.spec.point}" if several else result.spec.point, result)
         for run, result in results_of(runs)
     )
-    yield from sorted(reasons, key=lambda reason: (_SEVERITY.index(Verdict(reason.verdict)), -len(reason.points)))
+    yield from sorted(reasons, key=lambda reason: (-Verdict(reason.verdict).severity, -len(reason.points)))
 
 
 def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[VerdictReason]:

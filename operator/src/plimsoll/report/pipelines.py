@@ -17,7 +17,6 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
-from plimsoll.measure.checks.check import SEVERITY
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.compare.comparison import change_text, interval_text, quantity_text, verdict_text
 from plimsoll.measure.compare.lines import line_estimate
@@ -317,7 +316,7 @@ def otava_of_runs(runs: Iterable[ReportedRun]) -> OtavaTable:
 
 
 def _severity(verdict: str) -> int:
-    return SEVERITY.index(Verdict(verdict)) if verdict in SEVERITY else len(SEVERITY)
+    return Verdict(verdict).severity if verdict in [*Verdict] else len(Verdict)
 
 
 def otava_of_rounds(suite: ReportedSuite) -> OtavaTable:

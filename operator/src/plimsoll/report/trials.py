@@ -6,7 +6,7 @@ from itertools import accumulate
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Series
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.line.summary import why_not_counted
+from plimsoll.measure.line.summary import why_probe_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text
 from plimsoll.report.figure import (
@@ -238,7 +238,7 @@ def why(trial: Trial) -> str:
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
     invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]
-    if not invalid and (reason := "; ".join(why_not_counted(trial))):
+    if not invalid and (reason := "; ".join(why_probe_not_counted(trial))):
         return reason
     if findings := invalid or trial.findings:
         return "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent.observation import DataSetStorage, host_use
+from plimsoll.agent.observation import DataSetStorage, host_use_during
 from plimsoll.agent.readings import Bounds, CgroupCounters, DeviceCounters, HostSnapshot, ToolCounters, Traffic
 from plimsoll.measure.sample import HostUse, NetworkUse
 
@@ -38,7 +38,7 @@ AFTER = HostSnapshot(
 
 
 def use_of(*snapshots: HostSnapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
-    return host_use(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, storage=STORAGE)
+    return host_use_during(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, storage=STORAGE)
 
 
 def known(*snapshots: HostSnapshot, bounds: Bounds = BOUNDS) -> HostUse:
@@ -85,7 +85,7 @@ def test_the_disk_below_a_partition_and_the_tool_itself_have_rates_of_their_own(
 )
 def test_invisible_storage_of_a_data_set_is_named(storage: DataSetStorage, unseen: str) -> None:
     blind = [replace(snapshot, device=None) for snapshot in (BEFORE, AFTER)]
-    use = host_use(BOUNDS, blind, start=101 * SECOND, runtime=8 * SECOND, storage=storage)
+    use = host_use_during(BOUNDS, blind, start=101 * SECOND, runtime=8 * SECOND, storage=storage)
     assert use is not None
     assert (use.device, use.unseen) == (None, unseen)
 
@@ -131,7 +131,7 @@ def test_a_measurement_that_snapshots_do_not_enclose_is_unknown(
 
 def test_a_moment_has_no_rates() -> None:
     at = BEFORE.at
-    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, storage=DataSetStorage()) is None
+    assert host_use_during(BOUNDS, [BEFORE], start=at, runtime=0, storage=DataSetStorage()) is None
 
 
 @given(st.lists(st.integers(0, 200), unique=True, max_size=30))

@@ -8,7 +8,7 @@ from plimsoll.api.line import LineSearch, Objective, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import LatencySample, PeerRate
-from plimsoll.measure.trial import combined
+from plimsoll.measure.trial import trial_of_rounds
 from support.client_documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
 
 MILLISECOND = 10**6
@@ -16,7 +16,7 @@ MILLISECOND = 10**6
 
 @pytest.mark.parametrize(("rate", "is_enough"), [(50, True), (49, False)])
 def test_few_operations_have_no_p99_and_a_rate_as_good_as_any(rate: int, *, is_enough: bool) -> None:
-    numbers = combined([measure(document(0, measurement(operation(rate))))])
+    numbers = trial_of_rounds([measure(document(0, measurement(operation(rate))))])
     assert ("99" in numbers.operations[0].latency.percentiles) is is_enough
     assert numbers.verdict is Verdict.VALID
     too_few = "980 timed write operations are too few for a 99th percentile, which needs 1,000 (10 beyond it)"
@@ -25,8 +25,8 @@ def test_few_operations_have_no_p99_and_a_rate_as_good_as_any(rate: int, *, is_e
 
 def test_operations_of_all_rounds_are_counted_together() -> None:
     numbers = measure(document(0, measurement(operation(25))))
-    assert combined([numbers, numbers]).warnings == ()
-    assert "500 timed" in combined([numbers]).warnings[0]
+    assert trial_of_rounds([numbers, numbers]).warnings == ()
+    assert "500 timed" in trial_of_rounds([numbers]).warnings[0]
 
 
 def test_a_search_decides_itself_which_loads_have_too_few_operations() -> None:
@@ -35,16 +35,16 @@ def test_a_search_decides_itself_which_loads_have_too_few_operations() -> None:
     numbers = measure(
         document(0, measurement(operation(49), depth_full_share=0.0)), offer=Offer(search=search, load=49)
     )
-    assert combined([numbers]).warnings == ()
+    assert trial_of_rounds([numbers]).warnings == ()
 
 
 def test_operations_of_all_clients_are_counted_together() -> None:
-    assert combined([measure(*(document(n, measurement(operation(25))) for n in range(2)))]).warnings == ()
+    assert trial_of_rounds([measure(*(document(n, measurement(operation(25))) for n in range(2)))]).warnings == ()
 
 
 def test_few_operations_of_a_tool_without_percentiles_are_no_matter() -> None:
     mean_only = LatencySample(kind=LatencyKind.MEAN_ONLY, count=20 * RUNTIME, mean_nanoseconds=1e6)
-    assert combined([measure(document(0, measurement(operation(20, latency=mean_only))))]).warnings == ()
+    assert trial_of_rounds([measure(document(0, measurement(operation(20, latency=mean_only))))]).warnings == ()
 
 
 def submitting(*busy: float, submitters: int = 1) -> Any:

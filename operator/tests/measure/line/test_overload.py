@@ -12,7 +12,7 @@ from plimsoll.api.result import Trial
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.search import Settings, progress_of, tried_loads
-from plimsoll.measure.trial import measure_trial
+from plimsoll.measure.trial import measure_round
 from support.client_documents import (
     BLOCK,
     QUIET_CLUSTER,
@@ -62,7 +62,7 @@ def probe(load: float, number: int, value: int, *, affected: bool, states: dict[
     planned = facts(
         1, offer=Offer(search=SEARCH, load=load), cluster=watch(states if affected else {"active+clean": 8})
     )
-    numbers = measure_trial(planned, {0: document(0, measured)})
+    numbers = measure_round(planned, {0: document(0, measured)})
     return Trial(
         pass_number=number,
         attempt=0,

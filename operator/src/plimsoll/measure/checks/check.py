@@ -1,6 +1,6 @@
 """The definition of a check, the evidence that judges a trial, and how values beyond limits become a finding."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -19,11 +19,10 @@ from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
 from plimsoll.measure.rates import OperationRates, by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
-from plimsoll.measure.text import clients_text, number_text
+from plimsoll.measure.text import clients_text, number_text, quote_finding
 from plimsoll.measure.timeline import Interval, Share
 
 MAX_NAMED_CLIENTS = 32
-SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)  # the worst verdict last
 
 
 class Direction(StrEnum):
@@ -103,7 +102,7 @@ def client_value(client: int, value: float, detail: str = "", cause: Cause | Non
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
     """Return the worst verdict, Valid without findings."""
-    return max((finding.verdict for finding in findings), key=SEVERITY.index, default=Verdict.VALID)
+    return max((it.verdict for it in findings), key=lambda verdict: verdict.severity, default=Verdict.VALID)
 
 
 def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
@@ -111,14 +110,15 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
     return list(dict.fromkeys(finding.reason for finding in findings if finding.verdict is Verdict.INVALID))
 
 
-def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:
-    """Group numbered findings by reason, in the order of their first ones."""
-    return [*grouped(findings, lambda case: case[1].reason).values()]
+def rolled_up(findings: Iterable[tuple[int, Finding]], named: Callable[[Collection[int]], str]) -> Iterator[Finding]:
+    """Yield the worst finding of each reason, preferably one that blames the storage, with all numbers that have it.
 
-
-def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
-    """Return the first of the numbered findings with the worst verdict, preferably one that blames the storage."""
-    return max(findings, key=lambda case: (SEVERITY.index(case[1].verdict), case[1].cause is Cause.STORAGE))
+    `findings` are numbered by pass, probe or round; `named` puts such numbers into words.
+    """
+    for cases in grouped(findings, lambda case: case[1].reason).values():
+        worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
+        where = named({number for number, _ in cases})
+        yield worst.model_copy(update={"message": quote_finding(f"{where}: {worst.message}")})
 
 
 def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
@@ -156,7 +156,7 @@ Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in
 class Evidence:
     """A trial as planned, as received and as calculated: all that a check looks at.
 
-    `trial.measure_trial` puts it together, with the functions that are named here.
+    `trial.measure_round` puts it together, with the functions that are named here.
     """
 
     facts: TrialFacts

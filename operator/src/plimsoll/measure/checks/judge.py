@@ -1,8 +1,11 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`. "Follow a reason"
-in CONTRIBUTING.md leads from a reason to its numbers, and to the verdict of the point.
+sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
+
+From a check to the verdict of a point: `trial.measure_round` computes the `Evidence`, `check.evaluate` makes a finding
+of values beyond a limit, `judge` orders the findings, `trial.trial_of_rounds` makes one trial of its rounds, and
+`summary.summarise` adds the findings on several trials ("Follow a reason" in CONTRIBUTING.md).
 """
 
 from collections import Counter
@@ -13,7 +16,7 @@ from plimsoll.api.names import Cause, Verdict
 from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
-from plimsoll.measure.checks.check import SEVERITY, Check, Direction, Evidence, TrialCheck
+from plimsoll.measure.checks.check import Check, Direction, Evidence, TrialCheck
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import first_few
 
@@ -65,7 +68,7 @@ CHECKS: tuple[Check, ...] = (
     outliers.ROUND_TRIP_OUTLIER,
     outliers.LOCAL_PAIRS,
     curve.NOT_MONOTONE,
-    curve.DRIFTING,
+    curve.LINE_DRIFTING,
     NO_TRIAL_COUNTS,
     VERSIONS_CHANGED,
     repetitions.CLIENTS_CHANGED,
@@ -96,7 +99,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the worst verdict first, then in the order of `CHECKS`; status and tables show the first one."""
     # Reasons of another version, from recorded trials, follow the known reasons of trials.
     other = _ORDER[outliers.LINK_OUTLIER.reason]
-    return tuple(sorted(findings, key=lambda it: (-SEVERITY.index(it.verdict), _ORDER.get(it.reason, other))))
+    return tuple(sorted(findings, key=lambda it: (-it.verdict.severity, _ORDER.get(it.reason, other))))
 
 
 def cause_of(finding: Finding) -> Cause | None:

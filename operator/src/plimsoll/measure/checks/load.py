@@ -63,7 +63,7 @@ def stalled(evidence: Evidence) -> CheckedValues:
 def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the idle time of each client that counts (`stalls`) while another client worked.
 
-    One trial that is Suspect makes its point Suspect (`summary.rolled_up`).
+    One trial that is Suspect makes its point Suspect (`check.rolled_up`).
     """
     standstill = evidence.standstill
     if standstill is not None:
@@ -158,7 +158,7 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`).
 
-    One trial that is not steady makes its point Suspect (`summary.rolled_up`).
+    One trial that is not steady makes its point Suspect (`check.rolled_up`).
     """
     rate, window = evidence.steadiness, evidence.window
     if window is None:

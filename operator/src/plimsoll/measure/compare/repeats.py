@@ -6,13 +6,14 @@ from statistics import fmean
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.operation import Latency, OperationResult, Rates
+from plimsoll.api.operation import Latency, OperationResult
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.significance import log_mean_and_variance
 from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
+from plimsoll.measure.rates import mean_rates
 from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise
 
@@ -114,9 +115,9 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
         operation=operation,
         ios=sum(result.ios for result in present),
         bytes=sum(result.bytes for result in present),
-        rates=_mean_rates([result.rates for result in present]),
-        whole_run=_mean_rates([result.whole_run for result in present]),
-        sum_of_rates=_mean_rates([result.sum_of_rates for result in present]),
+        rates=mean_rates([result.rates for result in present]),
+        whole_run=mean_rates([result.whole_run for result in present]),
+        sum_of_rates=mean_rates([result.sum_of_rates for result in present]),
         latency=Latency(
             kind=latencies[0].kind,
             count=sum(latency.count for latency in latencies),
@@ -128,11 +129,5 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
     )
 
 
-def _mean_rates(rates: Sequence[Rates]) -> Rates:
-    return Rates(
-        iops=fmean(rate.iops for rate in rates), bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates))
-    )
-
-
 def _worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:
-    return max((verdict for verdict in verdicts if verdict is not None), key=[*Verdict].index, default=None)
+    return max((verdict for verdict in verdicts if verdict is not None), key=lambda it: it.severity, default=None)

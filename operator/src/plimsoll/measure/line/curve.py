@@ -243,7 +243,7 @@ def _beta(a: float, b: float) -> float:
     return math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
 
 
-DRIFTING = Check(
+LINE_DRIFTING = Check(
     reason="Drifting",
     what="in a search for the line: how much likelier the outcomes are if the line moves steadily (a Bayes factor)",
     suspect=20,

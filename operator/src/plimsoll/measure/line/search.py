@@ -24,7 +24,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial as Attempt
 from plimsoll.measure.attempts import as_counted, counts, first_attempts, last_attempts
 from plimsoll.measure.line.curve import (
-    DRIFTING,
+    LINE_DRIFTING,
     NEEDED,
     NOT_MONOTONE,
     Posterior,
@@ -223,7 +223,7 @@ class _Search:
             return Progress(line=make_line(), next_load=load)
         exception = exception_bayes_factor(self.trials) if self.trials else 0.0
         drift = drift_bayes_factor(self.trials) if self.trials else 0.0
-        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (DRIFTING, drift, Ending.DRIFTING))
+        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (LINE_DRIFTING, drift, Ending.DRIFTING))
         for check, evidence, doubtful in doubts:
             if check.verdict(evidence) is not Verdict.VALID:
                 return Progress(line=self._line(doubtful), next_load=None, evidence=evidence)

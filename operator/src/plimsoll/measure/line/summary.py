@@ -2,20 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
-from plimsoll.measure.attempts import judge_replaced, last_attempts
-from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons, verdict_of
+from plimsoll.measure.attempts import judge_replaced, last_attempts, why_not_counted
+from plimsoll.measure.checks.check import CheckedValue, evaluate, rolled_up, verdict_of
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, in_order
 from plimsoll.measure.checks.repetitions import judge_clients
-from plimsoll.measure.line.curve import DRIFTING, NOT_MONOTONE
+from plimsoll.measure.line.curve import LINE_DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.observe import BROKEN
 from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
-from plimsoll.measure.summary import judge_versions, rolled_up
+from plimsoll.measure.summary import judge_versions, numbered_findings
 from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
 
 _WHY = {
@@ -29,21 +29,17 @@ _WHY = {
 
 def uncounted_text(trials: Iterable[Trial]) -> str:
     """Return why last attempts do not count: `RuntimeTooShort in 5 probes, Stalled in 2`; empty if all count."""
-    counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_not_counted(trial))
+    counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_probe_not_counted(trial))
     numbered = enumerate(counts.most_common())
     return first_few(
         [f"{why} in {count if number else _number_of_probes(count)}" for number, (why, count) in numbered], 3
     )
 
 
-def why_not_counted(trial: Trial) -> Iterator[str]:
-    """Yield each reason of a probe that does not count once."""
-    if trial.abort is not None:
-        yield trial.abort.reason.value
-    elif trial.verdict is Verdict.INVALID:
-        yield from invalid_reasons(trial.findings)
-    elif trial.probe is not None and trial.probe.outcome in _WHY:
-        yield _WHY[trial.probe.outcome]
+def why_probe_not_counted(trial: Trial) -> tuple[str, ...]:
+    """Return the reasons why a probe does not count; empty if it counts."""
+    of_probe = (_WHY[trial.probe.outcome],) if trial.probe and trial.probe.outcome in _WHY else ()
+    return why_not_counted(trial) or of_probe
 
 
 def _number_of_probes(count: int) -> str:
@@ -52,7 +48,7 @@ def _number_of_probes(count: int) -> str:
 
 _DOUBTS = {
     Ending.NOT_MONOTONE: (NOT_MONOTONE, "a range of loads differs from those around it"),
-    Ending.DRIFTING: (DRIFTING, "the line moved during the search"),
+    Ending.DRIFTING: (LINE_DRIFTING, "the line moved during the search"),
 }
 
 _NEAR = 1.5  # loads within this factor of the line, or within its interval, are next to it
@@ -88,7 +84,9 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     findings = in_order(
         [
-            *rolled_up([trial for trial in good if _matters(trial, line)] if good else last, probes_text),
+            *rolled_up(
+                numbered_findings([trial for trial in good if _matters(trial, line)] if good else last), probes_text
+            ),
             *doubts,
             *judge_versions(good),
             *judge_clients(trials, good, probes_text),
