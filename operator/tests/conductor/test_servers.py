@@ -235,7 +235,7 @@ def test_an_invalid_round_makes_the_trial_invalid_and_its_cells_do_not_count() -
     simulation.settle()
     trials = simulation.stored["w0-000"]
     assert [trial.verdict for trial in trials] == [Verdict.INVALID] * 3
-    assert "round 3 of 6" in trials[0].findings[0].message
+    assert trials[0].findings[0].message.startswith("rounds 3 and 6: ")
     status = simulation.statuses["w0-000"]
     assert (status.verdict, status.summary) == (Verdict.INVALID, None)
 
