@@ -1,4 +1,4 @@
-"""The start of 500 agents: real agents, TLS and conductor, pretended work."""
+"""The start of a thousand agents: real agents, TLS and conductor, pretended work."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from place import BENCH, fresh, fresh_secret, running
 from plimsoll.cli.launch import free_port
 from runs import Shape, attempts, usable, why_not, write_plan
 
-CLIENTS = 500
+CLIENTS = 1000
 PROCESSES = 2
 PASSES = 3
 _LIMIT_SECONDS = 300.0
@@ -75,7 +75,12 @@ def _run(directory: Path) -> Usage:
                 running(
                     [
                         *(str(BENCH / "simulated_agents.py"), url, str(secret)),
-                        *(str(number * share), str(share), str(directory / f"agents-{number}.json")),
+                        *(
+                            str(number * share),
+                            str(share),
+                            str(_SHAPE.runtime_seconds),
+                            str(directory / f"agents-{number}.json"),
+                        ),
                     ],
                     directory / f"agents-{number}.log",
                 )

@@ -1,4 +1,7 @@
-"""Many real agents in one process, which only pretend to work: `simulated_agents.py URL SECRET FIRST COUNT OUTPUT`."""
+"""Many real agents in one process, which only pretend to work.
+
+`simulated_agents.py URL SECRET FIRST COUNT RUNTIME OUTPUT`
+"""
 
 import asyncio
 import json
@@ -36,7 +39,7 @@ from plimsoll.protocol.messages import (
 from plimsoll.tools.base import Command, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
-from synthetic import SECOND, document
+from synthetic import KINDS, SECOND, document, samples
 
 _DATA_SET = VolumeTarget(kind=VolumeKind.FILE, path="/nowhere", size=2**30)
 
@@ -151,10 +154,12 @@ async def _serve_all(url: str, secret: Path, everybody: list[Notes]) -> list[int
 
 
 def main() -> None:
-    url, secret, first, count, output = sys.argv[1:]
+    url, secret, first, count, runtime, output = sys.argv[1:]
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    for kind in range(KINDS):
+        samples(kind, int(runtime))  # now, because it would delay all agents when the first of them ends
     everybody = [Notes(client=int(first) + number) for number in range(int(count))]
     codes = asyncio.run(_serve_all(url, Path(secret), everybody))
     found = {"codes": codes, "agents": [vars(notes) for notes in everybody]}

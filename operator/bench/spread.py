@@ -1,4 +1,4 @@
-"""How far apart the clients of a trial start: with a real fio on this machine, and with 500 simulated agents."""
+"""How far apart the clients of a trial start: with a real fio on this machine, and with a thousand simulated agents."""
 
 import simulated
 from figures import heading, median_and_range, milliseconds, plain, table

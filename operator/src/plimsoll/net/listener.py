@@ -1,12 +1,13 @@
 """Accepts connections for an HTTP server; the number and time of unauthenticated ones ("strangers") are bounded.
 
-Strangers are refused by closing the connection before TLS allocates 256 KiB for it.
+Strangers are refused by closing the connection before TLS allocates buffers for it.
 """
 
 import asyncio
 import logging
 import socket
 import ssl
+from asyncio import sslproto
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -21,6 +22,9 @@ _BACKLOG = 1024
 _ACCEPT_PAUSE_SECONDS = 0.5
 _SHUTDOWN_SECONDS = 1.0
 """A client that does not read its answer must not keep the process from exiting."""
+
+# asyncio would allocate 256 KiB for each TLS connection: half of the memory of a conductor with a thousand agents.
+sslproto.SSLProtocol.max_size = 32 * 1024
 
 _log = logging.getLogger(__name__)
 
