@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
+from operator import itemgetter
 
 import pytest
 
@@ -198,6 +199,20 @@ def test_a_volume_whose_limit_comes_in_tokens_is_frozen_only_if_its_99th_percent
 def test_uneven_tokens_are_no_freeze(rate: int, depth: int, uneven: float, times: float) -> None:
     """Storage that is three times as fast as its limit pauses for 7 to 127 ms."""
     assert stalls(measure(client(0, by_tokens(rate, uneven=uneven, times=times), depth))) == {}
+
+
+@pytest.mark.parametrize(("omitted", "found"), [(True, {}), (False, {"Stalled": Verdict.INVALID})])
+def test_of_a_long_window_the_number_of_pauses_counts_too(*, omitted: bool, found: dict[str, Verdict]) -> None:
+    whole = client(0, by_tokens(3000, uneven=0.015), 16)
+    assert whole.measurement is not None
+    gaps = whole.measurement.gaps
+    assert gaps is not None
+    pairs = [*zip(gaps.starts, gaps.lengths, strict=True)]
+    longest = sorted(sorted(pairs, key=itemgetter(1))[-20:])
+    starts, lengths = zip(*longest, strict=True)
+    kept = gaps.model_copy(update={"starts": starts, "lengths": lengths, "omitted": len(pairs) - 20 if omitted else 0})
+    measured = whole.measurement.model_copy(update={"gaps": kept})
+    assert stalls(measure(whole.model_copy(update={"measurement": measured}))) == found
 
 
 @pytest.mark.parametrize("uneven", [0, 0.015])

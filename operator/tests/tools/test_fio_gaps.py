@@ -78,6 +78,7 @@ def test_of_very_many_the_longest_are_kept() -> None:
     gaps = gaps_of([job(*times)], 500_000, WIDTH)
     assert len(gaps.starts) == len(gaps.lengths) == MAX_GAPS
     assert list(gaps.starts) == sorted(gaps.starts)
+    assert gaps.omitted == 2 * 5000 - 1 - MAX_GAPS
 
 
 @pytest.mark.parametrize(

@@ -92,13 +92,14 @@ class Gaps(Model):
     """Stretches of time in which the client certainly completed nothing except syncs.
 
     They are in ascending order and do not touch. Each may have begun up to `width` before its `starts`. Gaps that the
-    tool cannot resolve are omitted, and so are the shortest of very many.
+    tool cannot resolve are omitted, and so are the shortest of very many, of which only the number is known.
     """
 
     width_nanoseconds: int  # the width of the intervals in which the tool reports its completions
     # Milliseconds: after the start of measuring, and how long each was.
     starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
     lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
+    omitted: int = 0  # the number of shorter gaps
 
 
 class OsdRate(Model):

@@ -117,6 +117,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         ios=sum(part.ios for part in progress.values()),
         in_flight=sum(part.in_flight for part in progress.values()),
         idle=idle,
+        pauses=len(idle) + min(part.pauses - len(part.idle) for part in progress.values()),
         stalls=joined([*certain, *(stretch for stretch in idle if stretch.length >= VERY_LONG)]),
         not_working=reduce(both, (part.not_working for part in progress.values())),
     )
@@ -172,6 +173,7 @@ class _Progress:
     ios: float
     in_flight: int  # the least number of operations that were in flight all the time
     idle: list[Interval]  # all recorded idle time
+    pauses: int  # the number of idle stretches, some of which may not be recorded
     stalls: list[Interval]  # the part of it that is a stall at any pace
     # The part that does not count as working time when the pace is computed: a gap between two completions except half
     # a second at either end, so that a client that rarely completes anything does not seem fast.
@@ -214,7 +216,7 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
     if gaps is None:
         empty = reduce(both, map(_empty_cells, _timed(item)), [item.interval])
         idle = both(joined(stretch for stretch in empty if stretch.length > longest_sync), [window])
-        return _Progress(ios=ios, in_flight=in_flight, idle=idle, stalls=idle, not_working=idle)
+        return _Progress(ios=ios, in_flight=in_flight, idle=idle, pauses=len(idle), stalls=idle, not_working=idle)
     reported = [
         Interval(start=begin + start * _MILLISECOND, end=begin + (start + length) * _MILLISECOND)
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
@@ -224,10 +226,12 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
     # Half a second at either end of a long gap counts as working time.
     half = LONG // 2
     narrowed = [Interval(start=gap.start + half, end=gap.end - half) for gap in idle if gap.length > LONG]
+    recorded = both(joined(idle), [window])
     return _Progress(
         ios=ios,
         in_flight=in_flight,
-        idle=both(joined(idle), [window]),
+        idle=recorded,
+        pauses=len(recorded) + gaps.omitted,
         stalls=both(joined(gap for gap in idle if gap.length >= VERY_LONG), [window]),
         not_working=both(joined(narrowed), [window]),
     )
@@ -265,6 +269,8 @@ def _stalls_and_freezes(progress: _Progress, window: Interval, shortest: int) ->
 
 
 def _is_slow(progress: _Progress, window: Interval) -> bool:
-    """Whether only a few queues complete between two pauses, in little time."""
-    active, number = window.length - length_of(progress.idle), len(progress.idle)
-    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * number and active < _FREEZE * number
+    """Whether only a few queues complete between two pauses, in little time, if all pauses are like the recorded."""
+    if not progress.idle:
+        return False
+    active = window.length / progress.pauses - length_of(progress.idle) / len(progress.idle)
+    return progress.ios < _QUEUES_BETWEEN * progress.in_flight * progress.pauses and active < _FREEZE

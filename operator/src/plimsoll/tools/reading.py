@@ -82,11 +82,13 @@ def cells_of_operations(counts: Iterable[float], size: float, width_nanoseconds:
 
 def longest_gaps(gaps: Iterable[tuple[int, int]], width_nanoseconds: int) -> Gaps:
     """Return the longest `MAX_GAPS` gaps in their order; each is a start and a length in milliseconds."""
-    longest = sorted(sorted(gaps, key=lambda gap: (-gap[1], gap[0]))[:MAX_GAPS])
+    by_length = sorted(gaps, key=lambda gap: (-gap[1], gap[0]))
+    longest = sorted(by_length[:MAX_GAPS])
     return Gaps(
         width_nanoseconds=width_nanoseconds,
         starts=tuple(start for start, _ in longest),
         lengths=tuple(length for _, length in longest),
+        omitted=len(by_length) - len(longest),
     )
 
 
