@@ -80,7 +80,11 @@ def test_the_first_available_osds_of_one_failure_domain_are_chosen(
         ({"used": 62.0, "hosts": 4}, 1, r"they would be 70\.9% full"),
         ({}, 3, r"osd\.0, osd\.1, osd\.2 .* \(size 3, min_size 2\), and they are in 2; lower disturb\.osds\.count"),
         ({"noup": [0, 3, 5]}, 2, r"osd\.1, osd\.2 .* and they are in 2; lower"),
-        ({"noup": [0, 1, 2, 3, 5]}, 2, r"count is 2, but only 1 OSDs of pool golden-data are up and in"),
+        (
+            {"noup": [0, 1, 2, 3, 5]},
+            2,
+            r"count is 2, but the number of OSDs of pool golden-data that are up and in is 1",
+        ),
     ],
 )
 def test_osds_that_the_cluster_cannot_spare_are_refused(state: dict[str, Any], count: int, words: str) -> None:

@@ -215,7 +215,7 @@ async def test_a_reweight_that_somebody_else_sets_meanwhile_stays(ceph: Pretende
 @pytest.mark.parametrize(
     ("count", "neighbours", "words"),
     [
-        (4, ("*",), "count is 4, but only 3 OSDs of pool golden-data are up and in"),
+        (4, ("*",), "count is 4, but the number of OSDs of pool golden-data that are up and in is 3; lower it"),
         (2, ("*",), "pool .mgr would become inactive, since it stays active without 1 of its failure domains"),
         (1, (), "pools of others are on them, too (theirs); use OSDs of their own, or ask the administrator"),
         (1, ("other",), "pools of others are on them, too (theirs)"),

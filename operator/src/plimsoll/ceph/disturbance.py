@@ -55,7 +55,8 @@ def chosen_osds(
     usable = [number for _, numbers in sorted(by_domain.items()) for number in numbers]
     if len(usable) < count:
         raise NotDisturbableError(
-            f"disturb.osds.count is {count}, but only {len(usable)} OSDs of pool {data.name} are up and in; lower it"
+            f"disturb.osds.count is {count}, but the number of OSDs of pool {data.name} that are up and in is "
+            f"{len(usable)}; lower it"
         )
     together = (numbers for _, numbers in sorted(by_domain.items()) if len(numbers) >= count)
     chosen = next(together, usable)[:count]
