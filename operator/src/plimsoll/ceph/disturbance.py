@@ -7,7 +7,7 @@ from dataclasses import replace
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
-from plimsoll.ceph.gate import unclean_states
+from plimsoll.ceph.gate import HEALTH_OK, unclean_states
 from plimsoll.ceph.osds import Osd, merge_osds, parse_members, parse_osd_df, parse_osd_tree
 from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_pools
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, Outage
@@ -23,6 +23,7 @@ _CAUSED_CHECKS = re.compile(
     r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?"
 )
 _CAUSED_STATES = frozenset({
+    "unknown",  # until a new primary OSD has reported to the manager
     *("active", "activating", "clean", "degraded", "laggy", "peered", "peering", "remapped", "stale", "undersized"),
     *("backfilling", "backfill_wait", "forced_backfill", "forced_recovery", "recovering", "recovery_wait", "wait"),
 })  # fmt: skip
@@ -85,8 +86,9 @@ def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) ->
     for state, number in status.pg_states.items():
         kept = "active+clean" if {*state.split("+")} <= _CAUSED_STATES else state
         states[kept] = states.get(kept, 0) + number
-    # Ceph's summary may be a warning already, or still, while it lists no check.
-    is_explained = not checks and (status.checks or status.health == "HEALTH_WARN")
+    # A check of severity HEALTH_OK is a remark. Ceph's summary may be a warning already, or still, while it lists none.
+    is_named = any(severity != HEALTH_OK for severity in checks.values())
+    is_explained = not is_named and (status.checks.keys() != checks.keys() or status.health == "HEALTH_WARN")
     missing = (before.osds_up - status.osds_up, before.osds_in - status.osds_in)
     up, members = (lost if lost > count else 0 for lost in missing)
     return replace(

@@ -16,7 +16,7 @@ from support.client_documents import BLOCK, SECOND, only
 BEGIN, END, CLEAN = 20, 40, 50  # seconds of the measured part
 DISTURBANCE = Disturbance(after_seconds=BEGIN, osds=DisturbedOsds(action="Down"), for_seconds=END - BEGIN)
 OUTAGE = Outage(osds=(2,), action="Down", start=START + BEGIN * SECOND, end=START + END * SECOND)
-DEGRADED = {"active+clean": 90, "active+undersized+degraded": 6, "peering": 2}
+DEGRADED = {"active+clean": 88, "active+undersized+degraded": 6, "peering": 2, "unknown": 2}
 BEFORE = look(0).status
 assert BEFORE is not None
 UP = BEFORE.osds_up
@@ -29,7 +29,10 @@ def suffering(**changes: Any) -> tuple[ClusterSample, ...]:
         "osds_up_since": "later",
         "pg_states": DEGRADED,
         "health": "HEALTH_WARN",
-        "checks": dict.fromkeys(("OSD_DOWN", "OSD_FLAGS", "PG_DEGRADED", "SLOW_OPS"), "HEALTH_WARN"),
+        "checks": {
+            **dict.fromkeys(("OSD_DOWN", "OSD_FLAGS", "PG_DEGRADED", "SLOW_OPS"), "HEALTH_WARN"),
+            "POOL_SCRUB_FLAGS": "HEALTH_OK",
+        },
         **changes,
     }
     recovering: dict[str, Any] = {
