@@ -37,7 +37,7 @@ die() { say "$@"; exit 1; }
 [[ ! -e $dist || -e $dist/SHA256SUMS ]] || die "$dist is not the directory of a release: remove it, or name another in DIST"
 mkdir -p "$root/build"
 work=$(mktemp -d "$root/build/release.XXXXXX")
-trap 'rm -rf --one-file-system "$work"; [[ -z ${registered:-} ]] || echo -1 > "$registered"' EXIT
+trap '[[ -z ${registered:-} ]] || echo -1 > "$registered"; rm -rf --one-file-system "$work"' EXIT
 source=$work/source out=$work/dist
 mkdir "$source" "$out"
 # Not the work tree: what is released is what was committed.
