@@ -14,6 +14,7 @@ from plimsoll.api.line import Ending, ProbeOutcome
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.operation import SteadinessState
+from plimsoll.api.run import Disturbance
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.registry import TOOLS
 
@@ -74,6 +75,7 @@ class Setting(Model):
         warm_caches: the workload declares that the storage's caches are to answer reads.
         dropped_caches: the nodes of the clients dropped their page caches before the trial.
         servers: number of each client that serves others -> its node.
+        disturbance: the OSDs that the trial is to take away for a while.
 
     """
 
@@ -95,6 +97,7 @@ class Setting(Model):
     warm_caches: bool = False
     dropped_caches: bool = False
     servers: dict[int, str] = Field(default_factory=dict)
+    disturbance: Disturbance | None = None
 
 
 class Pace(Model):

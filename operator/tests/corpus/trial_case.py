@@ -100,6 +100,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         skew=_parameters(setting).skew,
         dropped_osd_caches=setting.ceph is not None and setting.ceph.dropped_caches,
         offer=_offer(setting),
+        disturbance=setting.disturbance,
     )
 
 

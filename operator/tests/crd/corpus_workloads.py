@@ -321,7 +321,7 @@ _DISTURBANCES = [
         "down too often", f"{_W}.runtimeSeconds", "at least 120", disturb=_DOWN, workload={"runtimeSeconds": 119}
     ),
     *(
-        _disturbed(tool, "spec.workloads", "can have disturb only with fio", workload={"fio": None, tool: {}})
+        _disturbed(tool, "spec.workloads", "disturb applies only to fio", workload={"fio": None, tool: {}})
         for tool in ("dd", "iperf3", "ping")
     ),
     _disturbed(

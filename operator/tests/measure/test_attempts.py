@@ -51,6 +51,7 @@ def test_every_reason_has_a_cause() -> None:
         "WrongDevice",
         "DeviceBypassed",
         "CephOptionsDiffer",
+        "NotDisturbed",
     }
     either = {check.reason for check in CHECKS if check.invalid is not None and check.cause is None}
     assert either == {"OutputUnreadable", "LateClient", "LowOverlap", "ForeignLoad"}

@@ -435,7 +435,7 @@ CASES = [
         storage=SHARED,
     ),
     run(
-        "can have disturb only with fio",
+        "disturb applies only to fio",
         [{"ping": {}, **DISTURBED}, {"name": "w", "fio": {}}],
         [{"workloads.0": {"ping": {}, "clients": [2]}}, {"workloads.0": {"rbdBench": {}, **DISTURBED}}],
         storage=OF_CEPH,

@@ -468,8 +468,8 @@ def _needs_duration(tools: Mapping[str, AnyTool]) -> Rule:
     return Rule(
         rule=f"self.workloads.all(w, !has(w.disturb) || {' || '.join(f'has(w.{key})' for key in able)})",
         holds=lambda run: all(point.workload.disturb is None or point.workload.tool in able for point in run.points),
-        message=f"can have disturb only with {listed(able, 'or')}, which load a pool for a given time; use one of "
-        "them, or remove disturb",
+        message=f"disturb applies only to {listed(able)}, which load a pool for a given time; use one of them, or "
+        "remove disturb",
         field_path=".workloads",
     )
 
