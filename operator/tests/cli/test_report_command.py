@@ -78,5 +78,5 @@ def test_missing_library_is_reported(absent: str, tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(builtins, "__import__", without)
     found = report(SWEEP, "-o", tmp_path / "r.html", code=1)
-    assert f"a report requires {absent}, which is not installed; run pip install 'plimsoll[report]'" in found.output
+    assert f"a report requires {absent}, which is not installed; run pip install plotly jinja2" in found.output
     assert not (tmp_path / "r.html").exists()

@@ -51,7 +51,7 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
     the kernel or nodes changed, and for the last round the variants side by side, the comparisons and the hypotheses. A
     suite with the annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is compared with that published study.
 
-    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
+    Requires plotly and Jinja2: pip install plotly jinja2.
     """
     if are_suites(sources):
         suite = reported_suite(load_rounds(sources, accepted))
@@ -89,7 +89,7 @@ def write_page(page: ReportPage, output: Path) -> None:
         # Imported here because plimsoll works without them, and importing them is slow.
         from plimsoll.report.render import render  # noqa: PLC0415
     except ImportError as error:
-        message = f"a report requires {error.name}, which is not installed; run pip install 'plimsoll[report]'"
+        message = f"a report requires {error.name}, which is not installed; run pip install plotly jinja2"
         raise click.ClickException(message) from error
     text = render(page)
     try:
