@@ -173,6 +173,7 @@ ANSWERED = {"requestedRound": "again", "requestedMinute": 29926801}
         ("idle", {}, "current"),
         ("regressed", {}, "current"),
         ("gate-closed", {}, "failed"),
+        ("round-failed", {}, "failed"),
         ("variant-refused", {}, "failed"),
         ("suspended", {}, "current"),
         ("measuring-a-request", ANSWERED, "inProgress"),
@@ -188,20 +189,15 @@ def test_flux_waits_for_changes_and_requests(
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("idle", "inProgress"), ("gate-closed", "inProgress"), ("variant-refused", "failed"), ("suspended", "current")],
+    [
+        ("idle", "inProgress"),
+        ("gate-closed", "inProgress"),
+        ("round-failed", "inProgress"),
+        ("variant-refused", "failed"),
+        ("suspended", "current"),
+    ],
 )
 def test_flux_waits_for_a_request_that_the_operator_has_not_seen_unless_none_can_be_measured(
     judge_suite: Callable[..., str], name: str, expected: str
 ) -> None:
     assert judge_suite(suite_status(name), "new") == expected
-
-
-@pytest.mark.parametrize(
-    ("cause", "expected"), [("Change", "failed"), ("Requested", "failed"), ("Scheduled", "current")]
-)
-def test_flux_fails_when_what_git_asked_for_could_not_be_measured(
-    judge_suite: Callable[..., str], cause: str, expected: str
-) -> None:
-    status = suite_status("idle")
-    newest = status["rounds"][0] | {"verdict": "Failed", "cause": cause}
-    assert judge_suite(status | {"rounds": [newest, *status["rounds"][1:]]}) == expected

@@ -13,7 +13,7 @@ import yaml
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.api.suite_status import RoundVerdict
 from support.pretend_cluster import Document
-from support.pretend_suites import PretendSuites, suite_stages
+from support.pretend_suites import PretendSuites, suite_object, suite_stages
 from support.pretend_world import PretendWorld, create, stages, story
 from support.tooling import kstatus
 
@@ -151,6 +151,14 @@ def test_only_the_round_of_a_change_makes_a_suite_in_progress(compute: Compute) 
 def test_a_regression_fails_a_suite_that_is_a_gate_until_it_is_gone(compute: Compute) -> None:
     world = PretendSuites(spec={"repeat": 1, "gate": True}, verdicts=[RoundVerdict.REGRESSED])
     assert suite_words(compute, world) == ["InProgress", "Failed"]
+    world.annotations["plimsoll.dev/request-round"] = "repaired"
+    assert suite_words(compute, world) == ["Failed", "Current"]
+
+
+def test_a_change_that_could_not_be_measured_fails_a_suite_until_a_round_is_evaluated(compute: Compute) -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.measure_round(succeeded=False)
+    assert compute(suite_object(world)) == "Failed"
     world.annotations["plimsoll.dev/request-round"] = "repaired"
     assert suite_words(compute, world) == ["Failed", "Current"]
 

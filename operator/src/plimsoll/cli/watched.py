@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase, SuiteConditionType
-from plimsoll.api.reasons.suites import SuiteReason
+from plimsoll.api.reasons.suites import MEASURES_NEVERTHELESS
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState, SuiteCondition
 from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
@@ -242,8 +242,7 @@ class WatchedSuite:
     def obstacle(self) -> str:
         """Return why the suite cannot measure until someone intervenes; empty if it can."""
         stalled = self.condition(SuiteConditionType.STALLED)
-        # A suite that is stalled because of its gate measures nevertheless.
-        if stalled is None or stalled.reason == SuiteReason.REGRESSED or not self.is_current:
+        if stalled is None or stalled.reason in MEASURES_NEVERTHELESS or not self.is_current:
             return ""
         return f"{stalled.reason}: {stalled.message}"
 

@@ -1,5 +1,7 @@
 """The conditions of a suite, as kstatus reads them."""
 
+from datetime import timedelta
+
 import pytest
 
 from plimsoll.api.reasons.suites import SUITE_REASONS, SUITE_TABLE, SuiteReason
@@ -92,6 +94,32 @@ def test_change_opens_a_closed_gate_while_it_is_measured() -> None:
     world.settle()
     assert summary(world)["Reconciling"] == ("True", "Measuring")
     assert "Stalled" not in summary(world)
+
+
+@pytest.mark.parametrize("cause", ["change", "request"])
+def test_a_change_or_request_that_could_not_be_measured_stalls_the_suite_until_a_round_is_evaluated(cause: str) -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    if cause == "request":
+        world.measure_round()
+        world.annotations[REQUEST] = "again"
+    world.measure_round(succeeded=False)
+    assert summary(world)["Stalled"] == ("True", "RoundFailed")
+    assert f", of a {cause}, measured too little" in world.condition("Ready")["message"]
+    world.annotations[REQUEST] = "repaired"
+    world.settle()
+    assert "Stalled" in summary(world)
+    world.measure_round()
+    assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "NoRegression")}
+
+
+def test_a_failed_round_of_the_schedule_leaves_the_suite_as_it_was() -> None:
+    for asked in (False, True):
+        world = PretendSuites(spec={"repeat": 1, "schedule": {"cron": "0 3 * * *"}})
+        world.measure_round(succeeded=not asked)
+        world.now += timedelta(days=1)
+        world.measure_round(succeeded=False)
+        assert [one["cause"] for one in world.rounds] == ["Scheduled", "Change"]
+        assert ("Stalled" in summary(world)) == asked
 
 
 def test_accepted_regression_opens_the_gate() -> None:

@@ -21,6 +21,7 @@ class SuiteReason(StrEnum):
     MEASURING = "Measuring"
     SUSPENDED = "Suspended"
     IDLE = "Idle"
+    ROUND_FAILED = "RoundFailed"
     REGRESSED = "Regressed"
     NO_REGRESSION = "NoRegression"
     ACCEPTED = "Accepted"
@@ -118,6 +119,14 @@ SUITE_REASONS = (
     ),
     SuiteReasonEntry(SuiteReason.IDLE, ("Ready",), "no round is due"),
     _warning(
+        SuiteReason.ROUND_FAILED,
+        _STALLED,
+        "the round of the last change or the last request measured too little to be evaluated, and no later round was "
+        "evaluated. Further rounds are measured nevertheless",
+        "the conditions of its runs have the reason; then request a round",
+        remedy="find the reason in the conditions of its runs, and request a round",
+    ),
+    _warning(
         SuiteReason.REGRESSED,
         (*_REGRESSED, *_STALLED),
         "a round was worse than its baseline, and no later round showed that the regression is gone; an Inconclusive "
@@ -138,5 +147,8 @@ SUITE_REASONS = (
     SuiteReasonEntry(SuiteReason.NOT_EVALUATED, _REGRESSED, "no round has been evaluated yet"),
 )
 """All reasons, in the order of the documentation."""
+
+MEASURES_NEVERTHELESS = frozenset({SuiteReason.ROUND_FAILED, SuiteReason.REGRESSED})
+"""Reasons of a stalled suite that further rounds are measured in spite of."""
 
 SUITE_TABLE: Mapping[SuiteReason, SuiteReasonEntry] = {entry.reason: entry for entry in SUITE_REASONS}

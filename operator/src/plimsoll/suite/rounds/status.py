@@ -20,6 +20,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
 from plimsoll.suite.rounds.observed import (
+    JUDGED,
     Checked,
     CreateRun,
     DryRun,
@@ -42,6 +43,8 @@ _MAX_RUNS = 3
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
+
+_ASKED = {Cause.CHANGE: "change", Cause.REQUESTED: "request"}
 
 _PATIENCE = timedelta(minutes=10)
 """A run that has not ended after so long may never end, so a person has to look at it."""
@@ -74,8 +77,8 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
         change = _CHECKING
     waiting = _waiting_for_run(seen, progress) if is_active else None
     stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
-    if stalled is None and change is None and suite is not None and suite.spec.gate and regressed.holds:
-        stalled = regressed
+    if stalled is None and change is None and suite is not None:
+        stalled = regressed if suite.spec.gate and regressed.holds else _not_measured(progress.state)
     facts = {SuiteConditionType.REGRESSED: regressed}
     blocker = stalled or waiting or change
     if blocker is None:
@@ -222,6 +225,17 @@ def _regressed(state: State) -> Fact:
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
     message = f"round {last.name} does not show whether there is a regression"
     return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
+
+
+def _not_measured(state: State) -> Fact | None:
+    """Return the last change or request if its round failed; None if it did not, or a later round was evaluated."""
+    for ended in state.ended:
+        if ended.verdict in JUDGED:
+            return None
+        if ended.verdict is RoundVerdict.FAILED and ended.cause in _ASKED:
+            message = f"round {ended.name}, of a {_ASKED[ended.cause]}, measured too little to be evaluated"
+            return _with_remedy(SuiteReason.ROUND_FAILED, message)
+    return None
 
 
 def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
