@@ -54,7 +54,8 @@ def test_round_without_numbers_failed_and_is_not_evaluated() -> None:
     world = measured(NO_REGRESSION, "----")
     assert world.rounds[0]["verdict"] == "Failed"
     assert not world.judged
-    assert world.events[-1].message == f"round {round_name(START_MINUTE)}: none of its 4 runs has numbers"
+    message = f"round {round_name(START_MINUTE)}: none of its 4 runs has numbers"
+    assert message in [event.message for event in world.events]
 
 
 def test_round_with_a_variant_without_numbers_failed() -> None:
