@@ -288,8 +288,8 @@ def provenance() -> None:
     sums = {path.name: digest_of(path) for path in sorted(Path().iterdir())}
     digests = json.loads(DIGESTS.read_text()).items()
     subjects = sums | {f"{REPOSITORY}/{name}": digest.removeprefix("sha256:") for name, digest in digests}
-    source = {"uri": f"git+{CHART['home']}@refs/tags/v{VERSION}", "digest": {"gitCommit": COMMIT}}
-    locks = sorted((ROOT / "operator" / "requirements").glob("*.txt"))
+    source = {"uri": f"git+{CHART['home']}", "digest": {"gitCommit": COMMIT}}
+    locks = [ROOT / "operator" / "requirements" / name for name in ("build.txt", "plugin.txt", "runtime.txt")]
     definition = {
         "buildType": f"{CHART['home']}/blob/v{VERSION}/hack/release.sh",
         "externalParameters": {"version": VERSION, "repository": REPOSITORY},

@@ -42,7 +42,7 @@ source=$work/source out=$work/dist
 mkdir "$source" "$out"
 # Not the work tree: what is released is what was committed.
 git -C "$root" archive HEAD | tar --extract --directory "$source"
-[[ -z $(git -C "$root" status --porcelain) ]] || say "uncommitted changes are not part of the release"
+git -C "$root" diff --quiet HEAD || die "commit or stash the changes first: this script is part of what is released"
 grep -qx "version = \"$VERSION\"" "$source/operator/pyproject.toml" || die "operator/pyproject.toml does not have version $VERSION"
 for line in "version: $VERSION" "appVersion: \"$VERSION\""; do
     grep -qx "$line" "$source/charts/plimsoll/Chart.yaml" || die "charts/plimsoll/Chart.yaml does not have the line: $line"
