@@ -89,6 +89,17 @@ def test_a_suspect_number_of_a_round_fails_only_with_strict(kube: ConnectedKube)
     invoke("watch", SUITE, "--strict", code=Exit.REGRESSION)
 
 
+@pytest.mark.parametrize("form", ["table", "junit", "markdown"])
+def test_results_of_a_suite_fail_if_a_later_round_was_not_evaluated(kube: ConnectedKube, form: str) -> None:
+    rounds = [ended_round(1, "Failed"), ended_round(0, "NoRegression")]
+    for document in (suite(rounds=rounds), *measured_runs([0])):
+        kube.put(document)
+    output = invoke("results", SUITE, "-o", form, code=Exit.ERROR)
+    assert "measured too little to be evaluated" in output
+    kube.put(suite(rounds=rounds[1:]))
+    invoke("results", SUITE, "-o", form, code=Exit.DONE)
+
+
 def test_a_timeout_and_an_interruption_have_their_own_codes(kube: ConnectedKube) -> None:
     assert "has not ended yet" in invoke("watch", RUN, "--timeout", "1s", code=Exit.TIMEOUT)
     kube.interfere = lambda _: os.kill(os.getpid(), signal.SIGINT)

@@ -87,9 +87,9 @@ def command(
     Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
     by those before: whether it is worse than them, and whether it has drifted from the first five.
 
-    Of a suite, exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; and 4 if it is
-    inconclusive. Only comparisons with accepted rounds and missing runs decide: a comparison between variants shows
-    what a variant costs. Hypotheses do not change the exit code.
+    Of a suite, exits with 0 if the round shows no regression, or was accepted; 3 if it regressed; 4 if it is
+    inconclusive; and 1 if a later round failed. Only comparisons with accepted rounds and missing runs decide: a
+    comparison between variants shows what a variant costs. Hypotheses do not change the exit code.
     """
     if strict and output != JUNIT:
         raise click.UsageError("--strict is for -o junit; all other formats show Suspect points as such")
@@ -99,6 +99,9 @@ def command(
             raise click.UsageError(f"{option} is for runs; name the results of one run of the suite")
         rounds = load_rounds(sources, accepted)
         _output_rounds(rounds, output, strict=strict)
+        if rounds.failed:
+            message = f"round {rounds.failed} measured too little to be evaluated; round {rounds.last.name} is shown"
+            raise click.ClickException(message)
         sys.exit(exit_code(rounds.last))
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")

@@ -163,6 +163,7 @@ class SuiteRounds:
     results: RoundResults  # of the last round
     evaluation: Evaluation  # of the last round
     study: StudyComparison | None  # compared with the study that the suite repeats, if any
+    failed: str = ""  # a later round that measured too little to be evaluated; empty without one
 
     @property
     def last(self) -> EndedRound:
@@ -349,6 +350,7 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
             pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
         ),
         study=_study(suite, results[-1]),
+        failed=status.rounds[0].name if status.rounds[0].verdict is RoundVerdict.FAILED else "",
     )
 
 
