@@ -106,7 +106,7 @@ def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) ->
 
 
 def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
-    """Whether an observation shows that OSDs are not away, although nobody has given them back."""
+    """Whether OSDs came back before the conductor gave them back, or never left."""
     before = next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
     during = [it.status for it in samples if it.status and outage.start + SETTLED < it.at < outage.end]
     if before is None:

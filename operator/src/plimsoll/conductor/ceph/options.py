@@ -149,7 +149,7 @@ async def take_away(commands: Commands, osds: Iterable[int], action: Literal["Ou
 
 
 async def give_back(commands: Commands, *, key: str) -> None:
-    """Give back the recorded OSDs that nobody else changed, then remove them from the record; see `Commands.ceph`."""
+    """Give the recorded OSDs back, except changed ones, and remove them from the record; see `Commands.ceph`."""
     record = await read_record(commands, key)
     if record is None or not record.osds:
         return
