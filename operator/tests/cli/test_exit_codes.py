@@ -95,7 +95,8 @@ def test_results_of_a_suite_fail_if_a_later_round_was_not_evaluated(kube: Connec
     for document in (suite(rounds=rounds), *measured_runs([0])):
         kube.put(document)
     output = invoke("results", SUITE, "-o", form, code=Exit.ERROR)
-    assert "measured too little to be evaluated" in output
+    # Once on standard error; a pipeline also reads it in the file.
+    assert output.count("measured too little to be evaluated") == (1 if form == "table" else 2)
     kube.put(suite(rounds=rounds[1:]))
     invoke("results", SUITE, "-o", form, code=Exit.DONE)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,11 @@ def test_a_suite_is_reported_from_its_rounds_to_its_environment(page: ReportPage
     keys = [one.key for one in page.sections]
     assert keys == ["rounds", "judgement", "hypotheses", "trend", "variants", "comparison", "results", "what"]
     assert (page.title, page.subtitle) == ("weekly", "5 rounds of old, new")
+
+
+def test_a_later_round_that_failed_is_named(sources: list[str]) -> None:
+    suite = replace(reported_suite(load_rounds(sources, ())), failed="round 6 measured too little")
+    assert make_suite_page(suite).subtitle == "5 rounds of old, new; round 6 measured too little"
 
 
 def test_the_last_round_comes_first_with_what_changed(page: ReportPage) -> None:

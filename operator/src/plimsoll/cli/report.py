@@ -115,5 +115,10 @@ def reported_suite(rounds: SuiteRounds) -> ReportedSuite:
                 results = as_one_run(runs)
             variants.append(with_layers(ReportedRun(label=name, results=results), runs[0]))
     return ReportedSuite(
-        label=rounds.label, rounds=rounds.rounds, variants=variants, evaluation=rounds.evaluation, study=rounds.study
+        label=rounds.label,
+        rounds=rounds.rounds,
+        variants=variants,
+        evaluation=rounds.evaluation,
+        study=rounds.study,
+        failed=rounds.failed,
     )

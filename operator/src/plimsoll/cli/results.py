@@ -100,8 +100,7 @@ def command(
         rounds = load_rounds(sources, accepted)
         _output_rounds(rounds, output, strict=strict)
         if rounds.failed:
-            message = f"round {rounds.failed} measured too little to be evaluated; round {rounds.last.name} is shown"
-            raise click.ClickException(message)
+            raise click.ClickException(rounds.failed)
         sys.exit(exit_code(rounds.last))
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")

@@ -163,7 +163,7 @@ class SuiteRounds:
     results: RoundResults  # of the last round
     evaluation: Evaluation  # of the last round
     study: StudyComparison | None  # compared with the study that the suite repeats, if any
-    failed: str = ""  # a later round that measured too little to be evaluated; empty without one
+    failed: str = ""  # what a reader must know of a later round that could not be evaluated; empty without one
 
     @property
     def last(self) -> EndedRound:
@@ -350,8 +350,14 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
             pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
         ),
         study=_study(suite, results[-1]),
-        failed=status.rounds[0].name if status.rounds[0].verdict is RoundVerdict.FAILED else "",
+        failed=_failure(status.rounds[0], rounds[-1][0]),
     )
+
+
+def _failure(latest: EndedRound, shown: EndedRound) -> str:
+    if latest.verdict is not RoundVerdict.FAILED:
+        return ""
+    return f"round {latest.name} measured too little to be evaluated; round {shown.name} is shown"
 
 
 async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:

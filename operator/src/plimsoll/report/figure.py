@@ -219,6 +219,7 @@ class ReportedSuite:
     evaluation: Evaluation  # of the last round
     # The last round compared with the study that the suite repeats; None if it repeats none.
     study: StudyComparison | None = None
+    failed: str = ""  # what a reader must know of a later round that could not be evaluated; empty without one
 
 
 UNFINISHED = "Unfinished"  # shown in place of the verdict of a point with missing trials

@@ -44,6 +44,7 @@ _MARKS = {
     "Invalid": "❌",
     "Regression": "❌",
     "Regressed": "❌",
+    "Failed": "❌",
     "Refuted": "❌",
 }
 _WORST_FIRST = ("Invalid", UNFINISHED, "Suspect", "Valid")
@@ -244,6 +245,8 @@ def _rounds(suite: ReportedSuite) -> Iterator[Block]:
     is_intended = last.accepted and last.verdict is RoundVerdict.REGRESSED
     accepted = ", accepted" if is_intended else ""
     yield Block([f"## {marked(last.verdict)}{accepted}: round {inline(last.name)} of suite {inline(suite.label)}"])
+    if suite.failed:
+        yield Block([f"{marked(RoundVerdict.FAILED)}: {inline(suite.failed)}."])
     yield Block([f"{inline(evaluation.message)}."])
     for name, judgement in evaluation.judgements.items():
         yield from _judgement(name, judgement)

@@ -64,8 +64,9 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
         overview_section(suite.variants) if suite.variants else None,
     )
     names = ", ".join(run.label for run in suite.variants)
+    rounds = count_text(len(suite.rounds), "round") + (f" of {names}" if names else "")
     return ReportPage(
         title=suite.label,
-        subtitle=f"{count_text(len(suite.rounds), 'round')}" + (f" of {names}" if names else ""),
+        subtitle="; ".join(filter(None, (rounds, suite.failed))),
         sections=[section for section in sections if section],
     )

@@ -225,6 +225,11 @@ def suites_of_rounds(suite: ReportedSuite, *, strict: bool = False) -> Iterator[
             for decision in evaluation.decisions
         ),
     ]
+    if suite.failed:
+        failed = Case(
+            group="round", name="latest", outcome=Outcome.ERROR, kind=RoundVerdict.FAILED, message=suite.failed
+        )
+        cases.insert(0, failed)
     yield Suite(name=suite.label, cases=cases, numbers=_numbers_of_round(suite), started_at=last.start_time)
     for variant in suite.variants:
         named = suite_of_run(variant, strict=strict)
