@@ -43,6 +43,7 @@ def earlier(definitions: list[Document], tmp_path: Path) -> Iterator[ApiServer]:
             fields = fields.get("run", {}).get("properties", fields)
             if "workloads" in fields:
                 fields["clients"]["properties"]["priorityClassName"] = {"type": "string"}
+                fields["clients"]["properties"]["nice"] = {"type": "integer", "default": 5}
                 fields["clients"]["properties"]["tolerations"] = {"type": "array", "items": {"type": "string"}}
                 objective = fields["workloads"]["items"]["properties"]["line"]["properties"]["objectives"]["items"]
                 objective["properties"]["latencyMicroseconds"] = {"type": "integer"}
@@ -74,20 +75,22 @@ def test_an_upgrade_that_would_drop_fields_in_use_is_refused_with_their_names(
 ) -> None:
     low: Document = {"clients": {"priorityClassName": "low"}}
     ended = {"conditions": [ENDED | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
-    put(earlier, "BenchmarkRun", "plain", PLAIN | {"clients": {"tolerations": []}})
+    put(earlier, "BenchmarkRun", "plain", PLAIN | {"clients": {"tolerations": [], "nice": 5}})
     put(earlier, "BenchmarkRun", "ended", PLAIN | low, **ended)
     put(earlier, "BenchmarkSuite", "asleep", {"run": SEARCH, "variants": [{"name": "any"}], "suspend": True})
     assert complaint(earlier, tmp_path) == ""
 
     put(earlier, "BenchmarkRun", "waiting", PLAIN | low)
+    put(earlier, "BenchmarkRun", "nicer", PLAIN | {"clients": {"nice": 6}})
     put(earlier, "BenchmarkRun", "searched", SEARCH, **ended)
     put(earlier, "BenchmarkSuite", "nightly", {"run": SEARCH | low, "variants": [{"name": "any"}]})
     found = complaint(earlier, tmp_path)
     field = "workloads[0].line.objectives[0].latencyMicroseconds"
     assert f"\n  BenchmarkRun default/searched: spec.{field}\n" in found
+    assert "\n  BenchmarkRun default/nicer: spec.clients.nice\n" in found
     assert "\n  BenchmarkRun default/waiting: spec.clients.priorityClassName\n" in found
     assert f"\n  BenchmarkSuite default/nightly: spec.run.clients.priorityClassName, spec.run.{field}\n" in found
-    assert "3 in all" in found
+    assert "4 in all" in found
 
 
 def test_a_run_that_a_definition_no_longer_accepts_is_invalid_and_its_status_can_be_written(
