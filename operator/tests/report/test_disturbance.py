@@ -9,8 +9,11 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.metrics.objects import result_metrics
-from plimsoll.report.points import PHASE_COLUMNS, phase_rows, recovery_sentences
+from plimsoll.report.markdown import results_markdown
+from plimsoll.report.pipelines import suite_of_run
+from plimsoll.report.points import PHASE_COLUMNS, RESULT_COLUMNS, named, phase_rows, recovery_sentences, result_rows
 from plimsoll.report.trials import timeline_section
+from plimsoll.report.view import csv_rows
 from report.test_trials import over_time
 from support.goldens import charts_of, run_of, tables_of, texts, words_of
 from support.results import result
@@ -55,6 +58,18 @@ def test_phases_are_means_over_the_trials() -> None:
         ("Before", 100, 10**7, 0), ("During", 41, 10**7, 1), ("After", 90, 10**7, 0)
     ]  # fmt: skip
     assert [PHASE_COLUMNS[4].cell(row).text for row in rows] == ["100", "41.0", "90.0"]
+
+
+def test_programs_read_the_rate_while_osds_are_away_and_the_time_to_recover() -> None:
+    measured = result([disturbed(0), disturbed(2)])
+    (row,) = csv_rows(RESULT_COLUMNS, result_rows(named([measured])))
+    assert (row["iops_during"], row["recovery_nanoseconds"]) == (41, 10**10)
+    run = run_of([measured])
+    numbers = suite_of_run(run).numbers
+    assert (numbers["w-000.read.iopsDuring"], numbers["w-000.read.recovery"]) == (41, 10**10)
+    text = results_markdown([run]).replace("\N{NO-BREAK SPACE}", " ")
+    assert "| `w-000` | read | During | 2 s | 41.0 |" in text
+    assert "- `w-000`: `osd.3 was down for 2 s, all placement groups were clean 10 s later.`" in text
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,17 @@ from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, is_se
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.layers_links import link_columns, links_of
 from plimsoll.report.overview import value_text, verdict_reasons
-from plimsoll.report.points import LINE_COLUMNS, RESULT_COLUMNS, ending_sentence_of, line_rows, named, result_rows
+from plimsoll.report.points import (
+    LINE_COLUMNS,
+    PHASE_COLUMNS,
+    RESULT_COLUMNS,
+    ending_sentence_of,
+    line_rows,
+    named,
+    phase_rows,
+    recovery_sentences,
+    result_rows,
+)
 from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
 from plimsoll.report.suite import notes_of as hypothesis_notes_of
 from plimsoll.report.view import NONE, Cell, Column
@@ -173,6 +183,10 @@ def _points(run: ReportedRun) -> Iterator[Block]:
             f"{inline(ending_sentence_of(row))}"
             for row in searches
         )
+    if phases := [*phase_rows(run.results)]:
+        yield table("Phases", PHASE_COLUMNS, phases)
+        recoveries = (sentence.partition(": ") for sentence in recovery_sentences(run.results))
+        yield from _list(f"{inline(point)}: {inline(sentence)}" for point, _, sentence in recoveries)
     for result in run.results:
         if links := links_of(result):
             slowest = sorted(links.pairs, key=links.value)[:_MOST_ROWS]

@@ -22,12 +22,12 @@ from plimsoll.measure.compare.comparison import change_text, interval_text, quan
 from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import COMPARED
-from plimsoll.measure.summary import iops_of
+from plimsoll.measure.summary import OF_DISTURBANCES, iops_of
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.report.comparing import ComparedRow, compared_rows
 from plimsoll.report.figure import ReportedRun, ReportedSuite, counting, drawable
 from plimsoll.report.figure import verdict_text as point_verdict
-from plimsoll.report.points import no_numbers
+from plimsoll.report.points import no_numbers, while_disturbed
 from plimsoll.suite.evaluation import versions_of
 
 Numbers = Mapping[str, float]  # by name, such as random-read-000.read.p99: rates per second, nanoseconds
@@ -252,7 +252,9 @@ def numbers_of(results: Iterable[BenchmarkResult]) -> dict[str, float]:
             numbers[f"{result.spec.point}.{Metric.LINE}"] = line
         for operation in () if result.spec.line else drawable(result):
             for metric in COMPARED:
-                if (value := _mean(operation, metric)) is not None:
+                disturbed = metric in OF_DISTURBANCES
+                value = while_disturbed(result, operation, metric) if disturbed else _mean(operation, metric)
+                if value is not None:
                     numbers[_name(result.spec.point, operation.operation, metric)] = value
     return numbers
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
-from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
 from plimsoll.api.result import PHASES, BenchmarkResult, DisturbanceResult, PhaseName, Trial
 from plimsoll.measure.checks.judge import reasons_of
@@ -16,7 +16,7 @@ from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import iops_of
+from plimsoll.measure.summary import iops_of, values_of
 from plimsoll.measure.text import first_few
 from plimsoll.report.figure import counting, drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
@@ -243,6 +243,10 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         title=lambda row: "" if row.operation else no_numbers(row.result),
         stacked=True,
     ),
+    _PointColumn("", lambda row: while_disturbed(row.result, row.operation, Metric.DURING), key="iops_during"),
+    _PointColumn(
+        "", lambda row: while_disturbed(row.result, row.operation, Metric.RECOVERY), key="recovery_nanoseconds"
+    ),
     _PointColumn("", _of_search(lambda row: lines.headline_text(row.line, row.search)), key="line"),
     _PointColumn("", _of_search(lambda row: row.search.vary.value), key="line_vary"),
     _PointColumn("", _of_search(lambda row: row.line.ending and row.line.ending.value), key="line_ending"),
@@ -450,6 +454,13 @@ PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
 def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
     """Return what each trial that counts showed; nothing of a point without a disturbance."""
     return [trial.disturbance for trial in counting(result) if trial.disturbance]
+
+
+def while_disturbed(result: BenchmarkResult, operation: OperationSummary | None, metric: Metric) -> float | None:
+    """Return the mean of a metric of disturbances; None where a trial that counts lacks it."""
+    if operation is None:
+        return None
+    return _mean_of(values_of(counting(result), operation.operation, metric))
 
 
 def phase_rows(results: Iterable[BenchmarkResult]) -> Iterator[PhaseRow]:
