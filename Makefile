@@ -14,7 +14,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 WORKFLOWS = $(wildcard .github/workflows/*.yaml) manifests/gitops/github/benchmark.yaml
-REAL := fio or network or system or crd or chart or browser
+REAL := fio or network or system or crd or chart or browser or storm
 SELECT :=
 MARK :=
 ONLY ?=
@@ -112,6 +112,12 @@ test-api-version: setup ## The tests of definitions and policies with another ku
 test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine
 	cd operator && $(BIN)/pytest -q --durations 5 -m network $(ONLY)
 
+.PHONY: storms
+storms: setup ## Inject all faults of docs/reference/limits.md that need no cluster, also those that take minutes; needs root
+	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && cd operator && PLIMSOLL_FIO=$$fio \
+	    PLIMSOLL_KUBE_BINARIES=$$binaries $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),2) --dist loadgroup \
+	    --durations 10 -m fault $(or $(ONLY),$$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.fault' tests))
+
 .PHONY: test-e2e
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
 	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)" $(ONLY)
@@ -138,6 +144,7 @@ verify: setup ## Fail if a generated file does not match its source
 	$(BIN)/python hack/cli_docs.py --check
 	$(BIN)/python hack/samples.py --check
 	$(BIN)/python hack/metrics_docs.py --check
+	$(BIN)/python hack/faults_table.py --check
 	$(BIN)/python hack/dashboards.py --check
 	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py --check
 
@@ -157,6 +164,7 @@ generate: setup ## Regenerate the generated files
 	$(BIN)/python hack/cli_docs.py
 	$(BIN)/python hack/samples.py
 	$(BIN)/python hack/metrics_docs.py
+	$(BIN)/python hack/faults_table.py
 	$(BIN)/python hack/dashboards.py
 	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py
 

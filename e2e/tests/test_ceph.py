@@ -32,6 +32,13 @@ def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> 
     assert killed, f"no process of {pod} runs {program}"
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "An OSD stops",
+    "while measuring",
+    ends="the trial is Invalid (`OsdsChanged`), and repeated once the OSD is back",
+    within="the end of the trial",
+)
 def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated(
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:
@@ -61,6 +68,13 @@ def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "Conductor and operator are killed, and the run is deleted",
+    "while scrubs are paused",
+    ends="the teardown unsets exactly the flags that the run set, and removes its objects",
+    within="240 s",
+)
 @pytest.mark.kills
 def test_flags_are_restored_although_conductor_and_operator_were_killed(
     cluster: Cluster, existing: Ceph, namespace: str

@@ -118,6 +118,13 @@ def test_an_existing_file_system_is_measured_by_name_and_by_storage_class_and_st
     assert clean.json("ceph", "fs", "ls")[0]["name"] == foreign
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "A metadata server is replaced",
+    "while measuring",
+    ends="the trial is Invalid (`MetadataServersChanged`) and repeated",
+    within="the end of the trial",
+)
 def test_a_trial_in_which_a_metadata_server_is_replaced_does_not_count(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:

@@ -194,6 +194,13 @@ def test_a_run_that_is_deleted_with_its_namespace_leaves_no_volume(
     assert clean.leftovers() == []
 
 
+@pytest.mark.fault(
+    "Storage",
+    "A volume's image is still in use",
+    "while cleaning up",
+    ends="`CleanedUp=False` names the image; it is removed when it is released",
+    within="as soon as it is released",
+)
 def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     cluster.apply(claimed("watched", namespace, workloads=[workload(runtimeSeconds=60)]))
     cluster.until_measuring("watched", namespace)
@@ -215,6 +222,13 @@ def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean
     assert volumes(cluster, namespace) == []
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The provisioner does not run",
+    "while provisioning",
+    ends="`Succeeded=False`, `ClaimsNotBound`: the message names the provisioner",
+    within="`timeouts.provisionSeconds`",
+)
 def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:

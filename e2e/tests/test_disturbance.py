@@ -69,6 +69,13 @@ def test_the_phases_of_a_trial_are_what_ceph_showed(
     assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "Conductor and operator are killed",
+    "while OSDs are taken away by `disturb`",
+    ends="the OSDs come back",
+    within="120 s",
+)
 @pytest.mark.kills
 @pytest.mark.parametrize("by", ["successor", "teardown"])
 @pytest.mark.parametrize("action", ["Down", "Out"])

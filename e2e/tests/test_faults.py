@@ -13,6 +13,13 @@ def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: 
         assert_measured_once(result["status"]["trials"], passes)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "A client's pod is killed",
+    "while measuring",
+    ends="the trial is aborted (`ClientLost`) and repeated; a new pod replaces the client",
+    within="20 s",
+)
 def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("lost", namespace))
     cluster.until_measuring("lost", namespace)
@@ -24,6 +31,13 @@ def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluste
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "The conductor's pod is deleted",
+    "while measuring",
+    ends="the clients' pods are kept; the trial is aborted (`Interrupted` or `ConductorRestarted`) and repeated",
+    within="as soon as the next conductor runs",
+)
 def test_a_killed_conductor_loses_and_repeats_no_recorded_trial(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("headless", namespace, repetitions=3))
     cluster.until(lambda: len(cluster.trials("headless", namespace)) == 1, seconds=180, what="one trial is recorded")
@@ -40,6 +54,13 @@ def test_a_killed_conductor_loses_and_repeats_no_recorded_trial(cluster: Cluster
     assert len({trial["epoch"] for trial in cluster.trials("headless", namespace)}) == 2
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The operator is killed",
+    "while a run provisions, measures or cleans up",
+    ends="`Succeeded=True`; no trial is interrupted, and nothing is left",
+    within="16 s",
+)
 @pytest.mark.kills
 @pytest.mark.parametrize("phase", ["Provisioning", "Measuring", "CleaningUp"])
 def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phase: str) -> None:
@@ -57,6 +78,13 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The operator is killed",
+    "while a run waits for its turn",
+    ends="the runs are measured one after the other",
+    within="16 s",
+)
 @pytest.mark.kills
 def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("first", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
@@ -68,6 +96,13 @@ def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The operator is killed",
+    "while a run is suspended",
+    ends="the run resumes, and each trial is measured once",
+    within="16 s",
+)
 @pytest.mark.kills
 def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("paused", namespace))
@@ -82,6 +117,13 @@ def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespa
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "The conductor's pod is killed and no node takes its successor",
+    "while measuring",
+    ends="`Succeeded=False`, `ConductorNotReady` with the scheduler's words",
+    within="`timeouts.readySeconds`",
+)
 @pytest.mark.nodes
 def test_a_conductor_that_cannot_restart_is_reported(cluster: Cluster, namespace: str) -> None:
     timeouts = {"provisionSeconds": 120, "readySeconds": 20, "totalSeconds": 1200}
@@ -104,6 +146,13 @@ def test_a_conductor_that_cannot_restart_is_reported(cluster: Cluster, namespace
 SHORT = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
 
 
+@pytest.mark.fault(
+    "Storage",
+    "No volume fits a PVC",
+    "while provisioning",
+    ends="`Succeeded=False`, `Unschedulable` with the scheduler's words",
+    within="`timeouts.provisionSeconds`",
+)
 def test_a_claim_that_cannot_bind_is_reported(cluster: Cluster, namespace: str) -> None:
     storage = {"storageClass": {"name": "block"}, "volume": {"size": "900Gi", "mode": "Block"}}
     cluster.allow_root(namespace)
@@ -124,6 +173,13 @@ def test_a_missing_storage_class_is_refused_immediately(cluster: Cluster, namesp
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "API server",
+    "A ResourceQuota is used up",
+    "while provisioning",
+    ends="the run waits with `QuotaExceeded`, then ends with it",
+    within="`timeouts.provisionSeconds`",
+)
 @pytest.mark.parametrize("what", ["persistentvolumeclaims", "pods"])
 def test_an_exhausted_quota_is_reported(cluster: Cluster, namespace: str, what: str) -> None:
     quota = {
@@ -170,6 +226,13 @@ def test_what_limits_pods_is_named_until_it_is_raised(cluster: Cluster, namespac
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Nodes",
+    "No node has room for a client",
+    "while provisioning",
+    ends="the run waits with `Unschedulable`, then ends with it",
+    within="`timeouts.provisionSeconds`",
+)
 def test_an_unschedulable_client_is_reported(cluster: Cluster, namespace: str) -> None:
     clients = {"count": 2, "resources": {"requests": {"memory": "4Ti"}}}
     cluster.apply(run("huge", namespace, clients=clients, timeouts=SHORT))
@@ -181,6 +244,16 @@ def test_an_unschedulable_client_is_reported(cluster: Cluster, namespace: str) -
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.fault(
+    "Nodes",
+    "The node of a client stops and does not return",
+    "while measuring",
+    ends=(
+        "the trial is aborted (`ClientLost`) after 20 s, then `Succeeded=False`, `ClientsNotReady`; it is cleaned up "
+        "when the node returns"
+    ),
+    within="`timeouts.readySeconds` after its pod is evicted",
+)
 @pytest.mark.nodes
 def test_a_worker_that_stops_during_a_trial_ends_the_run_within_its_deadline(cluster: Cluster, namespace: str) -> None:
     timeouts = {"provisionSeconds": 120, "readySeconds": 25, "totalSeconds": 1200}

@@ -29,6 +29,16 @@ KINDS = (
 )
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The leader is stopped, killed, frozen, or cut off from the API server",
+    "while a run prepares, measures or cleans up",
+    ends=(
+        "another operator takes over, the measurement continues, and nothing is created twice; a former leader that "
+        "resumes exits without a change"
+    ),
+    within="16 s; a few seconds if it is stopped",
+)
 @pytest.mark.parametrize("way", WITHIN_SECONDS)
 def test_another_operator_follows_in_each_phase_and_nothing_is_made_twice(
     cluster: Cluster, namespace: str, way: str, capsys: pytest.CaptureFixture[str]

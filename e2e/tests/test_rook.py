@@ -101,6 +101,13 @@ def test_a_run_that_is_deleted_with_its_namespace_leaves_nothing(cluster: Cluste
     assert clean.leftovers() == []
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "Placement groups of the run's pool are inactive",
+    "while cleaning up",
+    ends="`CleanedUp=False`, `PlacementGroupsInactive`, until they are active; Rook serves other pools meanwhile",
+    within="as soon as they are active",
+)
 @pytest.mark.secondary
 def test_a_pool_with_inactive_groups_is_kept_until_they_are_active_without_blocking_others(
     cluster: Cluster, clean: Ceph, namespace: str
@@ -214,6 +221,13 @@ def test_data_that_does_not_fit_is_refused_with_the_numbers(cluster: Cluster, cl
     assert clean.leftovers() == []
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "A pool reaches its quota",
+    "while measuring",
+    ends="`Succeeded=False`, `QuotaReached`; the pool is removed",
+    within="15 s after Ceph reports it",
+)
 def test_a_pool_at_its_quota_ends_the_run_and_is_removed(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     """The quota of the run would take minutes to reach."""
     clean.until_rook_is_healthy()
@@ -233,6 +247,13 @@ def test_a_pool_at_its_quota_ends_the_run_and_is_removed(cluster: Cluster, clean
     clean.until_healthy()
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "An OSD becomes nearly full",
+    "while measuring",
+    ends="`Succeeded=False`, `ClusterAtRisk`; the load stops",
+    within="15 s after Ceph reports it",
+)
 def test_an_osd_that_becomes_nearfull_under_load_ends_the_run(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     clean.until_rook_is_healthy()
     cluster.apply(rook_run("risky", namespace, workloads=[workload(runtimeSeconds=120)]))
@@ -247,6 +268,13 @@ def test_an_osd_that_becomes_nearfull_under_load_ends_the_run(cluster: Cluster, 
     assert clean.leftovers() == []
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "A monitor leaves the quorum",
+    "while measuring",
+    ends="`Succeeded=False`, `ClusterAtRisk`; the load stops",
+    within="15 s after Ceph reports it",
+)
 @pytest.mark.tertiary
 def test_a_monitor_that_leaves_the_quorum_under_load_ends_the_run(
     cluster: Cluster, clean: Ceph, namespace: str

@@ -84,6 +84,13 @@ def invalid_reasons(trial: dict[str, Any]) -> set[str]:
     return {finding["reason"] for finding in trial["findings"] if finding["verdict"] == "Invalid"}
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The storage of a client stands still for 6 s",
+    "while measuring",
+    ends="the trial is Invalid (`ClientStalled`) and repeated",
+    within="the end of the trial",
+)
 def test_a_stalled_client_is_detected(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
     for _ in attempts(cluster, namespace):
@@ -107,6 +114,13 @@ def test_short_repeated_freezes_of_storage_are_detected(cluster: Cluster, namesp
     freezing.result(timeout=60)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "A tool is stopped for 9 s",
+    "when a trial starts",
+    ends="the trial is Invalid (`LateClient`) and repeated",
+    within="the end of the trial",
+)
 def test_a_late_client_is_detected(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=10)]))
     # The ramp explains two seconds, and in some versions of fio a step of it one more.

@@ -99,6 +99,13 @@ def test_a_quota_that_another_client_just_used_for_the_same_file_is_not_full(
     assert (tmp_path / "shared.data").stat().st_size == CLIENTS * first.target(100).size
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The quota of a shared volume is full",
+    "while a client prepares its file",
+    ends="the preparation fails and names the quota",
+    within="at once",
+)
 def test_a_full_quota_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_descriptor: int, _size: int) -> None:
         raise OSError(errno.EDQUOT, "Disk quota exceeded")

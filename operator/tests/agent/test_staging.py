@@ -326,6 +326,13 @@ async def test_raw_output_is_kept_as_it_was_and_its_digest_is_that_of_sha256sum(
     assert sha256sum(kept) == document.raw_sha256
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The raw output cannot be written",
+    "after a trial",
+    ends="the result is recorded, with a warning",
+    within="at once",
+)
 async def test_raw_output_that_cannot_be_kept_costs_no_measurement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,13 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingStorage]:
     hanging.answers.set()
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The storage hangs",
+    "while a client opens or prepares its volume",
+    ends="the run shows which operation of which client hangs, and ends at its deadline",
+    within="`timeouts.totalSeconds`",
+)
 @pytest.mark.parametrize(
     ("operation", "name"),
     [

@@ -92,6 +92,13 @@ async def test_a_conductor_that_died_after_its_note_loses_and_doubles_nothing(ce
     assert len([command for command in ceph.commands("rados") if f"put {NOTE}" in command]) == 1
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "The conductor is killed",
+    "while it pauses the pool's scrubs",
+    ends="the next conductor sets the flags that were noted, and the teardown unsets exactly these",
+    within="at the end of the run",
+)
 async def test_a_conductor_that_died_between_note_and_flags_has_its_successor_set_them(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["objects"]["golden/"] = {NOTE: json.dumps({"golden": ["noscrub"], "golden-data": ["noscrub"]})}
@@ -401,6 +408,13 @@ async def test_a_run_is_measured_on_a_cluster_that_becomes_healthy_later(ceph: P
     assert (ceph.flags("golden"), ceph.flags("golden-data")) == (set(), set())
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "An OSD is down",
+    "before the first trial",
+    ends="the run waits and names the problem, then `Succeeded=False`, `GateClosed`",
+    within="`timeouts.readySeconds`",
+)
 async def test_a_cluster_that_stays_unhealthy_ends_the_run_with_its_own_exit_code(
     ceph: PretendedCeph, tmp_path: Path
 ) -> None:
@@ -473,6 +487,13 @@ async def test_the_quota_of_an_existing_pool_is_its_owners(ceph: PretendedCeph) 
     assert not ceph.commands("ceph osd pool set-quota")
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "The data of a run would fill an OSD",
+    "before it is written",
+    ends="`Succeeded=False`, `ClusterTooFull` with the percentages",
+    within="before any I/O",
+)
 async def test_data_that_would_fill_an_osd_is_refused_before_it_is_written(ceph: PretendedCeph) -> None:
     large = plan_of(MADE).model_copy(update={"volume": Volume(size=FREE, access="LibRBD")})
     seen = await attend_until(cluster_of(large), mentions("spec.limits.fillPercent is 70"))

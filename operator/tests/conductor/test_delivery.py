@@ -96,6 +96,13 @@ async def test_a_request_that_the_web_server_refuses_is_not_retried(setting: Set
             await connection.orders(client=0, instance="x" * 2**15, epoch="epoch", after=-1, hold=1)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "Agents are killed",
+    "while they send their results",
+    ends="the results of the other clients arrive",
+    within="at once",
+)
 async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

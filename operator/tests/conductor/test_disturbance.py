@@ -239,6 +239,13 @@ LIVES = st.lists(
 )
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "Conductor and teardown are killed",
+    "while OSDs are taken away by `disturb`",
+    ends="the next one gives all OSDs back",
+    within="as soon as it runs",
+)
 @given(REWEIGHTS, LIVES)
 def test_wherever_processes_are_killed_the_next_teardown_gives_everything_back(
     reweights: list[int], lives: list[tuple[str, int, bool]]

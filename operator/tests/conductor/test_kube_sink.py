@@ -118,6 +118,13 @@ async def test_a_short_outage_is_tolerated(kube: FakeKube) -> None:
         await act()
 
 
+@pytest.mark.fault(
+    "API server",
+    "No answer to the conductor",
+    "when it writes",
+    ends="it retries, then exits with the failed request in its message, and its Job replaces it",
+    within="60 s, and 30 s more for a request in flight",
+)
 async def test_a_long_outage_is_an_error(kube: FakeKube) -> None:
     kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
     sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)

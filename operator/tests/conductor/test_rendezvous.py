@@ -201,6 +201,13 @@ async def test_an_agent_that_gets_only_errors_says_which(setting: Setting, caplo
     assert "the conductor did not answer for 0.5 s" in caplog.text
 
 
+@pytest.mark.fault(
+    "Network",
+    "An agent loses its conductor",
+    "at any time",
+    ends="it stops its load and exits; its client gets a new pod",
+    within="60 s",
+)
 async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None:
     begun = time.monotonic()
     assert await setting.agent(0, silence_seconds=2.0) == EXIT_SILENCE
@@ -325,6 +332,13 @@ async def test_a_tool_that_cannot_be_ended_is_named_and_costs_one_attempt(
     assert AbortReason.CLIENT_LOST not in aborted
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "A tool hangs in the kernel and cannot be killed",
+    "after its trial was aborted",
+    ends="`Succeeded=False`, `ClientsNotReady`: the message names the client and the process",
+    within="`timeouts.readySeconds`",
+)
 async def test_a_tool_that_cannot_be_ended_in_time_ends_the_run_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -310,6 +310,13 @@ def test_a_refused_document_aborts_the_attempt_with_the_client_s_message() -> No
     assert trial.abort.message == "client 1 on node-1: its result was refused (TooLarge): 20 MiB"
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "A tool does not end",
+    "after its runtime",
+    ends="the trial is aborted (`ToolOverran`) and repeated",
+    within="45 s after the planned end",
+)
 def test_a_tool_that_never_ends_is_aborted_and_named() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
     simulation.until(Running)

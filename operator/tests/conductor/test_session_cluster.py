@@ -82,6 +82,13 @@ def test_a_run_whose_options_or_key_are_refused_ends_at_once(refusal: FailureRea
     assert not simulation.trials
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "The monitors do not answer",
+    "between two trials",
+    ends="no trial starts before they answer; the message shows the wait",
+    within="15 s until it shows; `timeouts.readySeconds`, after which the run ends",
+)
 def test_no_attempt_begins_on_an_old_look_at_the_cluster() -> None:
     simulation = Simulation(make_plan(), cluster=WELL)
     simulation.until(Preparing)
@@ -94,6 +101,13 @@ def test_no_attempt_begins_on_an_old_look_at_the_cluster() -> None:
     assert simulation.phase is RunPhase.COMPLETE
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "An OSD fails",
+    "between two trials",
+    ends="the next trial waits until the cluster is healthy; no attempt is lost",
+    within="as soon as it is healthy",
+)
 def test_a_gate_that_closes_between_trials_delays_the_next_one_and_costs_no_attempt() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=2), cluster=WELL)
     simulation.until(Running)
@@ -249,6 +263,13 @@ NEARFULL = dataclasses.replace(WELL, risks=frozenset({"OSD_NEARFULL"}))
 FULL = dataclasses.replace(CALM, full_pools=("p",))
 
 
+@pytest.mark.fault(
+    "Ceph",
+    "An OSD becomes nearly full, a monitor leaves the quorum, or a pool reaches its quota",
+    "under the load of a run",
+    ends="`Succeeded=False`, `ClusterAtRisk` or `QuotaReached`; the load stops",
+    within="15 s after Ceph reports it",
+)
 @pytest.mark.parametrize("phase", [Preparing, Staging, Arming, Running])
 @pytest.mark.parametrize(
     ("before", "danger", "reason", "words"),

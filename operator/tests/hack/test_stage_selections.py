@@ -15,6 +15,8 @@ from _pytest.mark.expression import Expression, ExpressionMatcher
 ROOT = Path(__file__).parents[3]
 BY_NAME = ["disturbance"]
 """End-to-end tests that `make test-all` has no time for: a stage runs them if it is named."""
+STORM = "storm"
+"""The marker of the operator's tests that only `make storms` has time for."""
 RECORDER = """
 import json, os
 from pathlib import Path
@@ -66,7 +68,7 @@ def not_in_one(markers: Iterable[Iterable[str]], expressions: list[str]) -> dict
 
 def test_every_test_of_the_operator_is_in_one_stage(collected_markers: Mapping[frozenset[str], set[Path]]) -> None:
     (real,) = re.findall(r"^REAL := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    named = [f"not ({real})", "network", *selections("test-real"), *selections("test-marked")]
+    named = [f"not ({real})", "network", *selections("test-real"), *selections("test-marked"), STORM]
     for target in ("test-fast", "test-network"):
         assert [command for command in commands() if command == f"make {target}"]
     assert not_in_one(collected_markers, named) == {}

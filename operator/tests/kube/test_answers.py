@@ -141,6 +141,13 @@ async def test_the_server_says_when_to_ask_again(
     assert caught.value.retry_after == 7
 
 
+@pytest.mark.fault(
+    "API server",
+    "A list expires (410 Gone)",
+    "between two pages",
+    ends="the list is read again from its beginning",
+    within="at once",
+)
 async def test_a_list_that_expires_is_begun_again(
     serve: Serve,
 ) -> None:

@@ -61,6 +61,13 @@ def test_many_answers_say_it_more_exactly() -> None:
     assert machine.error < 0.03
 
 
+@pytest.mark.fault(
+    "Clocks",
+    "The API server's clock steps by 5 s or an hour, either way",
+    "at any time",
+    ends="deadlines follow the new time",
+    within="at the next answer",
+)
 @pytest.mark.parametrize("step", [3600.0, -3600.0, 5.0, -5.0])
 def test_a_server_whose_clock_is_set_is_followed(step: float) -> None:
     machine = Machine()

@@ -161,6 +161,13 @@ def programs(apiserver: ApiServer, tmp_path: Path, namespace: str) -> Iterator[P
     programs.close()
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "The conductor is killed",
+    "while measuring",
+    ends="the agents keep their data sets; the trial is aborted (`ConductorRestarted`) and repeated, no other one is",
+    within="as soon as the next conductor runs",
+)
 @pytest.mark.fio
 @pytest.mark.system
 def test_a_run_outlives_its_conductor(programs: Programs, fio: str, own_disk: Path) -> None:

@@ -153,6 +153,13 @@ async def test_a_kind_first_asked_for_in_an_absence_is_not_unknown(line: Any, li
         assert await kube.get(CONFIG_MAP, "none", "default") is None
 
 
+@pytest.mark.fault(
+    "API server",
+    "No answer on an open connection",
+    "at any request",
+    ends="the request fails and is repeated",
+    within="30 s",
+)
 async def test_silence_has_an_end(line: Any, line_config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_TIMEOUT", aiohttp.ClientTimeout(total=0.3))
     monkeypatch.setattr(line, "_target", 9)  # nobody answers there: the line itself accepts and says nothing

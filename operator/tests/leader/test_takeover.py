@@ -56,6 +56,16 @@ def both(world: ServedWorld, start: StartOperator, port: int | None = None) -> t
     return leader, follower
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The leading operator is stopped, killed, frozen, or cut off from the API server",
+    "while a run prepares, measures or cleans up",
+    ends=(
+        "another operator takes over, the measurement continues, and nothing is created twice; a former leader that "
+        "resumes exits without a change"
+    ),
+    within="16 s; a few seconds if it is stopped",
+)
 @pytest.mark.parametrize(("way", "phase"), WAYS)
 def test_the_next_operator_follows_and_makes_nothing_twice(
     world: ServedWorld, namespace: str, start: StartOperator, audit: AuditLog, line: Line, way: str, phase: str
@@ -102,6 +112,13 @@ def _wake(world: ServedWorld, namespace: str, leader: OperatorProcess, audit: Au
     assert audit.changes() == changes
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The leading operator is killed",
+    "between two runs of a suite",
+    ends="another operator creates the next run; no run is created twice",
+    within="16 s",
+)
 def test_a_suite_between_two_runs_goes_on(
     world: ServedWorld, namespace: str, start: StartOperator, audit: AuditLog
 ) -> None:
@@ -120,6 +137,13 @@ def test_a_suite_between_two_runs_goes_on(
     assert len(created) == 4
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The operator may not use the Lease",
+    "before it leads",
+    ends="it is not ready, logs which rights are missing, and leads once it has them",
+    within="a few seconds after it has them",
+)
 def test_without_rights_to_the_lease_an_operator_waits_and_says_which(
     world: ServedWorld, installed: Installed, start: StartOperator
 ) -> None:

@@ -64,6 +64,13 @@ def assert_waits_and_ends(world: PretendWorld, uid: str) -> None:
     assert world.cluster.now - lost < timedelta(minutes=2)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "The conductor is killed and cannot be scheduled again",
+    "while measuring",
+    ends="`Unschedulable` with the scheduler's words while it waits; it continues when there is room",
+    within="`timeouts.readySeconds`, after which the run ends",
+)
 def test_a_conductor_that_cannot_come_back_is_named_at_once_and_not_called_measuring(world: PretendWorld) -> None:
     uid = world.create("a")
     until_trial(world)
@@ -114,6 +121,13 @@ def test_a_conductor_whose_job_is_deleted_late_in_a_run_is_replaced(world: Prete
     assert world.until_ended(uid)["status"] == "True"
 
 
+@pytest.mark.fault(
+    "Nodes",
+    "The conductor's node fails and does not return",
+    "while measuring",
+    ends="`Succeeded=False`, `ConductorNotReady`: the message names the pod and the node",
+    within="`timeouts.readySeconds` after its pod is evicted",
+)
 def test_a_conductor_on_a_dead_node_ends_the_run_in_time(world: PretendWorld) -> None:
     uid = world.create("a")
     until_trial(world)
@@ -125,6 +139,13 @@ def test_a_conductor_on_a_dead_node_ends_the_run_in_time(world: PretendWorld) ->
         assert words in ended["message"]
 
 
+@pytest.mark.fault(
+    "Clocks",
+    "The clocks of nodes are 20 minutes ahead or behind",
+    "while the conductor's pod is replaced",
+    ends="no deadline is shorter or longer",
+    within="no delay",
+)
 @pytest.mark.parametrize("ahead", [timedelta(minutes=-20), timedelta(minutes=20)])
 def test_the_clock_of_a_node_neither_shortens_nor_extends_the_wait_for_a_conductor(
     world: PretendWorld, ahead: timedelta
@@ -335,6 +356,13 @@ def test_a_removal_that_is_refused_says_so(world: PretendWorld, *, deleted: bool
     world.until(lambda: world.run(uid) is None or world.conditions(uid)["CleanedUp"]["status"] == "True")
 
 
+@pytest.mark.fault(
+    "Nodes",
+    "The node of a client fails and does not return",
+    "while cleaning up",
+    ends="`CleanedUp=False`, `NodeGone`, until the node returns or is deleted; the next run of the target begins",
+    within="5 minutes after the pods should be gone",
+)
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_dead_node_holds_back_its_run_for_good_and_the_next_only_for_a_while(
     world: PretendWorld, *, deleted: bool
@@ -415,6 +443,13 @@ def test_a_run_can_be_deleted_where_it_rests_or_is_held_up(
     assert world.cluster.of_run("PersistentVolumeClaim", uid) == []
 
 
+@pytest.mark.fault(
+    "Operator",
+    "The operator is killed",
+    "wherever a run waits",
+    ends="the next operator shows the same conditions, and the run continues",
+    within="16 s",
+)
 @pytest.mark.parametrize("reach", [suspended, waiting, cleaning_up, refused])
 def test_an_operator_that_is_killed_is_followed_by_one_that_sees_the_same(world: PretendWorld, reach: Reach) -> None:
     if reach is waiting:

@@ -117,6 +117,13 @@ def test_a_run_on_ceph_runs_locally(tmp_path: Path, fio: str) -> None:
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "An agent is killed",
+    "while measuring",
+    ends="its tool dies with it; the trial is aborted (`ClientLost`) and repeated",
+    within="20 s",
+)
 @pytest.mark.essential
 def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio) as run:
@@ -131,6 +138,13 @@ def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path
     assert_every_planned_trial_is_measured_once(run)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "The conductor is killed",
+    "while measuring",
+    ends="the agents keep their data sets; the trial is aborted (`ConductorRestarted`) and repeated, no other one is",
+    within="as soon as the next conductor runs",
+)
 @pytest.mark.essential
 def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
@@ -148,6 +162,13 @@ def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str)
         assert log.count("prepared") == 1, "the agents lived on and did not prefill again"
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "An agent is frozen",
+    "when a trial starts",
+    ends="the trial is aborted before the agent starts any I/O (`ClientNotArmed`, `LateClient`), and repeated",
+    within="3 s after the planned start",
+)
 @pytest.mark.essential
 def test_an_agent_stopped_across_t0_does_not_start_late(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(prepare={"settleSeconds": 2}, repetitions=1)) as run:
@@ -181,6 +202,13 @@ def test_an_agent_that_does_not_arm_in_time_aborts_the_trial_before_any_io(tmp_p
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "`plimsoll run` is interrupted",
+    "while measuring",
+    ends="the trial is recorded as aborted (`Interrupted`), the data is removed, and `--resume` continues",
+    within="a few seconds",
+)
 @pytest.mark.essential
 def test_ctrl_c_leaves_a_correct_state_and_resume_continues_from_it(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
@@ -211,6 +239,13 @@ def test_a_second_run_into_the_same_output_is_refused(tmp_path: Path, fio: str) 
     assert run.trials() == kept
 
 
+@pytest.mark.fault(
+    "Conductor and clients",
+    "`plimsoll run` is killed",
+    "while measuring",
+    ends="no process is left, the trial is recorded as aborted (`Interrupted`), and `--resume` continues",
+    within="15 s",
+)
 def test_killing_the_launcher_ends_everything(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio) as run:
         run.wait_for_trial(seconds_in=1)
@@ -237,6 +272,13 @@ def test_a_missing_fio_is_reported_at_once(tmp_path: Path) -> None:
     assert "install fio" in err
 
 
+@pytest.mark.fault(
+    "Storage",
+    "The volume is full",
+    "while a client prefills it",
+    ends="`Succeeded=False`, `PreparationFailed` with the tool's output",
+    within="as soon as the tool fails",
+)
 def test_a_full_directory_fails_the_preparation_with_the_tool_s_output(tmp_path: Path, fio: str) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path / "data")], check=True)
     try:

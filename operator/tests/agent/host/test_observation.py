@@ -67,6 +67,13 @@ def test_the_observation_encloses_the_measurement_with_a_second_on_either_side(r
     assert (host.device.number, host.device.written) == (NUMBER, 0)
 
 
+@pytest.mark.fault(
+    "Clocks",
+    "A node's clock steps by 2 s to an hour, either way",
+    "while an agent observes its machine",
+    ends="rates and shares of processors and devices are unaffected",
+    within="no delay",
+)
 @pytest.mark.parametrize("step", [-3600, -2, 10, 3600])
 def test_setting_the_clock_has_no_effect(running: Running, step: int) -> None:
     observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
