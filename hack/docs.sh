@@ -5,7 +5,7 @@
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
-bin=$("$root/hack/environment.sh" docs)
+bin=$("$root/hack/environment.sh" requirements/docs.txt --require-hashes)
 directory=$(realpath -m "${1:-$root/build/site}")
 readonly root bin directory
 cd "$root"

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Print the directory of the programs that operator/requirements/NAME.txt locks.
+# Print the directory of the programs of a virtual environment with what a requirements file names.
 #
-#   hack/environment.sh NAME
+#   hack/environment.sh REQUIREMENTS OPTION...     a file in operator, such as requirements/docs.txt; options of `uv pip install`
 #
-# They are installed once per lock file into a virtual environment in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}.
+# It is made once for each version of the file, in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
 bin=${PLIMSOLL_VENV:-$root/.venv}/bin
-cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/$1
-requirements=$root/operator/requirements/$1.txt
-readonly root bin cache requirements
+requirements=$root/operator/$1
+name=$(basename "${1%.*}")
+cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/$name
+readonly root bin requirements name cache
+shift
 # shellcheck source=hack/follow_pip.sh
 . "$root/hack/follow_pip.sh"
 
@@ -25,7 +27,7 @@ if [[ ! -e $environment/complete ]]; then
     find "$cache" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
     follow_pip "$bin/python"
     "$bin/uv" --quiet venv --python "$bin/python" "$environment"
-    "$bin/uv" --quiet pip install --python "$environment/bin/python" --require-hashes --requirements "$requirements"
+    "$bin/uv" --quiet pip install --python "$environment/bin/python" --requirements "$requirements" "$@"
     touch "$environment/complete"
 fi
 echo "$environment/bin"

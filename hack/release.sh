@@ -54,7 +54,7 @@ COMMIT=$(git -C "$root" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
 BUILDER=${BUILDER:-hack/release.sh}
 export VERSION REPOSITORY COMMIT SOURCE_DATE_EPOCH BUILDER
-bin=$("$root/hack/environment.sh" release)
+bin=$("$root/hack/environment.sh" requirements/release.txt --require-hashes)
 helm=$("$root/hack/tool.sh" helm)
 uv=${PLIMSOLL_VENV:-$root/.venv}/bin/uv
 . "$root/hack/follow_pip.sh"
