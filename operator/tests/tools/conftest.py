@@ -13,7 +13,7 @@ from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
+from plimsoll.tools.target import DataSet, ImageTarget, PeerTarget, Target, VolumeKind, VolumeTarget
 from support.goldens import CEPH_VERSIONS, recorded
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
@@ -59,6 +59,25 @@ def text_golden(case: str, ceph_version: str = "18.2") -> Output:
     return recorded(f"ceph-{ceph_version}/{case}")
 
 
+def step_context(
+    target: Target, ramp: int, runtime: int, *, step: StepKind = StepKind.MEASURE, seed: int = 1, client: int = 0
+) -> StepContext:
+    return StepContext(
+        step=step,
+        target=target,
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
+        seed=seed,
+        work_directory="/work",
+        client=client,
+    )
+
+
+def pair_context(step: StepKind = StepKind.MEASURE, **addresses: str) -> StepContext:
+    """Return the context of client 3 with peers, such as c5="10.0.0.5"."""
+    target = PeerTarget(addresses={int(name[1:]): address for name, address in addresses.items()})
+    return step_context(target, 2, 10, step=step, client=3)
+
+
 def replaced(pattern: str, by: str) -> Callable[[str], str]:
     """Return a function that replaces the first match in a text, which must have one."""
 
@@ -102,14 +121,7 @@ class Golden:
 
 
 def parse(parameters: FioParameters, output: Output, target: DataSet = FILE, *, ramp: int = 0) -> Measurement:
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=5),
-        seed=1,
-        work_directory="/work",
-    )
-    return FIO.read(parameters, context, output)
+    return FIO.read(parameters, step_context(target, ramp, 5), output)
 
 
 @cache

@@ -14,22 +14,16 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing, own_files_command
+from plimsoll.tools.base import Output, StepContext, StepKind, own_files_command
 from plimsoll.tools.bonnie import BONNIE, FORMAT, PHASES, BonnieParameters, read_report
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from support.goldens import recorded
 
-from .conftest import replaced
+from .conftest import replaced, step_context
 
 MEBIBYTE = 2**20
 FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/plimsoll.data", size=64 * MEBIBYTE)
-CONTEXT = StepContext(
-    step=StepKind.MEASURE,
-    target=FILE,
-    timing=Timing(ramp_seconds=0, runtime_seconds=60),
-    seed=1,
-    work_directory="/work",
-)
+CONTEXT = step_context(FILE, 0, 60)
 GOLDEN = Path(__file__).parent.parent / "golden"
 RECORDED: dict[str, dict[str, JsonValue]] = {
     "full": {"size": "128Mi", "chunkSize": "1Ki", "seeks": 16000, "files": 32},

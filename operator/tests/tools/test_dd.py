@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Command, Output, StepContext
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 from support.goldens import VERSIONS
 from support.goldens import recorded as recorded_output
 
-from .conftest import replaced
+from .conftest import replaced, step_context
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -30,13 +30,7 @@ def parameters_of(**fields: Any) -> DdParameters:
 
 
 def context(target: Target = VOLUME, ramp: int = 5, runtime: int = 60) -> StepContext:
-    return StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
-        seed=1,
-        work_directory="/work",
-    )
+    return step_context(target, ramp, runtime)
 
 
 def argv_of(target: Target = VOLUME, **fields: Any) -> tuple[str, ...]:

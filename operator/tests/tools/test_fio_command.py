@@ -6,24 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.base import StepContext, Timing
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, work_bytes
 from plimsoll.tools.fio.parameters import Engine, FioParameters, Pattern
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
+
+from .conftest import step_context
 
 MEBIBYTE = 2**20
 SEQUENTIAL = [pattern for pattern in Pattern if not pattern.is_random]
 
 
 def context_of(target: VolumeTarget, seed: int = 5) -> StepContext:
-    return StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=3, runtime_seconds=60),
-        seed=seed,
-        work_directory="/work",
-    )
+    return step_context(target, 3, 60, seed=seed)
 
 
 def device(size: int = 64 * MEBIBYTE, offset: int = 0, path: str = "/dev/volume") -> VolumeTarget:

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
-from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.logs import JobCompletions, SeriesError, check_gaps, gaps_of, stretches_of
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from support.client_documents import SECOND, latency
-from tools.conftest import FILE, load
+
+from .conftest import FILE, load, step_context
 
 WIDTH = 10
 
@@ -36,15 +36,7 @@ def steady(start: int, end: int) -> tuple[int, ...]:
 
 def measured(case: str) -> Measurement:
     """Parse a golden file whose log has intervals of 10 ms."""
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=FILE,
-        timing=Timing(ramp_seconds=2, runtime_seconds=10),
-        seed=1,
-        work_directory="/work",
-    )
-    golden = load("3.39", case)
-    return FIO.parse(FioParameters(io_depth=8), context, golden.output)
+    return FIO.parse(FioParameters(io_depth=8), step_context(FILE, 2, 10), load("3.39", case).output)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.storage import Precondition
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, StepContext, StepKind, Timing
+from plimsoll.tools.base import Command
 from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.preparation import (
     discard_command,
@@ -20,20 +20,13 @@ from plimsoll.tools.fio.preparation import (
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import ImageTarget
 
-from .conftest import FILE, IMAGE, Golden, load, parse
+from .conftest import FILE, IMAGE, Golden, load, parse, step_context
 
 MEBIBYTE = 2**20
 
 
 def command(target: ImageTarget = IMAGE, /, **parameters: object) -> Command:
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=3, runtime_seconds=60),
-        seed=5,
-        work_directory="/work",
-    )
-    return FIO.command(FioParameters.model_validate(parameters), context)
+    return FIO.command(FioParameters.model_validate(parameters), step_context(target, 3, 60, seed=5))
 
 
 @pytest.fixture(params=["3.39", "3.41"])

@@ -12,12 +12,12 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext
 from plimsoll.tools.ioping import IOPING, MAX_REQUESTS, IopingParameters
 from plimsoll.tools.target import Target, VolumeKind, VolumeTarget
 from support.goldens import recorded
 
-from .conftest import replaced
+from .conftest import replaced, step_context
 
 MEBIBYTE = 2**20
 SECOND = 10**9
@@ -30,13 +30,7 @@ def parameters_of(**fields: Any) -> IopingParameters:
 
 
 def context(target: Target = VOLUME, ramp: int = 1, runtime: int = 3, seed: int = 6) -> StepContext:
-    return StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
-        seed=seed,
-        work_directory="/work",
-    )
+    return step_context(target, ramp, runtime, seed=seed)
 
 
 def golden(

@@ -12,11 +12,13 @@ from pydantic import ValidationError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Layer, Operation
 from plimsoll.measure.rates import Quantities
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepKind
 from plimsoll.tools.cast import SERVING_PORTS, Pairing, serving_port
 from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import VERSIONS, NetworkGolden, network_golden
+
+from .conftest import pair_context
 
 SECOND = 10**9
 
@@ -33,17 +35,6 @@ def version(request: pytest.FixtureRequest) -> str:
 def golden(version: str) -> Cases:
     """The recorded cases of each version."""
     return lambda case: network_golden(f"iperf3-{version}-{case}")
-
-
-def context(step: StepKind = StepKind.MEASURE, **addresses: str) -> StepContext:
-    return StepContext(
-        step=step,
-        target=PeerTarget(addresses={int(key[1:]): address for key, address in addresses.items()}),
-        timing=Timing(ramp_seconds=2, runtime_seconds=10),
-        seed=1,
-        work_directory="/work",
-        client=3,
-    )
 
 
 def edited(recorded: NetworkGolden, edit: Callable[[dict[str, Any]], object]) -> str:
@@ -64,7 +55,7 @@ def test_declarations() -> None:
 
 
 def test_a_client_loads_every_server_at_the_same_time() -> None:
-    command = IPERF3.command(Iperf3Parameters(streams=4), context(c5="10.0.0.5", c7="10.0.0.7"))
+    command = IPERF3.command(Iperf3Parameters(streams=4), pair_context(c5="10.0.0.5", c7="10.0.0.7"))
     assert [client.argv[1:3] for client in command.all] == [
         (f"--client={address}", f"--port={serving_port(server, 3)}")
         for server, address in ((5, "10.0.0.5"), (7, "10.0.0.7"))
@@ -78,12 +69,12 @@ def test_options_follow_the_parameters() -> None:
     parameters = Iperf3Parameters.model_validate(
         {"window": "1Mi", "direction": "Receive", "protocol": "UDP", "bitrate": "500M", "datagramBytes": 1400}
     )
-    argv = IPERF3.command(parameters, context(c5="10.0.0.5")).argv
+    argv = IPERF3.command(parameters, pair_context(c5="10.0.0.5")).argv
     assert {"--window=1048576", "--reverse", "--udp", "--bitrate=500000000", "--length=1400"} <= set(argv)
 
 
 def test_a_server_has_a_program_and_a_port_for_each_client_and_accepts_only_that() -> None:
-    command = IPERF3.command(Iperf3Parameters(), context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
+    command = IPERF3.command(Iperf3Parameters(), pair_context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
     assert [(server.argv[2], server.accepts_only) for server in command.all] == [
         (f"--port={serving_port(3, 0)}", "10.0.0.1"),
         (f"--port={serving_port(3, 1)}", "10.0.0.2"),

@@ -15,11 +15,11 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepKind
 from plimsoll.tools.kube_burner import KUBE_BURNER, KubeBurnerParameters
 from plimsoll.tools.target import ApiTarget
 
-from .conftest import FILE
+from .conftest import FILE, step_context
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "kube-burner-2.7.3"
 CLAIMS, PODS, SUMMARY = (
@@ -27,13 +27,7 @@ CLAIMS, PODS, SUMMARY = (
     "podLatencyMeasurement-pvc-density.json",
     "jobSummary.json",
 )
-CONTEXT = StepContext(
-    step=StepKind.MEASURE,
-    target=ApiTarget(),
-    timing=Timing(ramp_seconds=0, runtime_seconds=60),
-    seed=1,
-    work_directory="/work",
-)
+CONTEXT = step_context(ApiTarget(), 0, 60)
 SECOND = 10**9
 
 Documents = list[dict[str, Any]]

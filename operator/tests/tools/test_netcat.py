@@ -6,25 +6,16 @@ import pytest
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Layer, Operation
-from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.base import StepKind
 from plimsoll.tools.cast import serving_port
 from plimsoll.tools.netcat import NETCAT, NetcatParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import network_golden
 
+from .conftest import pair_context
+
 SECOND = 10**9
 WHOLE = network_golden("netcat-1.10-receive")
-
-
-def context(step: StepKind, **addresses: str) -> StepContext:
-    return StepContext(
-        step=step,
-        target=PeerTarget(addresses={int(key[1:]): address for key, address in addresses.items()}),
-        timing=Timing(ramp_seconds=2, runtime_seconds=10),
-        seed=1,
-        work_directory="/work",
-        client=3,
-    )
 
 
 def lines(*counts: tuple[float, int]) -> str:
@@ -38,7 +29,7 @@ def test_declarations() -> None:
 
 
 def test_a_server_sends_zeros_to_its_client_only() -> None:
-    command = NETCAT.command(NetcatParameters(), context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
+    command = NETCAT.command(NetcatParameters(), pair_context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
     assert [(server.argv[-1], server.stdin, server.accepts_only) for server in command.all] == [
         (str(serving_port(3, 0)), "/dev/zero", "10.0.0.1"),
         (str(serving_port(3, 1)), "/dev/zero", "10.0.0.2"),
@@ -48,14 +39,14 @@ def test_a_server_sends_zeros_to_its_client_only() -> None:
 
 
 def test_a_client_is_metered_for_ramp_and_runtime() -> None:
-    command = NETCAT.command(NetcatParameters(), context(StepKind.MEASURE, c5="10.0.0.5"))
+    command = NETCAT.command(NetcatParameters(), pair_context(StepKind.MEASURE, c5="10.0.0.5"))
     assert command.argv[-2:] == ("10.0.0.5", str(serving_port(5, 3)))
     assert (command.metered_seconds, command.stdin) == (12, "/dev/null")
 
 
 def test_ipv6_is_refused() -> None:
     with pytest.raises(ValueError, match="does not know IPv6, but the address of a peer is fd00::5; use iperf3"):
-        NETCAT.command(NetcatParameters(), context(StepKind.MEASURE, c5="fd00::5"))
+        NETCAT.command(NetcatParameters(), pair_context(StepKind.MEASURE, c5="fd00::5"))
 
 
 def test_bytes_between_two_lines_are_measured() -> None:

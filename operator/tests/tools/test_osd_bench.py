@@ -10,21 +10,15 @@ from pydantic import ValidationError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.base import StepKind
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
 from support.goldens import NEW_ROOK, rook
 
-from .conftest import FILE, text_golden
+from .conftest import FILE, step_context, text_golden
 
-CONTEXT = StepContext(
-    step=StepKind.MEASURE,
-    target=OsdsTarget(keyring="/etc/keyring"),
-    timing=Timing(ramp_seconds=0, runtime_seconds=0),
-    seed=1,
-    work_directory="/work",
-)
+CONTEXT = step_context(OsdsTarget(keyring="/etc/keyring"), 0, 0)
 
 
 def parameters(**fields: object) -> OsdBenchParameters:

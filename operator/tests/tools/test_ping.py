@@ -16,7 +16,7 @@ from plimsoll.tools.ping import PING, PingParameters
 from plimsoll.tools.target import PeerTarget, TargetKind
 from support.goldens import VERSIONS, NetworkGolden, network_golden
 
-from .conftest import replaced
+from .conftest import replaced, step_context
 
 SECOND = 10**9
 
@@ -31,13 +31,7 @@ def golden(request: pytest.FixtureRequest) -> Cases:
 
 
 def context(seconds: int = 10, step: StepKind = StepKind.MEASURE) -> StepContext:
-    return StepContext(
-        step=step,
-        target=PeerTarget(addresses={4: "10.0.0.4", 5: "10.0.0.5"}),
-        timing=Timing(ramp_seconds=2, runtime_seconds=seconds),
-        seed=1,
-        work_directory="/work",
-    )
+    return step_context(PeerTarget(addresses={4: "10.0.0.4", 5: "10.0.0.5"}), 2, seconds, step=step)
 
 
 def printed(sent: int, *answered: tuple[int, float], lasted: int = 5000) -> str:

@@ -13,12 +13,12 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, Progress, RadosBenchParameters, cells_between
 from plimsoll.tools.target import PoolTarget
 
-from .conftest import FILE, replaced, text_golden
+from .conftest import FILE, replaced, step_context, text_golden
 
 SECOND = 10**9
 POOL = PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent")
@@ -28,13 +28,7 @@ RAND = RadosBenchParameters.model_validate({"operation": "rand", "objectSize": "
 
 
 def context(step: StepKind = StepKind.MEASURE, ramp: int = 5, runtime: int = 16) -> StepContext:
-    return StepContext(
-        step=step,
-        target=POOL,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
-        seed=1,
-        work_directory="/work",
-    )
+    return step_context(POOL, ramp, runtime, step=step)
 
 
 def argv(parameters: RadosBenchParameters, step: StepKind = StepKind.MEASURE) -> tuple[str, ...]:

@@ -9,25 +9,19 @@ from pydantic import ValidationError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing
+from plimsoll.tools.base import Output, StepContext, StepKind
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import ImageTarget
 
-from .conftest import FILE, IMAGE, replaced, text_golden
+from .conftest import FILE, IMAGE, replaced, step_context, text_golden
 
 SECOND = 10**9
 WRITE = RbdBenchParameters(concurrency=4)
 
 
 def context(target: ImageTarget = IMAGE, ramp: int = 1, runtime: int = 4) -> StepContext:
-    return StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
-        seed=1,
-        work_directory="/work",
-    )
+    return step_context(target, ramp, runtime)
 
 
 def parameters_of(operation: str, order: str) -> RbdBenchParameters:
