@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from plimsoll.api.errors import SpecError
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement, OperationSample
@@ -125,25 +124,6 @@ def test_large_file_must_fit() -> None:
         command(size="65Mi")
     with pytest.raises(ValueError, match="raise chunkSize, or lower size"):
         command(replace(CONTEXT, target=replace(FILE, size=2**44)), chunkSize="1Ki")
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"directIo": True}, "characters"),
-        ({"files": 0, "maxFileSize": "1Ki"}, "raise files"),
-        ({"minFileSize": "1Ki"}, "without maxFileSize"),
-        ({"minFileSize": "2Ki", "maxFileSize": "1Ki"}, "exceeds maxFileSize 1Ki"),
-        ({"size": "100Ki"}, "size"),
-        ({"size": "1025Ki"}, "size"),
-        ({"chunkSize": "3Ki"}, "chunkSize"),
-        ({"files": 1025}, "files"),
-        ({"seeks": 0}, "seeks"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(fields: dict[str, JsonValue], words: str) -> None:
-    with pytest.raises((ValidationError, SpecError), match=words):
-        BonnieParameters.model_validate(fields)
 
 
 def test_label() -> None:

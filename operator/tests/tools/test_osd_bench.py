@@ -5,18 +5,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import StepKind
-from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.target import OsdsTarget
 from support.goldens import NEW_ROOK, rook
 
-from .conftest import FILE, step_context, text_golden
+from .conftest import step_context, text_golden
 
 CONTEXT = step_context(OsdsTarget(keyring="/etc/keyring"), 0, 0)
 
@@ -75,26 +73,11 @@ def test_total_is_whole_blocks_within_the_limit_of_small_ones(blocks: int) -> No
     assert not made.is_small or made.total_bytes <= 3000 * made.block_size
 
 
-@pytest.mark.parametrize(
-    "fields", [{"blockSize": "65Mi"}, {"blockSize": "2Ki"}, {"totalSize": "1Ti"}, {"totalSize": "1Mi"}, {"user": "a b"}]
-)
-def test_parameters_that_make_no_sense_are_refused(fields: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        parameters(**fields)
-
-
 def test_declarations() -> None:
     assert OSD_BENCH.steps(LARGE) == (StepKind.MEASURE,)
     assert (OSD_BENCH.runs_alone, OSD_BENCH.windowed) == (True, False)
     assert LARGE.label() == "osd write 4Mi, 64Mi each"
     assert not LARGE.reads_data
-
-
-def test_target_and_parameters_of_another_tool_are_refused() -> None:
-    with pytest.raises(TypeError, match="VolumeTarget"):
-        OSD_BENCH.command(LARGE, replace(CONTEXT, target=FILE))
-    with pytest.raises(ValidationError, match="pattern"):
-        OSD_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
 @pytest.mark.parametrize(("made", "case", "ios"), [(LARGE, "osds-bench", 16), (SMALL, "osds-bench-4k", 3000)])

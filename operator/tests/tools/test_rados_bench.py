@@ -6,19 +6,16 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from plimsoll.api.errors import problems_of
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind
-from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, Progress, RadosBenchParameters, cells_between
 from plimsoll.tools.target import PoolTarget
 
-from .conftest import FILE, replaced, step_context, text_golden
+from .conftest import replaced, step_context, text_golden
 
 SECOND = 10**9
 POOL = PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent")
@@ -75,31 +72,8 @@ def test_steps_depend_on_the_operation() -> None:
     assert (WRITE.reads_data, SEQ.reads_data) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("document", "field"),
-    [
-        ({"writeSeconds": 5}, "writeSeconds"),
-        ({"operation": "seq", "writeSeconds": 0}, "writeSeconds"),
-        ({"operation": "read"}, "operation"),
-        ({"objectSize": "65Mi"}, "objectSize"),
-        ({"concurrency": 0}, "concurrency"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(document: dict[str, object], field: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        RadosBenchParameters.model_validate(document)
-    assert [problem.field for problem in problems_of(refused.value)] == [field]
-
-
 def test_label() -> None:
     assert RadosBenchParameters().label() == "rados write 4Mi t16"
-
-
-def test_target_and_parameters_of_another_tool_are_refused() -> None:
-    with pytest.raises(TypeError, match="VolumeTarget"):
-        RADOS_BENCH.command(WRITE, replace(context(), target=FILE))
-    with pytest.raises(ValidationError, match="pattern"):
-        RADOS_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
 def test_part_after_the_ramp_is_measured(ceph_version: str) -> None:

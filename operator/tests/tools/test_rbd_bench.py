@@ -4,17 +4,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from pydantic import ValidationError
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind
-from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 from plimsoll.tools.target import ImageTarget
 
-from .conftest import FILE, IMAGE, replaced, step_context, text_golden
+from .conftest import IMAGE, replaced, step_context, text_golden
 
 SECOND = 10**9
 WRITE = RbdBenchParameters(concurrency=4)
@@ -80,19 +78,6 @@ def test_declarations() -> None:
     assert RBD_BENCH.windowed
     assert (WRITE.reads_data, parameters_of("read", "seq").reads_data) == (False, True)
     assert RbdBenchParameters().label() == "rbd rand write 4Ki t16"
-
-
-@pytest.mark.parametrize("document", [{"operation": "readwrite"}, {"order": "full-seq"}, {"blockSize": 100}])
-def test_parameters_that_make_no_sense_are_refused(document: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        RbdBenchParameters.model_validate(document)
-
-
-def test_target_and_parameters_of_another_tool_are_refused() -> None:
-    with pytest.raises(TypeError, match="VolumeTarget"):
-        RBD_BENCH.command(WRITE, replace(context(), target=FILE))
-    with pytest.raises(ValidationError, match="pattern"):
-        RBD_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])

@@ -7,9 +7,11 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.tools.base import StepKind, ToolParameters
 from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from plimsoll.tools.fio.tool import FIO
-from plimsoll.tools.rados_bench import RadosBenchParameters
+from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
 from plimsoll.tools.target import TargetKind
+
+from .conftest import FILE, step_context
 
 
 @pytest.mark.parametrize("key", TOOLS)
@@ -32,9 +34,15 @@ def test_declarations_of_fio() -> None:
     assert FIO.steps(FioParameters()) == (StepKind.MEASURE,)
 
 
-def test_fio_refuses_the_parameters_of_another_tool() -> None:
-    with pytest.raises(ValidationError, match="operation"):
-        FIO.parameters.model_validate(RadosBenchParameters().model_dump(mode="json"))
+@pytest.mark.parametrize("key", TOOLS)
+def test_a_tool_refuses_the_parameters_of_another_one(key: str) -> None:
+    with pytest.raises(ValidationError, match="unheardOf"):
+        TOOLS[key].parameters.model_validate({"unheardOf": 1})
+
+
+def test_a_tool_refuses_the_target_of_another_one() -> None:
+    with pytest.raises(TypeError, match="VolumeTarget"):
+        RADOS_BENCH.command(RadosBenchParameters(), step_context(FILE, 5, 15))
 
 
 def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
