@@ -1,7 +1,6 @@
 """The command line against a real kube-apiserver: as kubectl plugin, with few rights, and watching a run."""
 
 import asyncio
-import json
 import signal
 import uuid
 from pathlib import Path
@@ -41,14 +40,6 @@ def status(progress: str, message: str, *conditions: Document, shown: str = "Mea
 # Namespace, context, names
 
 
-def test_bare_name_is_a_run_of_the_contexts_namespace(bench: Bench) -> None:
-    bench.record(1000)
-    (bench.directory / "nightly").mkdir()
-    done = bench.kubectl("results", "nightly", "-o", "json", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 0, done.stderr
-    assert [one["spec"]["run"] for one in json.loads(done.stdout)] == ["nightly"]
-
-
 def test_options_choose_file_context_and_namespace(bench: Bench) -> None:
     bench.record(1000)
     other = bench.config(namespace="elsewhere", context="other")
@@ -56,19 +47,6 @@ def test_options_choose_file_context_and_namespace(bench: Bench) -> None:
     done = bench.kubectl("results", "nightly", *options, config="/nowhere")
     assert done.returncode == 0, done.stderr
     assert "998" in done.stdout
-
-
-def test_name_with_a_mistake_is_refused_with_the_right_one(bench: Bench) -> None:
-    done = bench.kubectl("results", "nightli", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 1
-    assert f"no run nightli in namespace {bench.namespace} of context test; did you mean nightly?" in done.stderr
-
-
-def test_plan_of_a_run_is_what_its_specification_says(bench: Bench) -> None:
-    done = bench.kubectl("plan", "nightly", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 0, done.stderr
-    assert "Trials     12" in done.stdout
-    assert "it has no plan yet" in done.stderr
 
 
 def test_plugin_is_called_what_the_user_typed(bench: Bench) -> None:
@@ -144,32 +122,9 @@ async def test_run_is_watched_to_its_end(bench: Bench) -> None:
         assert await asyncio.wait_for(process.wait(), SECONDS) == 0
 
 
-async def test_run_that_fails_ends_with_1(bench: Bench) -> None:
-    async with bench.running("watch", "nightly") as process:
-        await line_with(process, "not seen by the operator yet")
-        ended = condition("Succeeded", "False", "clients did not come", "ClientsNotReady")
-        bench.say(status("0/5", "clients did not come", ended, shown="ClientsNotReady"))
-        await line_with(process, "nightly did not succeed: ClientsNotReady: clients did not come")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == 1
-
-
-async def test_run_that_is_deleted_ends_with_1(bench: Bench) -> None:
-    async with bench.running("watch", "nightly") as process:
-        await line_with(process, "not seen by the operator yet")
-        bench.apiserver.request("DELETE", bench.path("benchmarkruns", "nightly")).expect(200)
-        await line_with(process, f"Error: run {bench.namespace}/nightly was deleted before it ended")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == 1
-
-
 async def test_interrupted_watching_reports_that_the_run_continues(bench: Bench) -> None:
     async with bench.running("watch", "nightly") as process:
         await line_with(process, "not seen by the operator yet")
         process.send_signal(signal.SIGINT)
         await line_with(process, f"`kubectl plimsoll watch {bench.namespace}/nightly` follows it again")
         assert await asyncio.wait_for(process.wait(), SECONDS) == Exit.INTERRUPTED
-
-
-async def test_watching_ends_after_the_timeout(bench: Bench) -> None:
-    async with bench.running("watch", "nightly", "--timeout", "1s") as process:
-        await line_with(process, "nightly has not ended yet")
-        assert await asyncio.wait_for(process.wait(), SECONDS) == Exit.TIMEOUT

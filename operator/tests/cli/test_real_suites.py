@@ -91,34 +91,11 @@ async def test_a_requested_round_is_waited_for(bench: Bench) -> None:
         assert await asyncio.wait_for(process.wait(), SECONDS) == 4
 
 
-def test_a_round_that_nobody_requested_is_refused(bench: Bench) -> None:
-    say(bench, "Idle", rounds=BEFORE)
-    done = bench.kubectl(*WAIT, "--round", "now", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 1
-    assert "no round 'now' was requested by annotation plimsoll.dev/request-round: there is none" in done.stderr
-
-
-def test_the_last_round_counts_when_none_is_due(bench: Bench) -> None:
-    say(bench, "Idle", rounds=BEFORE)
-    done = bench.kubectl(*WAIT, config=bench.config(namespace=bench.namespace))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (
-        f"Round {round_name(MINUTE + 2)} of suite {bench.namespace}/weekly ended: NoRegression, accepted" in done.stdout
-    )
-
-
 def test_a_suite_that_cannot_measure_ends_waiting_with_1(bench: Bench) -> None:
     say(bench, "VariantRefused", conditions=[suite_condition("Stalled", "VariantRefused", "variant new: quota")])
     done = bench.kubectl(*WAIT, config=bench.config(namespace=bench.namespace))
     assert done.returncode == 1
     assert "VariantRefused: variant new: quota" in done.stderr
-
-
-def test_waiting_ends_after_the_timeout(bench: Bench) -> None:
-    say(bench, "Measuring", round=active_round(3))
-    done = bench.kubectl(*WAIT, "--timeout", "5s", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == Exit.TIMEOUT
-    assert f"has not ended yet: Measuring round {round_name(MINUTE + 3)} (Change): 0 of 6 runs done" in done.stderr
 
 
 async def test_interrupted_watching_reports_that_the_round_continues(bench: Bench) -> None:
@@ -143,13 +120,6 @@ def test_results_are_those_of_the_last_round_and_its_verdict_the_operators(bench
     assert [one["verdict"] for one in found["hypotheses"]] == ["Held"]
 
 
-def test_an_accepted_regression_is_intended(bench: Bench) -> None:
-    measure(bench, range(4), {3: 0.8})
-    say(bench, "Idle", rounds=[ended_round(3, "Regressed", **ACCEPTED), *(ended_round(n) for n in (2, 1, 0))])
-    done = bench.kubectl("results", "bsuite/weekly", config=bench.config(namespace=bench.namespace))
-    assert done.returncode == 0, done.stderr
-
-
 RULES: list[Document] = [
     {"apiGroups": ["plimsoll.dev"], "resources": ["benchmarksuites"], "verbs": ["get"]},
     {"apiGroups": ["plimsoll.dev"], "resources": ["benchmarkruns", "benchmarkresults"], "verbs": ["list"]},
@@ -161,10 +131,3 @@ def test_rights_of_a_viewer_are_enough(bench: Bench) -> None:
     say(bench, "Idle", rounds=[ended_round(0, "Inconclusive")])
     done = bench.kubectl("results", f"bsuite/{bench.namespace}/weekly", config=bench.may(*RULES))
     assert done.returncode == 4, done.stderr
-
-
-def test_accepting_a_round_of_a_cluster_is_for_the_annotation(bench: Bench) -> None:
-    config = bench.config(namespace=bench.namespace)
-    done = bench.kubectl("results", "bsuite/weekly", "--accept", "1", config=config)
-    assert done.returncode == 2
-    assert "annotate the suite with plimsoll.dev/accept-round" in done.stderr

@@ -315,6 +315,7 @@ def test_a_prefix_names_the_kind(named: str, kind: Kind, namespace: str) -> None
         (["results", "bsuite/weekly", "--point", "w-000"], "--point is for runs"),
         (["results", "bsuite/weekly", "-o", "csv"], "-o csv is for runs"),
         (["results", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
+        (["results", "bsuite/weekly", "--accept", "1"], "annotate the suite with plimsoll.dev/accept-round"),
         (["report", "bench/nightly", "--accept", "1"], "--accept is for rounds of a suite"),
         (
             ["compare", "bsuite/weekly", "bench/nightly"],

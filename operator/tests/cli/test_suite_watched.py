@@ -1,5 +1,6 @@
 """Which round a user waits for, and when it has ended."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -20,178 +21,165 @@ def endings(awaited: AwaitedRound, *documents: dict[str, Any]) -> list[Ending | 
     return [awaited.ending(watched_suite(document)) for document in documents]
 
 
-def minute_of(ending: Ending | None) -> int | None:
-    return ending.minute - MINUTE if isinstance(ending, EndedRound) else None
-
-
 def answered(number: int) -> dict[str, Any]:
     """Return the part of a status that says which round answered the request `now`."""
     return {"requestedRound": "now", "requestedMinute": MINUTE + number}
 
 
-def test_the_active_round_is_waited_for() -> None:
-    before = [ended_round(0)]
-    found = endings(
-        AwaitedRound(),
-        suite(round=active_round(1), rounds=before),
-        suite(round=active_round(1, done=6), rounds=before),
-        suite(rounds=[ended_round(1, "Regressed"), *before]),
-    )
-    assert found[:2] == [None, None]
-    assert minute_of(found[2]) == 1
+def asked(**status: Any) -> dict[str, Any]:
+    """Return a suite whose annotation requests the round `now`."""
+    return suite(request="now", **status)
 
 
-def test_without_an_active_or_due_round_the_last_one_counts() -> None:
-    (found,) = endings(AwaitedRound(), suite(rounds=[ended_round(3), ended_round(2)]))
-    assert minute_of(found) == 3
+SUPERSEDED = ended_round(1, "Superseded")
+GONE = "round {} is no longer in the suite's status"
+AWAITED: Mapping[str, tuple[str | None, Sequence[dict[str, Any]], int | str | None]] = {
+    "the active round": (
+        None,
+        [
+            suite(round=active_round(1), rounds=[ended_round(0)]),
+            suite(round=active_round(1, done=6), rounds=[ended_round(0)]),
+            suite(rounds=[ended_round(1, "Regressed"), ended_round(0)]),
+        ],
+        1,
+    ),
+    "without an active or due round the last one": (None, [suite(rounds=[ended_round(3), ended_round(2)])], 3),
+    "a suite that neither measures nor has measured": (
+        None,
+        [suite()],
+        "no round is active or due, and none has ended",
+    ),
+    "the round of the change that replaced one": (
+        None,
+        [
+            suite(round=active_round(1)),
+            suite(conditions=RECONCILING, rounds=[SUPERSEDED]),
+            suite(round=active_round(2), rounds=[SUPERSEDED]),
+            suite(rounds=[ended_round(2), SUPERSEDED]),
+        ],
+        2,
+    ),
+    "a round that is abandoned for good": (None, [suite(rounds=[SUPERSEDED])], 1),
+    "a requested round, even while another one is measured": (
+        "now",
+        [
+            asked(round=active_round(1)),
+            asked(rounds=[ended_round(1)]),
+            asked(**answered(2), round=active_round(2, cause="Requested"), rounds=[ended_round(1)]),
+            asked(**answered(2), rounds=[ended_round(2, cause="Requested"), ended_round(1)]),
+        ],
+        2,
+    ),
+    **{
+        f"a requested round that ended before, because of {cause}, not those of others": (
+            "now",
+            [asked(**answered(3), rounds=[ended_round(4), ended_round(3, cause=cause), ended_round(2)])],
+            3,
+        )
+        for cause in ("Change", "Requested", "Scheduled")
+    },
+    "a requested round that ended before, not the active one": (
+        "now",
+        [asked(**answered(2), round=active_round(3), rounds=[ended_round(2, cause="Requested"), ended_round(1)])],
+        2,
+    ),
+    "a requested round that is no longer kept, not another one": (
+        "now",
+        [asked(**answered(2), rounds=[ended_round(3), ended_round(1, cause="Requested")], dropped=[MINUTE + 2])],
+        GONE.format(round_name(MINUTE + 2)),
+    ),
+    "a requested round while another one is requested": (
+        "now",
+        [
+            asked(**answered(1), round=active_round(1)),
+            suite(request="later", **answered(1), round=active_round(1)),
+            suite(request="later", requestedRound="later", requestedMinute=MINUTE + 2, rounds=[ended_round(1)]),
+        ],
+        1,
+    ),
+    "no round if the status does not say which one answered": (
+        "now",
+        [asked(requestedRound="now", rounds=[ended_round(1, cause="Requested")])],
+        "the status does not say which round answered 'now'; request one with another text",
+    ),
+    "the round that replaced a requested one, below later ones": (
+        "now",
+        [
+            asked(
+                **answered(2),
+                round=active_round(5),
+                rounds=[ended_round(4), ended_round(3, "Regressed", "Change"), ended_round(2, "Superseded")],
+            )
+        ],
+        3,
+    ),
+    "the round that replaced a requested one and is no longer kept, not another one": (
+        "now",
+        [asked(**answered(2), rounds=[ended_round(4), ended_round(2, "Superseded")], dropped=[MINUTE + 3])],
+        GONE.format(round_name(MINUTE + 3)),
+    ),
+    "no successor of a change that cannot be measured": (
+        None,
+        [suite(round=active_round(1)), suite(generation=1, conditions=REFUSED, rounds=[SUPERSEDED])],
+        "RunRefused: quota",
+    ),
+    "a round that ended, whatever keeps the suite from measuring since": (
+        "now",
+        [asked(**answered(1), conditions=REFUSED, rounds=[ended_round(1, "Regressed")])],
+        1,
+    ),
+    **{
+        f"no round if nobody requested it, {words}": (
+            "now",
+            [suite(request=present, rounds=[ended_round(1)])],
+            f"no round 'now' was requested by annotation plimsoll.dev/request-round: {words}",
+        )
+        for present, words in (("", "there is none"), ("later", "it is 'later'"))
+    },
+    "a long request, as the status remembers it": (
+        "x" * 300,
+        [suite(request="x" * 300, **answered(1) | {"requestedRound": "x" * 256}, rounds=[ended_round(1)])],
+        1,
+    ),
+    "none if the suite cannot measure": (
+        None,
+        [suite(conditions=REFUSED, round=active_round(1))],
+        "RunRefused: quota",
+    ),
+    "an obstacle of a former specification, which may be gone": (
+        None,
+        [suite(generation=2, conditions=REFUSED)],
+        None,
+    ),
+    "a closed gate, which is no obstacle": (None, [suite(conditions=GATED, round=active_round(1))], None),
+    **{
+        f"a round that is due because of {cause}": (
+            None,
+            [
+                due,
+                suite(round=active_round(1), rounds=[ended_round(0)]),
+                suite(rounds=[ended_round(1), ended_round(0)]),
+            ],
+            1,
+        )
+        for cause, due in (
+            ("a change that the operator has not seen", suite(generation=2, rounds=[ended_round(0)])),
+            ("a change", suite(conditions=RECONCILING, rounds=[ended_round(0)])),
+            ("a request", suite(request="now", rounds=[ended_round(0)], requestedRound="earlier")),
+            ("a suite that the operator has not seen", suite(observedGeneration=-1)),
+        )
+    },
+}
+"""What is awaited, the request, what is seen of the suite, and how waiting ends: the round, why not, or not yet."""
 
 
-@pytest.mark.parametrize(
-    "due",
-    [
-        suite(generation=2, rounds=[ended_round(0)]),
-        suite(conditions=RECONCILING, rounds=[ended_round(0)]),
-        suite(request="now", rounds=[ended_round(0)], requestedRound="earlier"),
-        suite(observedGeneration=-1),
-    ],
-    ids=["a change that the operator has not seen", "a change", "a request", "a suite that it has not seen"],
-)
-def test_a_round_that_is_due_is_waited_for(due: dict[str, Any]) -> None:
-    awaited = AwaitedRound()
-    later = suite(rounds=[ended_round(1), ended_round(0)])
-    found = endings(awaited, due, suite(round=active_round(1), rounds=[ended_round(0)]), later)
-    assert found[:2] == [None, None]
-    assert minute_of(found[2]) == 1
-
-
-def test_a_suite_that_neither_measures_nor_has_measured_has_no_round_to_wait_for() -> None:
-    (found,) = endings(AwaitedRound(), suite())
-    assert found == "no round is active or due, and none has ended"
-
-
-def test_a_round_that_a_change_replaces_is_followed_by_that_of_the_change() -> None:
-    superseded = ended_round(1, "Superseded")
-    found = endings(
-        AwaitedRound(),
-        suite(round=active_round(1)),
-        suite(conditions=RECONCILING, rounds=[superseded]),
-        suite(round=active_round(2), rounds=[superseded]),
-        suite(rounds=[ended_round(2), superseded]),
-    )
-    assert found[:3] == [None, None, None]
-    assert minute_of(found[3]) == 2
-
-
-def test_a_round_that_is_abandoned_for_good_is_the_end() -> None:
-    (found,) = endings(AwaitedRound(), suite(rounds=[ended_round(1, "Superseded")]))
-    assert minute_of(found) == 1
-
-
-def test_a_requested_round_is_waited_for_even_while_another_one_is_measured() -> None:
-    found = endings(
-        AwaitedRound("now"),
-        suite(request="now", round=active_round(1)),
-        suite(request="now", rounds=[ended_round(1)]),
-        suite(request="now", **answered(2), round=active_round(2, cause="Requested"), rounds=[ended_round(1)]),
-        suite(request="now", **answered(2), rounds=[ended_round(2, cause="Requested"), ended_round(1)]),
-    )
-    assert found[:3] == [None, None, None]
-    assert minute_of(found[3]) == 2
-
-
-@pytest.mark.parametrize("cause", ["Change", "Requested", "Scheduled"])
-def test_a_requested_round_that_ended_before_is_found_whatever_its_cause_and_those_of_others(cause: str) -> None:
-    rounds = [ended_round(4, cause="Scheduled"), ended_round(3, "Regressed", cause), ended_round(2, cause="Requested")]
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **answered(3), rounds=rounds))
-    assert minute_of(found) == 3
-    assert isinstance(found, EndedRound)
-    assert exit_code(found) == 3
-
-
-def test_a_requested_round_that_ended_before_is_not_the_active_one() -> None:
-    rounds = [ended_round(2, "Regressed", "Requested"), ended_round(1)]
-    status = {**answered(2), "round": active_round(3, cause="Scheduled"), "rounds": rounds}
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    assert minute_of(found) == 2
-
-
-def test_a_requested_round_that_is_no_longer_kept_is_not_another_one() -> None:
-    rounds = [ended_round(3), ended_round(1, cause="Requested")]
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **answered(2), rounds=rounds, dropped=[MINUTE + 2]))
-    assert found == f"round {round_name(MINUTE + 2)} is no longer in the suite's status"
-
-
-def test_a_requested_round_is_followed_when_another_one_is_requested_meanwhile() -> None:
-    found = endings(
-        AwaitedRound("now"),
-        suite(request="now", **answered(1), round=active_round(1)),
-        suite(request="later", **answered(1), round=active_round(1)),
-        suite(request="later", requestedRound="later", requestedMinute=MINUTE + 2, rounds=[ended_round(1)]),
-    )
-    assert found[:2] == [None, None]
-    assert minute_of(found[2]) == 1
-
-
-def test_a_status_without_the_round_that_answered_a_request_names_none() -> None:
-    status: dict[str, Any] = {"requestedRound": "now", "rounds": [ended_round(1, cause="Requested")]}
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    problem = "the status does not say which round answered 'now'; request one with another text"
-    assert found == problem
-
-
-def test_the_round_that_replaced_a_requested_one_is_found_below_later_ones() -> None:
-    rounds = [ended_round(4), ended_round(3, "Regressed", "Change"), ended_round(2, "Superseded", "Requested")]
-    status = {**answered(2), "round": active_round(5, cause="Scheduled"), "rounds": rounds}
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    assert minute_of(found) == 3
-
-
-def test_the_round_that_replaced_a_requested_one_and_is_no_longer_kept_is_not_another_one() -> None:
-    status = {**answered(2), "rounds": [ended_round(4), ended_round(2, "Superseded")], "dropped": [MINUTE + 3]}
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    assert found == f"round {round_name(MINUTE + 3)} is no longer in the suite's status"
-
-
-def test_a_change_that_cannot_be_measured_is_why_there_is_no_successor() -> None:
-    superseded = [ended_round(1, "Superseded")]
-    found = endings(
-        AwaitedRound(), suite(round=active_round(1)), suite(generation=1, conditions=REFUSED, rounds=superseded)
-    )
-    assert found == [None, "RunRefused: quota"]
-
-
-def test_a_round_that_ended_counts_whatever_has_kept_the_suite_from_measuring_since() -> None:
-    status = {**answered(1), "conditions": REFUSED, "rounds": [ended_round(1, "Regressed")]}
-    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
-    assert minute_of(found) == 1
-
-
-@pytest.mark.parametrize(("present", "words"), [("", "there is none"), ("later", "it is 'later'")])
-def test_a_round_that_nobody_requested_is_refused(present: str, words: str) -> None:
-    (found,) = endings(AwaitedRound("now"), suite(request=present, rounds=[ended_round(1)]))
-    assert isinstance(found, str)
-    assert found.endswith(words)
-
-
-def test_long_requests_are_compared_as_the_status_remembers_them() -> None:
-    text = "x" * 300
-    status = {**answered(1), "requestedRound": text[:256], "rounds": [ended_round(1, cause="Requested")]}
-    (found,) = endings(AwaitedRound(text), suite(request=text, **status))
-    assert minute_of(found) == 1
-
-
-def test_a_suite_that_cannot_measure_ends_waiting() -> None:
-    (found,) = endings(AwaitedRound(), suite(conditions=REFUSED, round=active_round(1)))
-    assert found == "RunRefused: quota"
-
-
-def test_an_obstacle_of_a_former_specification_may_be_gone() -> None:
-    assert endings(AwaitedRound(), suite(generation=2, conditions=REFUSED)) == [None]
-
-
-def test_a_closed_gate_is_no_obstacle() -> None:
-    found = endings(AwaitedRound(), suite(conditions=GATED, round=active_round(1)))
-    assert found == [None]
+@pytest.mark.parametrize(("request_text", "looks", "expected"), AWAITED.values(), ids=[*AWAITED])
+def test_a_user_waits_for(
+    request_text: str | None, looks: Sequence[dict[str, Any]], expected: int | str | None
+) -> None:
+    *before, last = endings(AwaitedRound(request_text), *looks)
+    assert set(before) <= {None}
+    assert (last.minute - MINUTE if isinstance(last, EndedRound) else last) == expected
 
 
 @pytest.mark.parametrize("status", [{"round": {"minute": "soon"}}, {"rounds": [ended_round(0, "OfALaterVersion")]}])
