@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,7 @@ def save(name: str, results: Sequence[BenchmarkResult]) -> None:
     Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in results]))
 
 
-def compare(*arguments: str, code: int = 0) -> str:
-    return invoke("compare", *arguments, code=code)
+compare = partial(invoke, "compare")
 
 
 def without_fingerprint(one: BenchmarkResult) -> BenchmarkResult:

@@ -2,20 +2,20 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.run import decode_run
 from plimsoll.api.suite import decode_suite
-from plimsoll.cli import main
 from plimsoll.cli.init import JOBS
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, estimate_writes, make_plan
 from plimsoll.suite.children import variant_plans
+from support.command_line import invoke
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 ROOK_JOBS = {"replica-or-erasure-coding", "cephfs", "most-iops", "upgrade-regression", "whole-stack"}
@@ -26,10 +26,7 @@ TOLERANCE = 0.1
 jobs = pytest.mark.parametrize("job", JOBS)
 
 
-def init(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["init", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+init = partial(invoke, "init")
 
 
 def plans_of(text: str) -> tuple[list[Plan], int]:

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import main
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.report.figure import runs_of
 from plimsoll.report.layers_links import layers_section
 from plimsoll.report.view import layer_sentences
 from plimsoll.tools.registry import LAYERS
+from support.command_line import invoke
 from support.goldens import CEPH, golden, tables_of, texts
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, searched
 
@@ -35,9 +34,7 @@ def placed(results: Sequence[BenchmarkResult], pool: dict[str, Any] | None) -> l
 def show(results: Sequence[BenchmarkResult], path: Path, *arguments: str, code: int = 0) -> str:
     file = path / "results.json"
     file.write_text(json.dumps([one.model_dump(mode="json") for one in results]))
-    found = CliRunner().invoke(main, ["layers", str(file), *arguments])
-    assert found.exit_code == code, found.output
-    return found.output
+    return invoke("layers", file, *arguments, code=code)
 
 
 def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
@@ -86,7 +83,7 @@ def test_suspect_rates_have_a_mark_as_in_reports() -> None:
     assert {result.status.verdict for result in results} == {Verdict.SUSPECT}
     (run,) = runs_of(results)
     (table,) = tables_of(layers_section([replace(run, layers=layers_of(results))]))
-    lines = CliRunner().invoke(main, ["layers", str(CEPH)], env={"COLUMNS": "120"}).output.splitlines()
+    lines = invoke("layers", CEPH, columns=120).splitlines()
     for row, line in zip(texts(table), lines[1:], strict=False):
         assert row[2].endswith(" *")
         assert row[2] in line

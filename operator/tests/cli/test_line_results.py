@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.cli import main
 from plimsoll.cli.results import show_results
 from plimsoll.cli.tables import results_tables
 from plimsoll.measure.histogram import Histogram, bin_index
+from support.command_line import invoke
 from support.results import BOUND, GOING_ON, PRECISE, SEARCH, UNKNOWN, died, measured, probe, result, searched, trial
 
 HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
@@ -48,12 +47,6 @@ def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write(name: str, *found: BenchmarkResult) -> None:
     Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in found]))
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    found = CliRunner().invoke(main, [*arguments])
-    assert found.exit_code == code, found.output
-    return found.output
 
 
 def test_a_search_has_one_row_and_a_sentence() -> None:
@@ -124,7 +117,7 @@ def test_no_column_vanishes_silently(width: int) -> None:
 
 
 def test_probes_are_shown_in_order() -> None:
-    assert squeezed(run("results", "run", "--probes")) == [
+    assert squeezed(invoke("results", "run", "--probes")) == [
         "baseline-line-000: randread 4Ki up to qd64",
         "Probe Offered IOPS Achieved Depth full p99 <= 5 ms Outcome Verdict",
         "0 8,000 8,000 0.25 % 2.00 ms met Valid",
@@ -140,7 +133,7 @@ def test_probes_are_shown_in_order() -> None:
 
 
 def test_probes_as_csv_and_json_have_a_row_per_objective() -> None:
-    rows = list(csv.DictReader(io.StringIO(run("results", "run", "--probes", "-o", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(invoke("results", "run", "--probes", "-o", "csv"))))
     assert [(row["probe"], row["attempt"], row["outcome"], row["latency_nanoseconds"]) for row in rows] == [
         ("0", "0", "Met", "2000000"),
         ("1", "0", "Unknown", ""),
@@ -149,12 +142,12 @@ def test_probes_as_csv_and_json_have_a_row_per_objective() -> None:
         ("3", "0", "NotAchieved", "2000000"),
     ]
     assert {row["limit_nanoseconds"] for row in rows if row["operation"]} == {"5000000"}
-    documents = json.loads(run("results", "run", "--probes", "-o", "json"))
+    documents = json.loads(invoke("results", "run", "--probes", "-o", "json"))
     assert [one["offered"] for one in documents] == [8000, 16_000, 16_000, 12_000, 14_000]
 
 
 def test_csv_has_the_line() -> None:
-    search, point = csv.DictReader(io.StringIO(run("results", "run", "-o", "csv")))
+    search, point = csv.DictReader(io.StringIO(invoke("results", "run", "-o", "csv")))
     assert search["line"] == "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
     assert (search["line_vary"], search["line_ending"]) == ("Rate", "Precise")
     assert [float(search[f"line_{name}"]) for name in ("estimate", "low", "high")] == [12_412.3, 11_824.7, 13_001.9]
@@ -163,15 +156,15 @@ def test_csv_has_the_line() -> None:
 
 
 def test_points_are_selected() -> None:
-    rows = csv.DictReader(io.StringIO(run("results", "run", "--point", "w-001", "-o", "csv")))
+    rows = csv.DictReader(io.StringIO(invoke("results", "run", "--point", "w-001", "-o", "csv")))
     assert [row["point"] for row in rows] == ["w-001"]
-    assert "--point w-009 is not a point; the points are line-000, w-001" in run(
+    assert "--point w-009 is not a point; the points are line-000, w-001" in invoke(
         "results", "run", "--point", "w-009", code=2
     )
 
 
 def test_probes_without_a_search_are_refused() -> None:
-    output = run("results", "run", "--point", "w-001", "--probes", code=1)
+    output = invoke("results", "run", "--point", "w-001", "--probes", code=1)
     assert "no search for the line is among these results; omit --probes to see them" in output
 
 
@@ -181,4 +174,4 @@ def test_loads_of_zero_are_shown(arguments: list[str], line: Line) -> None:
     """A changed result may have them; a search offers none."""
     write("zero", searched(line, [probe(0, 500), probe(1, 0.0), probe(2, 2000)]))
     command, *options = arguments
-    assert run(command, "zero", *options)
+    assert invoke(command, "zero", *options)

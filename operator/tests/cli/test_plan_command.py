@@ -1,6 +1,7 @@
 """`plimsoll plan`: the plan of a run, or its errors."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,14 @@ from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import Exit, main
 from plimsoll.kube.port import ForbiddenError
 from plimsoll.plan.document import load_plan
-from support.command_line import ConnectedKube
+from support.command_line import ConnectedKube, invoke
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 SAMPLES = sorted(path for name in ("samples", "demos", "local") for path in (MANIFESTS / name).glob("*.yaml"))
 
 
-def run(*arguments: str, code: int = 0, columns: str = "") -> str:
-    result = CliRunner().invoke(main, ["plan", *arguments], env={"COLUMNS": columns or None})
-    assert result.exit_code == code, result.output
-    return result.output
+run = partial(invoke, "plan")
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -137,7 +135,7 @@ def test_existing_pool_is_shown(tmp_path: Path, pool: dict[str, str], words: str
 def test_standard_input_is_read() -> None:
     text = QUICKSTART.read_text()
     read = CliRunner().invoke(main, ["plan", "-", "--seed", "1"], input=text)
-    assert read.output == CliRunner().invoke(main, ["plan", str(QUICKSTART), "--seed", "1"]).output
+    assert read.output == run(QUICKSTART, "--seed", "1")
     wrong = CliRunner().invoke(main, ["plan", "-"], input="kind: Pod")
     assert wrong.output.startswith("Error: standard input is invalid:\n  kind: ")
     assert wrong.exit_code == Exit.ERROR

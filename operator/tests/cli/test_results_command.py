@@ -4,22 +4,22 @@ import csv
 import io
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
-from plimsoll.cli import main
 from plimsoll.cli.results import explanations
 from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Terminal, results_table
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
 from plimsoll.report.view import csv_rows
+from support.command_line import invoke
 from support.results import measured, trial
 from support.results import result as result_of
 
@@ -36,10 +36,7 @@ def rows(results: list[BenchmarkResult]) -> list[Mapping[str, Any]]:
     return [*csv_rows(RESULT_COLUMNS, result_rows(named(results)))]
 
 
-def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["results", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+run = partial(invoke, "results")
 
 
 # Rows

@@ -5,10 +5,8 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
-from plimsoll.cli import main
 from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.source import SUITE, InCluster
 from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
@@ -19,6 +17,7 @@ from support.command_line import (
     ConnectedKube,
     Document,
     ended_round,
+    invoke,
     measured_runs,
     owned_run,
     suite,
@@ -109,6 +108,4 @@ def test_watching_shows_the_round_in_the_cluster_although_a_directory_has_the_na
     (tmp_path / NAMESPACE / SUITE_NAME).mkdir(parents=True)
     for document in (suite(rounds=ROUNDS), *measured_runs(range(4), {3: 0.8})):
         kube.put(document)
-    watched = CliRunner().invoke(main, ["watch", PLACE.source])
-    assert watched.exit_code == 3, watched.output
-    assert "old: Regression" in watched.output
+    assert "old: Regression" in invoke("watch", PLACE.source, code=3)

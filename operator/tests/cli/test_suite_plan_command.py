@@ -1,14 +1,14 @@
 """`plimsoll plan` of a suite: what a round would measure, or the errors of the suite."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from plimsoll.cli import main
+from support.command_line import invoke
 from support.specs import RUN, VARIANTS, large_run, suite_document
 
 LOCAL = [Path(__file__).parents[3] / "manifests" / "local" / "suite.yaml"]
@@ -33,10 +33,7 @@ SCALING = {
 }
 
 
-def run(*arguments: str, code: int = 0, columns: str = "") -> str:
-    result = CliRunner().invoke(main, ["plan", *arguments], env={"COLUMNS": columns or None})
-    assert result.exit_code == code, result.output
-    return result.output
+run = partial(invoke, "plan")
 
 
 @pytest.fixture

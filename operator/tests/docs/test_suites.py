@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.model import Model
 from plimsoll.api.storage import Pool, RookStorage, Storage
 from plimsoll.api.suite import SuiteComparison, decode_suite
-from plimsoll.cli import main
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.merging import merged_spec
+from support.command_line import invoke
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "how-to" / "suites.md").read_text()
@@ -64,7 +63,7 @@ def test_comparison_with_accepted_rounds_is_valid() -> None:
 def test_error_is_the_one_shown(tmp_path: Path) -> None:
     file = tmp_path / "layouts.yaml"
     file.write_text(EXAMPLE.replace("dataChunks: 4", "dataChunk: 4"))
-    said = CliRunner().invoke(main, ["plan", str(file)]).output.splitlines()
+    said = invoke("plan", file, code=1).splitlines()
     shown = GUIDE.partition("$ plimsoll plan layouts.yaml\n")[2].partition("```")[0].splitlines()
     assert shown[1] in said
 
@@ -72,5 +71,5 @@ def test_error_is_the_one_shown(tmp_path: Path) -> None:
 def test_plan_of_the_sample_is_the_one_shown() -> None:
     sample = "manifests/local/suite.yaml"
     shown = GUIDE.partition(f"$ plimsoll plan {sample} --seed 1\n")[2].partition("```")[0].splitlines()
-    result = CliRunner().invoke(main, ["plan", str(ROOT / sample), "--seed", "1"])
-    assert [line.rstrip() for line in result.output.splitlines()] == shown
+    printed = invoke("plan", ROOT / sample, "--seed", "1")
+    assert [line.rstrip() for line in printed.splitlines()] == shown

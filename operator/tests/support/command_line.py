@@ -184,8 +184,9 @@ async def line_with(process: asyncio.subprocess.Process, words: str) -> str:
     pytest.fail(f"no line with {words!r} in:\n{passed}")
 
 
-def invoke(*arguments: str, code: int) -> str:
-    found = CliRunner().invoke(main, [*arguments])
+def invoke(*arguments: object, code: int = 0, columns: int | str = 0) -> str:
+    """Return what a command prints; it ends with this code."""
+    found = CliRunner().invoke(main, [*map(str, arguments)], env={"COLUMNS": str(columns)} if columns else {})
     assert found.exit_code == code, found.output
     return found.output
 
