@@ -5,6 +5,7 @@ may be wrong although the headline is right, docs/reference/tools.md lists for e
 """
 
 import json
+import random
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,12 @@ WRONG = [
 """JSON and what programs print instead: of another type, out of range, or not finite."""
 AROUND = ["", "\n", "warning: [1] {x}\n", '{"a": 1}\n', "\x00\x1b[0m", "nan", "]"]
 _MARK = "@damage@"
+VALUES: list[object] = [
+    None, True, -1, 0.5, 10**12, 2**63, 10**400, float("nan"), float("inf"), "7", "x\ud800\x00", [], [{}], {}, {"a": 1},
+]  # fmt: skip
+"""Beyond the range of whole numbers, and within it but beyond anything that can be."""
+
+_NOISE = '\x00\x1b\x7f\ufffd{}[]",:-+eE. \n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,47 @@ def harmless(tool: str) -> frozenset[str]:
     rows = re.findall(rf"^\| `{tool}` \| (.*?) \|", section, re.MULTILINE)
     assert rows, f"docs/reference/tools.md does not say what may be wrong in the output of {tool}"
     return frozenset(name for row in rows for name in re.findall(r"`([^`]+)`", row))
+
+
+def noisy(seed: str, text: str, times: int) -> Iterator[str]:
+    """Yield the text with a few characters replaced by noise, the same for the same seed."""
+    chance = random.Random(seed)  # noqa: S311  # the same damage in every run
+    for _ in range(times):
+        noise = "".join(chance.choice(_NOISE) for _ in range(chance.randint(1, 6)))
+        start = chance.randrange(len(text))
+        yield text[:start] + noise + text[start + chance.randint(0, 6) :]
+
+
+def lines_damaged(text: str) -> Iterator[str]:
+    """Yield the text without each line, with each line twice, and with each pair of neighbours swapped."""
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        yield "".join([*lines[:number], *lines[number + 1 :]])
+        yield "".join([*lines[:number], line, *lines[number:]])
+        yield "".join([*lines[:number], *reversed(lines[number : number + 2]), *lines[number + 2 :]])
+
+
+def outcome(parse: Callable[[str], Measurement], text: str) -> Measurement | None:
+    """Return the measurement; None if the text is refused. Both can be sent."""
+    try:
+        found = parse(text)
+    except OutputError as error:
+        str(error).encode()
+        return None
+    found.model_dump_json().encode()
+    return found
+
+
+def totals(measurement: Measurement) -> object:
+    return measurement.runtime, measurement.operations, measurement.osds
+
+
+def check_totals(parse: Callable[[str], Measurement], intact: str, damaged_text: str) -> None:
+    """Check that a damaged text is refused, has the true totals, or has a remark about them."""
+    truth, found = parse(intact), outcome(parse, damaged_text)
+    if found is not None:
+        remarks = {*found.errors, *found.warnings} - {*truth.errors, *truth.warnings}
+        assert remarks or totals(found) == totals(truth), "a wrong number without a warning"
 
 
 def check(tool: str, parse: Callable[[str], Measurement], intact: str, damage: Damaged) -> None:

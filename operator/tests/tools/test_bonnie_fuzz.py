@@ -3,33 +3,20 @@
 The outcome is the true measurement, or an error: a line has no place for a warning.
 """
 
-import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.bonnie import BONNIE, BonnieParameters
 
-from .test_bonnie import CONTEXT, RECORDED, golden, parsed
+from .damage import noisy, outcome
+from .test_bonnie import RECORDED, golden, parsed
 
 every_case = pytest.mark.parametrize("case", RECORDED)
-NOISE = '\x00\x1b\x7f�{}[]",:-+eE. \n'
 
 
 def reparsed(case: str, stdout: str) -> Measurement | None:
-    """Return the measurement of a damaged output; None if it is refused with a message that can be sent."""
-    try:
-        found = BONNIE.parse(
-            BonnieParameters.model_validate(RECORDED[case]), CONTEXT, replace(golden(case), stdout=stdout)
-        )
-    except OutputError as error:
-        str(error).encode()
-        return None
-    found.model_dump_json().encode()
-    return found
+    return outcome(lambda text: parsed(case, lambda _: text), stdout)
 
 
 def damaged_columns(line: str) -> Iterator[str]:
@@ -71,12 +58,8 @@ def rates(measurement: Measurement) -> object:
 
 @every_case
 def test_output_with_noise(case: str) -> None:
-    chance = random.Random(case)  # noqa: S311  # the same damage in every run
-    whole = golden(case).stdout
-    for _ in range(300):
-        noise = "".join(chance.choice(NOISE) for _ in range(chance.randint(1, 6)))
-        start = chance.randrange(len(whole))
-        reparsed(case, whole[:start] + noise + whole[start + chance.randint(0, 6) :])
+    for damaged in noisy(case, golden(case).stdout, 300):
+        reparsed(case, damaged)
 
 
 @every_case

@@ -28,7 +28,7 @@ from plimsoll.tools.base import Output
 from plimsoll.tools.fio.preparation import parse_discard, parse_precondition, parse_prefill
 
 from .conftest import FILE, IMAGE, Golden, load
-from .damage import check, damaged
+from .damage import VALUES, check, damaged, noisy
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(
@@ -185,12 +185,6 @@ def test_document_without_a_field(version: str, case: str) -> None:
         assert not error or error.startswith((f"{name_of(path)} ", f"{name_of(path[:-1])} holds")), error
 
 
-# Beyond a whole number's range, and within it but beyond anything that can be.
-VALUES: list[object] = [
-    None, True, -1, 0.5, 10**12, 2**63, 10**400, float("nan"), float("inf"), "7", "x\ud800\x00", [], [{}], {}, {"a": 1},
-]  # fmt: skip
-
-
 @every_golden
 def test_document_with_a_wrong_value(version: str, case: str) -> None:
     editor = Editor(version, case)
@@ -229,12 +223,8 @@ def test_document_with_a_field_twice(version: str, case: str) -> None:
 
 @every_golden
 def test_document_with_noise(version: str, case: str) -> None:
-    chance = chance_of(f"{version} {case}")
-    document = without_histograms(version, case)[0].document
-    for _ in range(SAMPLE):
-        noise = "".join(chance.choice('\x00\x1b\x7f\ufffd{}[]",:-eE. \n') for _ in range(chance.randint(1, 6)))
-        start = chance.randrange(len(document))
-        outcome(version, case, document[:start] + noise + document[start + chance.randint(0, 6) :])
+    for damage in noisy(f"{version} {case}", without_histograms(version, case)[0].document, SAMPLE):
+        outcome(version, case, damage)
 
 
 @pytest.mark.parametrize(

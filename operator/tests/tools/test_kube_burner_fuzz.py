@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.kube_burner import PODS_FILE, pods_text
 
-from .damage import check, damaged
+from .damage import check, damaged, outcome
 from .test_kube_burner import CLAIMS, PODS, SECOND, SUMMARY, golden, parse, with_files
 from .test_kube_burner_pods import START, event, missed, pod
 
@@ -24,14 +23,7 @@ every_file = pytest.mark.parametrize("name", [CLAIMS, PODS, SUMMARY])
 
 
 def mutated(name: str, text: str) -> Measurement | None:
-    """Return the measurement with a damaged file; None if it is refused. Both can be sent."""
-    try:
-        found = parse(with_files({name: text}))
-    except OutputError as error:
-        str(error).encode()
-        return None
-    found.model_dump_json().encode()
-    return found
+    return outcome(lambda damage: parse(with_files({name: damage})), text)
 
 
 @every_file

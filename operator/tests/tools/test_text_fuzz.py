@@ -1,127 +1,84 @@
-"""Recorded output of Ceph's own tools, dd and ioping, damaged in every way that a parser can notice, always the same.
+"""The text that real tools printed, damaged in every way that a parser can notice (the same in every run).
 
 The outcome is the true measurement, an error, or a measurement with a warning.
 """
 
-import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import AnyTool, Output, StepContext, StepKind, Timing, ToolParameters
-from plimsoll.tools.dd import DD, DdParameters
-from plimsoll.tools.ioping import IOPING, IopingParameters
-from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
-from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
-from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
+from plimsoll.tools.base import AnyTool
+from plimsoll.tools.dd import DD
+from plimsoll.tools.ioping import IOPING
+from plimsoll.tools.netcat import NETCAT
+from plimsoll.tools.osd_bench import OSD_BENCH
+from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.rbd_bench import RBD_BENCH
 from plimsoll.tools.target import OsdsTarget, PoolTarget, Target, VolumeKind, VolumeTarget
-from support.goldens import CEPH_VERSIONS, VERSIONS, recorded
+from support.goldens import CEPH_VERSIONS, VERSIONS, network_golden, recorded
 
-from .conftest import IMAGE, text_golden
-from .damage import harmless
+from .conftest import IMAGE, step_context
+from .damage import check_totals, harmless, lines_damaged, noisy, outcome, totals
 
 POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
+OSDS = OsdsTarget(keyring="/etc/keyring")
 VOLUME = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=128 * 2**20)
+KEYRING = {"keyringSecret": {"name": "k"}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Recorded:
     case: str
     tool: AnyTool
-    parameters: ToolParameters
-    target: Target
-    timing: Timing
-    prints_to: Literal["stdout", "stderr"] = "stdout"
-    ceph_version: str = "18.2"
-
-    def parse(self, text: str) -> Measurement:
-        context = StepContext(
-            step=StepKind.MEASURE, target=self.target, timing=self.timing, seed=1, work_directory="/work"
-        )
-        whole = self.output
-        output = replace(whole, stdout=text) if self.prints_to == "stdout" else replace(whole, stderr=text)
-        found = self.tool.parse(self.parameters, context, output)
-        found.model_dump_json().encode()
-        return found
-
-    @property
-    def output(self) -> Output:
-        if isinstance(self.target, VolumeTarget):
-            return recorded(self.case)
-        return text_golden(self.case, self.ceph_version)
-
-    @property
-    def text(self) -> str:
-        return self.output.stdout if self.prints_to == "stdout" else self.output.stderr
+    text: str
+    parse: Callable[[str], Measurement]
 
 
-def rados(operation: str, concurrency: int, ramp: int, runtime: int) -> Recorded:
-    return Recorded(
-        case=f"rados-bench-timed-{operation}",
-        tool=RADOS_BENCH,
-        parameters=RadosBenchParameters.model_validate(
-            {"operation": operation, "objectSize": "64Ki", "concurrency": concurrency}
-        ),
-        target=POOL,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
+def of_storage(
+    case: str,
+    tool: AnyTool,
+    fields: Mapping[str, Any],
+    target: Target,
+    ramp: int,
+    runtime: int,
+    stream: Literal["stdout", "stderr"] = "stdout",
+) -> Recorded:
+    parameters, context, output = (
+        tool.parameters.model_validate(fields),
+        step_context(target, ramp, runtime),
+        recorded(case),
     )
 
+    def parse(text: str) -> Measurement:
+        damaged = replace(output, stdout=text) if stream == "stdout" else replace(output, stderr=text)
+        return tool.parse(parameters, context, damaged)
 
-def rbd(operation: str, order: str) -> Recorded:
-    return Recorded(
-        case=f"rbd-bench-timed-{operation}-{order}",
-        tool=RBD_BENCH,
-        parameters=RbdBenchParameters.model_validate({"operation": operation, "order": order, "concurrency": 4}),
-        target=IMAGE,
-        timing=Timing(ramp_seconds=1, runtime_seconds=4),
-    )
+    return Recorded(case, tool, output.stdout if stream == "stdout" else output.stderr, parse)
 
 
-def osds(case: str, **parameters: object) -> Recorded:
-    return Recorded(
-        case=case,
-        tool=OSD_BENCH,
-        parameters=OsdBenchParameters.model_validate({"keyringSecret": {"name": "k"}, **parameters}),
-        target=OsdsTarget(keyring="/etc/keyring"),
-        timing=Timing(ramp_seconds=0, runtime_seconds=0),
-    )
+def of_ceph(version: str) -> Iterator[Recorded]:
+    for operation, concurrency, ramp, runtime in (("write", 2, 5, 15), ("rand", 4, 1, 2), ("seq", 4, 0, 9)):
+        fields: dict[str, Any] = {"operation": operation, "objectSize": "64Ki", "concurrency": concurrency}
+        yield of_storage(f"ceph-{version}/rados-bench-timed-{operation}", RADOS_BENCH, fields, POOL, ramp, runtime)
+    for operation, order in product(("read", "write"), ("rand", "seq")):
+        fields = {"operation": operation, "order": order, "concurrency": 4}
+        yield of_storage(f"ceph-{version}/rbd-bench-timed-{operation}-{order}", RBD_BENCH, fields, IMAGE, 1, 4)
+    yield of_storage(f"ceph-{version}/osds-bench", OSD_BENCH, {**KEYRING, "totalSize": "64Mi"}, OSDS, 0, 0)
+    yield of_storage(f"ceph-{version}/osds-bench-4k", OSD_BENCH, {**KEYRING, "blockSize": "4Ki"}, OSDS, 0, 0)
 
 
-def dd(version: str, case: str, **parameters: object) -> Recorded:
-    return Recorded(
-        case=f"dd-{version}-{case}",
-        tool=DD,
-        parameters=DdParameters.model_validate({"blockSize": "64Ki", **parameters}),
-        target=VOLUME,
-        timing=Timing(ramp_seconds=0, runtime_seconds=60),
-        prints_to="stderr",
-    )
+def of_network(*names: str) -> Iterator[Recorded]:
+    for name in names:
+        golden = network_golden(name)
+        yield Recorded(name, golden.tool, golden.output.stdout, golden.parse)
 
 
-def ioping(case: str, ramp: int, **parameters: object) -> Recorded:
-    return Recorded(
-        case=f"ioping-1.3-{case}",
-        tool=IOPING,
-        parameters=IopingParameters.model_validate(parameters),
-        target=VOLUME,
-        timing=Timing(ramp_seconds=ramp, runtime_seconds=3),
-    )
-
-
-OF_CEPH = [
-    rados("write", 2, 5, 15),
-    rados("rand", 4, 1, 2),
-    rados("seq", 4, 0, 9),
-    *(rbd(operation, order) for operation in ("read", "write") for order in ("rand", "seq")),
-    osds("osds-bench", totalSize="64Mi"),
-    osds("osds-bench-4k", blockSize="4Ki"),
-]
 OF_DD: Mapping[str, dict[str, object]] = {
     "read": {},
     "copy": {"operation": "Copy"},
@@ -131,52 +88,54 @@ OF_DD: Mapping[str, dict[str, object]] = {
     "interrupted": {"blockSize": 512},
     "stall": {"blockSize": 512},
 }
-CASES = [
-    *(replace(recorded, ceph_version=version) for recorded in OF_CEPH for version in CEPH_VERSIONS),
-    *(dd(version, case, **parameters) for version in VERSIONS["dd"] for case, parameters in OF_DD.items()),
-    ioping("back-to-back", ramp=0),
-    ioping("interval", ramp=1, intervalMilliseconds=200),
+IPERF3_CASES = [
+    f"iperf3-{version}-{case}"
+    for version in VERSIONS["iperf3"]
+    for case in ("tcp-send", "tcp-receive", "tcp-4-streams", "udp-send", "udp-receive", "udp-lossy")
 ]
-every_case = pytest.mark.parametrize(
-    "recorded", CASES, ids=[f"{recorded.case}-{recorded.ceph_version}" for recorded in CASES]
-)
-NOISE = '\x00\x1b\x7f\ufffd{}[]",:-eE. \n'
+IN_LINES = [
+    *(recorded for version in CEPH_VERSIONS for recorded in of_ceph(version)),
+    *(
+        of_storage(f"dd-{version}-{case}", DD, {"blockSize": "64Ki", **fields}, VOLUME, 0, 60, "stderr")
+        for version in VERSIONS["dd"]
+        for case, fields in OF_DD.items()
+    ),
+    of_storage("ioping-1.3-back-to-back", IOPING, {}, VOLUME, 0, 3),
+    of_storage("ioping-1.3-interval", IOPING, {"intervalMilliseconds": 200}, VOLUME, 1, 3),
+    *of_network(
+        *(f"ping-{version}-{case}" for version in VERSIONS["ping"] for case in ("good", "large", "losses", "went-away"))
+    ),
+    *of_network("netcat-1.10-receive"),
+]
+CASES = [*IN_LINES, *of_network(*IPERF3_CASES)]
 
 
-def check(recorded: Recorded, text: str) -> None:
-    truth = recorded.parse(recorded.text)
-    try:
-        found = recorded.parse(text)
-    except OutputError as error:
-        str(error).encode()
-        return
-    remarks = {*found.errors, *found.warnings} - {*truth.errors, *truth.warnings}
-    assert remarks or totals(found) == totals(truth), "a wrong number without a warning"
+def every(cases: list[Recorded]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("recorded", cases, ids=lambda recorded: recorded.case)
 
 
-def totals(measurement: Measurement) -> object:
-    return measurement.runtime, measurement.operations, measurement.osds
-
-
-def without_lines(text: str) -> Iterator[str]:
-    """Yield it without each line, with each line twice, and with each pair of neighbours swapped."""
-    lines = text.splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        yield "".join([*lines[:number], *lines[number + 1 :]])
-        yield "".join([*lines[:number], line, *lines[number:]])
-        yield "".join([*lines[:number], *reversed(lines[number : number + 2]), *lines[number + 2 :]])
-
-
-@every_case
+@every([recorded for recorded in IN_LINES if recorded.tool is not NETCAT])
 def test_lines_that_are_missing_repeated_or_swapped(recorded: Recorded) -> None:
-    for damaged in without_lines(recorded.text):
+    for damaged in lines_damaged(recorded.text):
         # The output does not contain the number of OSDs, and their order does not matter.
         if recorded.tool is OSD_BENCH and len(damaged) < len(recorded.text):
             continue
         # Nothing but their order tells which of two requests came first.
         if recorded.tool is IOPING and sorted(damaged.split("\n")) == sorted(recorded.text.split("\n")):
             continue
-        check(recorded, damaged)
+        check_totals(recorded.parse, recorded.text, damaged)
+
+
+@every([recorded for recorded in IN_LINES if recorded.tool is NETCAT])
+def test_lines_of_a_meter_that_are_missing_or_repeated_leave_true_numbers(recorded: Recorded) -> None:
+    """Each line counts from the start, so the numbers between two others stay true, but a missing end is an error."""
+    (truth,) = recorded.parse(recorded.text).peers
+    for damaged in lines_damaged(recorded.text):
+        found = outcome(recorded.parse, damaged)
+        if found is not None:
+            (peer,) = found.peers
+            rate = truth.bytes / truth.seconds
+            assert found.errors or peer.bytes / peer.seconds == pytest.approx(rate, rel=0.05)
 
 
 WORDS = ("nan", "-nan", "inf", "-inf", "-665408776", "1e999", "-", "x")
@@ -189,10 +148,10 @@ COLUMNS = {
 }
 UNREAD = [
     (recorded, name)
-    for recorded in CASES
+    for recorded in IN_LINES
     for name in sorted(harmless(recorded.tool.key) if recorded.tool in {RADOS_BENCH, RBD_BENCH} else ())
     if name in recorded.text
-] + [(recorded, "lines of progress") for recorded in CASES if recorded.tool is DD and "\r" in recorded.text]
+] + [(recorded, "lines of progress") for recorded in IN_LINES if recorded.tool is DD and "\r" in recorded.text]
 
 
 def pattern_of(name: str) -> str:
@@ -208,7 +167,7 @@ def test_fields_that_may_be_wrong_change_no_total(recorded: Recorded, name: str)
         assert totals(recorded.parse(text)) == totals(truth)
 
 
-@pytest.mark.parametrize("recorded", [recorded for recorded in CASES if recorded.tool is RADOS_BENCH])
+@every([recorded for recorded in IN_LINES if recorded.tool is RADOS_BENCH])
 def test_all_other_totals_of_rados_bench_are_named_if_they_are_wrong(recorded: Recorded) -> None:
     names = {*re.findall(r"^(?:\S+\+0000 )?([A-Z][^:\n]+):  ", recorded.text, re.MULTILINE)} - harmless("radosBench")
     assert len(names) == 8
@@ -218,37 +177,25 @@ def test_all_other_totals_of_rados_bench_are_named_if_they_are_wrong(recorded: R
             recorded.parse(text)
 
 
-@every_case
+@every(CASES)
 def test_output_that_breaks_off(recorded: Recorded) -> None:
     whole = recorded.text.rstrip()
-    ends = range(0, len(whole), max(1, len(whole) // 60))
-    for end in ends:
-        # Between two lines, nothing shows that there is another OSD.
-        if recorded.tool is OSD_BENCH and whole[:end].endswith("\n"):
+    for end in range(0, len(whole), max(1, len(whole) // 60)):
+        # Between two lines, nothing shows that there is another OSD, or that the meter went on.
+        if recorded.tool in {OSD_BENCH, NETCAT} and whole[:end].endswith("\n"):
             continue
-        check(recorded, whole[:end])
+        check_totals(recorded.parse, recorded.text, whole[:end])
 
 
-@every_case
+@every(CASES)
 def test_output_with_noise(recorded: Recorded) -> None:
-    chance = random.Random(recorded.case)  # noqa: S311  # the same damage in every run
-    for _ in range(100):
-        noise = "".join(chance.choice(NOISE) for _ in range(chance.randint(1, 6)))
-        start = chance.randrange(len(recorded.text))
-        damaged = recorded.text[:start] + noise + recorded.text[start + chance.randint(0, 6) :]
-        try:
-            recorded.parse(damaged).model_dump_json().encode()
-        except OutputError as error:
-            str(error).encode()
+    for damaged in noisy(recorded.case, recorded.text, 100):
+        outcome(recorded.parse, damaged)
 
 
-@every_case
+@every(IN_LINES)
 @pytest.mark.parametrize("token", ["9" * 400, "1e308", "-1", "nan", "", "x\ud800"])
 def test_word_that_became_another(recorded: Recorded, token: str) -> None:
-    words = list(recorded.text.split(" "))
-    for number in range(len(words)):
-        damaged = " ".join([*words[:number], token, *words[number + 1 :]])
-        try:
-            recorded.parse(damaged).model_dump_json().encode()
-        except OutputError as error:
-            str(error).encode()
+    words = recorded.text.split(" ")
+    for number in range(0, len(words), max(1, len(words) // 1000)):
+        outcome(recorded.parse, " ".join([*words[:number], token, *words[number + 1 :]]))
