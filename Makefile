@@ -219,6 +219,11 @@ demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its
 bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
 
+.PHONY: bench-scale
+bench-scale: setup ## Measure a conductor with a thousand agents, and an operator with thousands of finished runs on a real kube-apiserver; minutes
+	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && cd operator && \
+	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PYTHONPATH=tests $(BIN)/python bench/run.py merge simulated scale
+
 .PHONY: bench-comparing
 bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/explanation/comparing.md and docs/how-to/suites.md; should take less than an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)

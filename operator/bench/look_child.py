@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from place import memory_bytes
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import Settings, run_of
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
-    before = _resident()
+    before = memory_bytes()
     run = run_of(body, SETTINGS)
     digests = RunDigests(run.identity)
     async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
@@ -45,7 +46,7 @@ async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> 
         for _ in range(looks):
             await asyncio.to_thread(_change_everything, port)
             changed.append(await _measured(look))
-    return {"looks": taken, "changed": changed, "before": before, "peak": _resident()}
+    return {"looks": taken, "changed": changed, "before": before, "peak": memory_bytes()}
 
 
 def _change_everything(port: int) -> None:
@@ -82,12 +83,6 @@ def _kubeconfig(port: int) -> str:
     path = Path(tempfile.mkdtemp()) / "kubeconfig"
     path.write_text(json.dumps(config))
     return str(path)
-
-
-def _resident() -> int:
-    """Return the most that this program has held so far; `getrusage(2)` would count its parent before `exec`."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":

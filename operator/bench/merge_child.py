@@ -6,6 +6,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
+from place import memory_bytes
 from plimsoll.api.names import Outcome
 from plimsoll.api.result import Trial
 from plimsoll.measure.intake import TrialFacts
@@ -16,7 +17,7 @@ from plimsoll.protocol.messages import ResultPost
 
 def main() -> None:
     posts, is_traced = Path(sys.argv[1]), sys.argv[2] == "trace"
-    before = _resident()
+    before = memory_bytes()
     if is_traced:
         tracemalloc.start()
     begin = time.perf_counter()
@@ -47,7 +48,7 @@ def main() -> None:
         "postBytes": posts.stat().st_size / len(documents),
         "parseSeconds": parsed - begin,
         "mergeSeconds": merged - parsed,
-        "residentBytes": _resident(),
+        "residentBytes": memory_bytes(),
         "residentBeforeBytes": before,
         "tracedBytes": tracemalloc.get_traced_memory()[1] if is_traced else 0,
         "trialBytes": len(trial.model_dump_json()),
@@ -63,12 +64,6 @@ def _read(posts: Path) -> dict[int, ClientDocument]:
             post = ResultPost.model_validate_json(line)
             documents[post.client] = post.document
     return documents
-
-
-def _resident() -> int:
-    """Return the most that this program has held so far; `getrusage(2)` would count its parent before `exec`."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":

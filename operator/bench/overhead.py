@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from bare import Figures, figures_of, run_bare
 from figures import heading, median_and_range, plain, table
-from place import BENCH, fio, fresh, fresh_secret, running
+from place import BENCH, fio, fresh, running
 from plimsoll.api.result import Trial
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.secret import client_directory
@@ -23,7 +23,7 @@ from plimsoll.measure.statistics import describe
 from plimsoll.plan.document import Plan
 from plimsoll.plan.sweep import client_seed
 from plimsoll.protocol.assignment import Assignment, DataFile
-from runs import Shape, usable, write_plan
+from runs import Shape, fresh_secret, usable, write_plan
 
 _VOLUME_BYTES = 512 * 2**20
 _LIMIT_SECONDS = 180.0

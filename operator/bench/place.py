@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from plimsoll.conductor.secret import write_session
-
 BENCH = Path(__file__).resolve().parent
 WORK = BENCH.parents[1] / "build" / "bench"
 
@@ -28,13 +26,6 @@ def fresh(name: str) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     return directory
-
-
-def fresh_secret(directory: Path, *, clients: int) -> Path:
-    """Return a directory with a new session secret."""
-    secret = directory / "secret"
-    write_session(secret, clients)
-    return secret
 
 
 @contextmanager
@@ -66,3 +57,9 @@ def end(process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def memory_bytes(process: int | str = "self", field: str = "VmHWM") -> int:
+    """Return the most memory that a process has held so far; `getrusage(2)` would count its parent before `exec`."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))

@@ -5,36 +5,26 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from importlib import import_module
 
-import idle
-import looks
-import merge
-import overhead
-import scrape
-import spread
 from place import WORK, fio
 from plimsoll import __version__
 
-_SECTIONS: Mapping[str, Callable[[], None]] = {
-    "overhead": overhead.measure,
-    "spread": spread.measure,
-    "idle": idle.measure,
-    "merge": merge.measure,
-    "scrape": scrape.measure,
-    "looks": looks.measure,
-}
+_SECTIONS = ("overhead", "spread", "simulated", "idle", "merge", "scrape", "looks")
+"""What is measured if no section is named. Each is a module with a function `measure`."""
+_ON_SERVER = ("scale",)
+"""Sections that need a kube-apiserver."""
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(_SECTIONS)
-    if unknown := [name for name in names if name not in _SECTIONS]:
-        sys.exit(f"no section {', '.join(unknown)}; there are {', '.join(_SECTIONS)}")
+    names = sys.argv[1:] or [*_SECTIONS]
+    if unknown := [name for name in names if name not in {*_SECTIONS, *_ON_SERVER}]:
+        sys.exit(f"no section {', '.join(unknown)}; there are {', '.join((*_SECTIONS, *_ON_SERVER))}")
     WORK.mkdir(parents=True, exist_ok=True)
     _show_environment()
     begin = time.monotonic()
     for name in names:
-        _SECTIONS[name]()
+        import_module(name).measure()
     print(f"\n{time.monotonic() - begin:.0f} s in all, load average now {os.getloadavg()[0]:.2f}")
 
 

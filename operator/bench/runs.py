@@ -13,6 +13,7 @@ from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.cli import Exit
+from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_results, replace_file
 from plimsoll.plan.document import PLAN_FILE, Plan
 from plimsoll.plan.expand import make_plan
@@ -59,6 +60,13 @@ def write_plan(shape: Shape, results: Path) -> Plan:
     plan = make_plan(run, seed=1)
     replace_file(results / PLAN_FILE, plan.model_dump_json(), sync=False)
     return plan
+
+
+def fresh_secret(directory: Path, *, clients: int) -> Path:
+    """Return a directory with a new session secret."""
+    secret = directory / "secret"
+    write_session(secret, clients)
+    return secret
 
 
 def start_locally(shape: Shape) -> tuple["subprocess.Popen[bytes]", Path]:

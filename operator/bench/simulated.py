@@ -11,9 +11,9 @@ from pathlib import Path
 from subprocess import Popen
 
 from figures import heading, mebibytes, median_and_range, milliseconds, quantile, table, whole_seconds
-from place import BENCH, fresh, fresh_secret, running
+from place import BENCH, fresh, running
 from plimsoll.cli.launch import free_port
-from runs import Shape, attempts, usable, why_not, write_plan
+from runs import Shape, attempts, fresh_secret, usable, why_not, write_plan
 
 CLIENTS = 1000
 PROCESSES = 2

@@ -1,6 +1,5 @@
-"""How far apart the clients of a trial start: with a real fio on this machine, and with a thousand simulated agents."""
+"""How far apart the clients of a trial start, with a real fio on this machine."""
 
-import simulated
 from figures import heading, median_and_range, milliseconds, plain, table
 from place import end
 from runs import Shape, attempts, check_ended, start_locally, usable, why_not
@@ -24,7 +23,6 @@ def measure() -> None:
     table(("clients", "trials", "attempts", "median", "range", "overlap, worst"), rows)
     for words in problems:
         print(f"   {words}")
-    simulated.measure()
 
 
 def _measure_local(clients: int, trials: int) -> tuple[tuple[str, ...], list[str]]:

@@ -30,7 +30,7 @@ close: Any = main.close
 async def configured() -> AsyncIterator[kopf.Memo]:
     settings = main.settings_of({"PLIMSOLL_RUNNER_IMAGE": "runner:1"})
     memo = kopf.Memo(metrics="on", namespaces=(), stop=asyncio.Event(), settings=settings, guard=None)
-    await configure(settings=kopf.OperatorSettings(), memo=memo, queue={}, runs={}, suites={})
+    await configure(settings=kopf.OperatorSettings(), memo=memo)
     try:
         yield memo
     finally:

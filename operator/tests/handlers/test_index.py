@@ -9,7 +9,6 @@ import pytest
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import Failure, Live, Prefill, RunState, TrialKey
 from plimsoll.kube.port import Followed
-from plimsoll.metrics.objects import Exposed
 from plimsoll.operator import watches
 from plimsoll.operator.watches import CHILDREN, ChildWatch
 from support.fake_kube import shaped
@@ -18,7 +17,7 @@ from support.pretend_world import context_of, make_run
 
 SHAPES = {kind.kind: shape for kind, shape in CHILDREN.items()}
 queue_changed: Any = watches.queue_changed
-runs: Any = watches.runs
+keep_run: Any = watches.keep_run
 
 
 class Watched:
@@ -209,24 +208,18 @@ def state_data(state: RunState) -> dict[str, str]:
     return {"state.json": state.model_dump_json()}
 
 
-async def test_what_prometheus_is_told_of_a_run_is_kept_by_uid(watched: Watched) -> None:
-    ((uid, run),) = (await runs(body=kopf.Body(_raw(watched.run)), uid="r")).items()
-    assert uid == "r"
-    assert isinstance(run, Exposed)
-    assert (run.labels, run.status) == (("bench", "a"), "")
+async def test_the_queue_and_prometheus_know_a_run_by_its_uid_until_it_is_deleted(watched: Watched) -> None:
+    context, event = watched.context, {"object": watched.run}
+    await keep_run(event=event, uid="r", type="ADDED", memo=watched.memo)
+    assert context.queue["r"].name == "a"
+    assert (context.exposed_runs["r"].labels, context.exposed_runs["r"].status) == (("bench", "a"), "")
+    await keep_run(event=event, uid="r", type="DELETED", memo=watched.memo)
+    assert (context.queue, context.exposed_runs) == ({}, {})
 
 
-@pytest.mark.parametrize("index", ["queue", "suites"])
-async def test_managed_fields_are_dropped_before_anything_is_kept(watched: Watched, index: str) -> None:
-    """The indices are the first that kopf calls: until all objects are indexed, it keeps each of them."""
-    first = {str(handler.selector): handler.id for handler in reversed(kopf.get_default_registry()._indexing._handlers)}
-    assert index in first.values()
+@pytest.mark.parametrize("handler", ["keep_run", "keep_suite"])
+async def test_managed_fields_are_dropped_before_anything_is_kept(watched: Watched, handler: str) -> None:
     managers = [{"manager": str(number), "fieldsV1": {"f:metadata": {}}} for number in range(1000)]
     raw = {**watched.run, "metadata": {**watched.run["metadata"], "managedFields": managers}}
-    await getattr(watches, index)(body=kopf.Body(_raw(raw)), uid="u", memo=watched.memo)
+    await getattr(watches, handler)(event={"object": raw}, uid="u", type=None, memo=watched.memo)
     assert raw["metadata"] == watched.run["metadata"]
-
-
-def _raw(document: Any) -> Any:
-    """Return a document as kopf's types want it."""
-    return document

@@ -28,7 +28,7 @@ from support.specs import SETTINGS
 # As functions of any arguments: kopf hands over more than these take.
 run_changed: Any = watches.run_changed
 queue_changed: Any = watches.queue_changed
-queue: Any = watches.queue
+keep_run: Any = watches.keep_run
 
 STEPS = ("observe", "decide", "say", "act")
 
@@ -292,9 +292,54 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
 
 
 async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
-    (found,) = (await queue(body=daemon.body, uid=daemon.uid, memo=daemon.memo)).items()
-    assert found[0] == daemon.uid
-    assert found[1].targets == frozenset({"storageClass/fast"})
+    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    assert daemon.context.queue[daemon.uid].targets == frozenset({"storageClass/fast"})
+
+
+async def test_no_run_is_looked_at_before_the_watch_has_shown_all_of_them(daemon: Daemon) -> None:
+    """A run that is looked at first would otherwise overtake those that wait for the same storage for longer."""
+    runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
+    runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
+    event = {"object": dict(daemon.body)}
+    await keep_run(event=event, uid=daemon.uid, type=None, memo=daemon.memo)
+    await daemon.drive()
+    await asyncio.sleep(0.3)
+    assert daemon.looks == 0
+    await keep_run(event={"object": second}, uid=second["metadata"]["uid"], type=None, memo=daemon.memo)
+    async with asyncio.timeout(30):
+        while not daemon.looks:
+            await asyncio.sleep(0.01)
+    await daemon.stop()
+
+
+async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_QUEUE_POLLS", 2)
+    runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
+    runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
+    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    await daemon.drive()
+    await asyncio.sleep(0.1)
+    daemon.cluster.delete(second)
+    async with asyncio.timeout(30):
+        while not daemon.looks:
+            await asyncio.sleep(0.01)
+    await daemon.stop()
+
+
+async def test_a_finished_run_costs_no_look_and_no_request(daemon: Daemon) -> None:
+    """However many there are when the operator starts."""
+    runs = daemon.context.runs
+    conditions = [{"type": kind, "status": "True", "reason": "Done"} for kind in ("Succeeded", "CleanedUp")]
+    status = {"conditions": conditions, "observedGeneration": daemon.document["metadata"]["generation"]}
+    finished = {**dict(daemon.body), "status": status}
+    event = {"type": None, "object": finished}
+    asked = len(daemon.cluster.kube.requests)
+    runs.is_queue_complete = False
+    for handler in (keep_run, run_changed, queue_changed):
+        await handler(event=event, body=finished, uid=daemon.uid, type=None, memo=daemon.memo)
+    assert (len(runs.records), len(daemon.cluster.kube.requests)) == (0, asked)
 
 
 # -- deletion

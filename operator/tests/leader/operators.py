@@ -50,6 +50,7 @@ class OperatorProcess:
                 stdout=output,
                 stderr=output,
             )
+        self.pid = self._process.pid
 
     def gauge(self) -> str:
         """Return what it tells Prometheus about its leadership; empty while it does not answer."""

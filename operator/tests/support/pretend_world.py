@@ -53,7 +53,8 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
     def make_secret(clients: int) -> Mapping[str, bytes]:
         return dict.fromkeys(map(token_name, range(clients)), b"t")  # they cost nothing to make
 
-    runs = RunReconciler(queue=queue, make_secret=make_secret, **{**shared, "rest_seconds": 0.0, **pace})
+    own = shared | {"rest_seconds": 0.0, "is_queue_complete": True, **pace}
+    runs = RunReconciler(queue=queue, make_secret=make_secret, **own)
     return Context(runs=runs, suites=SuiteReconciler(**shared), instruments=instruments)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
@@ -21,6 +21,7 @@ from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import guarding
 from plimsoll.kube.port import CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
+from plimsoll.lifecycle.queue import Entry
 from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, PodDefaults, Settings
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
 from plimsoll.net.listener import AddressError, serving_address
@@ -156,7 +157,7 @@ async def _serve(
 
 
 @kopf.on.startup()
-async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices: Any) -> None:  # noqa: ANN401 - kopf's
+async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Configure kopf, and connect to the API server with the memo's `settings` and `guard`.
 
     The memo gets `scrape`, which returns a snapshot of the metrics. If a background task ends, the memo's event `stop`
@@ -166,21 +167,23 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
     async with AsyncExitStack() as opened:
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered, guard=memo.guard))
+        namespaces, queue = memo.get("namespaces", ()), dict[str, Entry]()
         runs = RunReconciler(
             kube=kube,
             settings=memo.settings,
             now=kube.clock.now,
             instruments=instruments,
             post=post,
-            queue=lambda: _values(indices["queue"]),
+            queue=queue.values,
+            namespaces=namespaces,
             make_secret=make_secret,
         )
         suites = SuiteReconciler(
             kube=kube, settings=memo.settings, now=kube.clock.now, instruments=instruments, post=post
         )
-        namespaces = memo.get("namespaces", ())
         results = KnownResults(namespaces, now=kube.clock.now)
-        memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
+        context = Context(runs=runs, suites=suites, instruments=instruments, results=results, queue=queue)
+        memo.context = context
         for reconciler in (runs, suites):
             opened.push_async_callback(reconciler.stop)
         await opened.enter_async_context(_in_background(instruments.watch_loop(), "loop lag", memo))
@@ -188,7 +191,7 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **indices:
         await opened.enter_async_context(_in_background(children, "objects of runs", memo))
 
         def scrape() -> OperatorScrape:
-            of_runs, of_suites = _values(indices["runs"]), _values(indices["suites"])
+            of_runs, of_suites = context.exposed_runs.values(), context.exposed_suites.values()
             return OperatorScrape(results.metrics(), of_runs, instruments, of_suites)
 
         if memo.get("metrics"):
@@ -283,10 +286,6 @@ async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.M
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-def _values(index: kopf.Index[str, T]) -> Iterator[T]:
-    return (value for store in index.values() for value in store)
 
 
 def settings_of(environment: dict[str, str]) -> Settings:

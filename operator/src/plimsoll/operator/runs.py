@@ -1,9 +1,11 @@
 """Looks at a `BenchmarkRun`, and cleans up after one that is deleted."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
@@ -34,6 +36,8 @@ from plimsoll.operator.loop import Body, Reconciler, Record, Records
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 
+_QUEUE_POLL_SECONDS, _QUEUE_POLLS = 0.1, 50
+
 
 @dataclass(slots=True, kw_only=True)
 class RunMemory(Record):
@@ -56,7 +60,10 @@ class RunMemory(Record):
 class RunReconciler(Reconciler[RunMemory]):
     """Reconciles runs."""
 
-    queue: Callable[[], Iterable[Entry]]  # returns the entries of all runs, as a watch shows them
+    queue: Callable[[], Iterable[Entry]]  # returns the entries of all runs that a watch has shown
+    is_queue_complete: bool = False  # whether it has shown all runs that existed when the operator started
+    completing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    namespaces: Sequence[str] = ()  # whose runs these are; all if empty
     make_secret: MakeSecret
     records: Records[RunMemory] = field(default_factory=lambda: Records(RunMemory))
     # Maximum pause after a look that acted and changed the status: events need not tell of the next step, because not
@@ -71,6 +78,10 @@ class RunReconciler(Reconciler[RunMemory]):
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
         """Look at a run; see `reconcile` and `look_at_removal`. Its finalizer is kept as long as it needs that."""
+        if not self.is_queue_complete:
+            await self._complete_queue()
+            # This look sees everything that the watch has shown in the meantime.
+            self.records[body["metadata"]["uid"]].wakeup.clear()
         if needs_attention(body):
             if "deletionTimestamp" not in body["metadata"]:
                 decision = await self.reconcile(body)
@@ -81,6 +92,20 @@ class RunReconciler(Reconciler[RunMemory]):
                 return self.removal_look_seconds, True
         await self._set_finalizer(body, present=False)
         return None, False
+
+    async def _complete_queue(self) -> None:
+        """Wait until the watch has shown all runs: a run must not overtake another that is not in the queue yet."""
+        async with self.completing:
+            while not self.is_queue_complete:
+                places = self.namespaces or (None,)
+                versions = [await self.kube.versions(RUN, namespace=namespace) for namespace in places]
+                existing = {version.uid for version in chain.from_iterable(versions)}
+                # A run that was deleted before the watch began is never shown: list them again from time to time.
+                for _ in range(_QUEUE_POLLS):
+                    self.is_queue_complete = existing <= {entry.uid for entry in self.queue()}
+                    if self.is_queue_complete:
+                        break
+                    await asyncio.sleep(_QUEUE_POLL_SECONDS)
 
     async def reconcile(self, body: Body) -> Decision:
         """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.

@@ -141,40 +141,52 @@ async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """The operator's components: `instruments` are metrics of the operator, `results` metrics of every result."""
+    """The operator's components: `instruments` are metrics of the operator, `results` metrics of every result.
+
+    What is kept of each run and suite is by UID.
+    """
 
     runs: RunReconciler
     suites: SuiteReconciler
     instruments: Instruments = field(default_factory=Instruments)
     results: KnownResults = field(default_factory=KnownResults)
+    queue: dict[str, Entry] = field(default_factory=dict)
+    exposed_runs: dict[str, Exposed] = field(default_factory=dict)
+    exposed_suites: dict[str, Exposed] = field(default_factory=dict)
 
 
-def _drop_managers(body: kopf.Body) -> None:
-    """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are up to 35 MiB of Python objects.
-
-    kopf calls the indices before everything else, and then keeps each object until all that exist are indexed.
-    """
-    cast("dict[str, Any]", body["metadata"]).pop("managedFields", None)
+# kopf calls the handlers in this order, so a run that is looked at is in the queue. There are none of kopf's indices:
+# until all objects are indexed, kopf keeps each of them with a task, and every further one wakes all these tasks. With
+# 2000 runs, that blocks the event loop for longer than the Lease lasts.
 
 
-@kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
-async def queue(body: kopf.Body, uid: str, memo: kopf.Memo, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
-    """Index every run's entry in the queue by UID."""
+@kopf.on.event(GROUP, VERSION, "benchmarkruns")
+async def keep_run(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep every run's entry in the queue, and its metrics."""
+    context, body = memo.context, event["object"]
+    if type == "DELETED":
+        context.queue.pop(uid, None)
+        context.exposed_runs.pop(uid, None)
+        return
     _drop_managers(body)
-    return {uid: entry_of(body, memo.context.runs.settings)}
+    context.queue[uid] = entry_of(body, context.runs.settings)
+    context.exposed_runs[uid] = run_metrics(body)
 
 
-@kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
-async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # noqa: ANN401 - kopf's
-    """Index every run's metrics by UID."""
-    return {uid: run_metrics(body)}
-
-
-@kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
-async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, Exposed]:  # noqa: ANN401 - kopf's
-    """Index every suite's metrics by UID."""
+@kopf.on.event(GROUP, VERSION, "benchmarksuites")
+async def keep_suite(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep every suite's metrics."""
+    exposed, body = memo.context.exposed_suites, event["object"]
+    if type == "DELETED":
+        exposed.pop(uid, None)
+        return
     _drop_managers(body)
-    return {uid: suite_metrics(body)}
+    exposed[uid] = suite_metrics(body)
+
+
+def _drop_managers(body: Mapping[str, Any]) -> None:
+    """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are up to 35 MiB of Python objects."""
+    body["metadata"].pop("managedFields", None)
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
