@@ -331,7 +331,8 @@ async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(
 async def test_a_finished_run_costs_no_look_and_no_request(daemon: Daemon) -> None:
     """However many there are when the operator starts."""
     runs = daemon.context.runs
-    conditions = [{"type": kind, "status": "True", "reason": "Done"} for kind in ("Succeeded", "CleanedUp")]
+    reasons = {"Succeeded": "Measured", "CleanedUp": "Removed"}
+    conditions = [{"type": kind, "status": "True", "reason": reason} for kind, reason in reasons.items()]
     status = {"conditions": conditions, "observedGeneration": daemon.document["metadata"]["generation"]}
     finished = {**dict(daemon.body), "status": status}
     event = {"type": None, "object": finished}
