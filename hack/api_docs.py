@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from generated import update
 
 from plimsoll.api.kinds import KINDS
 
@@ -30,18 +31,10 @@ _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or fal
 Schema = Mapping[str, Any]
 
 
-def main() -> int:
-    """Return the exit code."""
-    stale = False
+def files() -> Iterator[tuple[Path, str]]:
+    """Yield the page of each kind."""
     for kind in KINDS:
-        fresh = page(yaml.safe_load((ROOT / "crds" / kind.file_name).read_text()))
-        document = PAGES / f"{kind.name}.md"
-        if "--check" not in sys.argv:
-            document.write_text(fresh)
-        elif not document.exists() or document.read_text() != fresh:
-            sys.stderr.write(f"{document.name}: is out of date; run `make generate`\n")
-            stale = True
-    return int(stale)
+        yield PAGES / f"{kind.name}.md", page(yaml.safe_load((ROOT / "crds" / kind.file_name).read_text()))
 
 
 def page(crd: Schema) -> str:
@@ -192,4 +185,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update(files()))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from generated import update, with_part
 
 from plimsoll.api.kinds import KINDS
 
@@ -55,21 +56,8 @@ _METADATA = re.compile(r"^metadata:\n  name: (\S+)\n  labels:\n(?:    .*\n)+", r
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):")
 
 
-def main() -> int:
-    """Return the exit code."""
-    stale = 0
-    # Rendering comes last, so that it uses the definitions just written.
-    for path, text in files():
-        if "--check" not in sys.argv:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            stale = 1
-            sys.stderr.write(f"{path.relative_to(ROOT)}: out of date; run `make generate`\n")
-    return stale
-
-
 def files() -> Iterator[tuple[Path, str]]:
-    """Yield every generated file with its content."""
+    """Yield every generated file with its content; what is rendered comes last, from the definitions just written."""
     for name in sorted(kind.file_name for kind in KINDS):
         yield CHART / "templates" / "crds" / name, definition((ROOT / "crds" / name).read_text())
     readme = CHART / "README.md"
@@ -113,10 +101,8 @@ def rendered(template: str = "", *, values: str = "") -> str:
 
 def document(readme: str, values: str) -> str:
     """Return the README with the table of values."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
     rows = [f"| `{path}` | `{default}` | {words} |\n" for path, default, words in described(values)]
-    return f"{before}{BEGIN}| value | default | meaning |\n|---|---|---|\n{''.join(rows)}{END}{after}"
+    return with_part(readme, BEGIN, END, f"| value | default | meaning |\n|---|---|---|\n{''.join(rows)}")
 
 
 def described(values: str) -> Iterator[tuple[str, str, str]]:
@@ -147,4 +133,4 @@ def _shown(defaults: object, path: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update(files()))

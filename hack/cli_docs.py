@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from click.testing import CliRunner
+from generated import update
 
 from plimsoll.cli import main as plimsoll
 
@@ -14,18 +15,6 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "reference" / "cli.md"
 INTRODUCTION = Path(__file__).with_suffix(".md")
 COLUMNS = 100
-
-
-def main() -> int:
-    """Return the exit code."""
-    fresh = document()
-    if "--check" in sys.argv:
-        stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
-        if stale:
-            sys.stderr.write(f"{DOCUMENT.name}: is out of date; run `make generate`\n")
-        return int(stale)
-    DOCUMENT.write_text(fresh)
-    return 0
 
 
 def document() -> str:
@@ -57,4 +46,4 @@ def _section(name: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update([(DOCUMENT, document())]))

@@ -11,6 +11,7 @@ from pathlib import Path
 from definitions.parts import Schema
 from definitions.schemas import described, validations, with_default
 from definitions.yaml_text import written
+from generated import update
 
 from plimsoll.api.kinds import KINDS, CustomResource, PrinterColumn
 from plimsoll.api.names import API_VERSION, GROUP, VERSION
@@ -18,20 +19,6 @@ from plimsoll.api.names import API_VERSION, GROUP, VERSION
 DIRECTORY = Path(__file__).parent.parent / "crds"
 HEADER = "# Generated from the models in plimsoll.api and plimsoll.tools by `make generate`; change them there.\n"
 LABELS = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/part-of": "plimsoll"}
-
-
-def main() -> int:
-    """Return the exit code."""
-    fresh = {DIRECTORY / kind.file_name: HEADER + written(definition(kind)) for kind in KINDS}
-    if "--check" not in sys.argv:
-        for path, text in fresh.items():
-            path.write_text(text)
-        return 0
-    stale = [path.name for path, text in fresh.items() if not path.exists() or path.read_text() != text]
-    stale += [path.name for path in DIRECTORY.glob("*.yaml") if path not in fresh]
-    for name in stale:
-        sys.stderr.write(f"{name}: out of date with the models; run `make generate`\n")
-    return int(bool(stale))
 
 
 def definition(kind: CustomResource) -> Schema:
@@ -102,4 +89,5 @@ def _constant(description: str, value: str) -> Schema:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    fresh = [(DIRECTORY / kind.file_name, HEADER + written(definition(kind))) for kind in KINDS]
+    sys.exit(update(fresh, DIRECTORY.glob("*.yaml")))

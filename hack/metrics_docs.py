@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from generated import update
 from prometheus_client import Metric as Family
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
@@ -135,18 +136,6 @@ _TITLES = {
 }
 
 
-def main() -> int:
-    """Return the exit code."""
-    fresh = document()
-    if "--check" in sys.argv:
-        stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
-        if stale:
-            sys.stderr.write(f"{DOCUMENT.name}: is out of date; run `make generate`\n")
-        return int(stale)
-    DOCUMENT.write_text(fresh)
-    return 0
-
-
 def document() -> str:
     """Return the whole document."""
     return "\n".join([INTRODUCTION, *(line for source in Source for line in _table(source)), *_example()]) + "\n"
@@ -191,4 +180,4 @@ class _Families(Collector):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update([(DOCUMENT, document())]))

@@ -3,9 +3,11 @@
 # ruff: noqa: INP001 - a script, run by path
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from generated import update
 
 from plimsoll.cli.init import JOBS, manifest, question
 
@@ -35,21 +37,12 @@ PROFILE = re.compile(r"# Pod Security profile of its namespace: (\w+)")
 TIME = re.compile(r"[Tt]akes about (\d+ minutes)")
 
 
-def main() -> int:
-    """Return the exit code."""
-    texts = {f"{job}.yaml": manifest(job) for job in JOBS}
-    texts["README.md"] = INTRODUCTION + "".join(f"{_row(job, texts[f'{job}.yaml'])}\n" for job in JOBS)
-    written = {path.name: path.read_text() for path in DIRECTORY.iterdir()}
-    if "--check" in sys.argv:
-        if written != texts:
-            names = sorted(name for name in written | texts if written.get(name) != texts.get(name))
-            sys.stderr.write(f"manifests/samples: {', '.join(names)} is out of date; run `make generate`\n")
-        return int(written != texts)
-    for name in written.keys() - texts.keys():
-        (DIRECTORY / name).unlink()
-    for name, text in texts.items():
-        (DIRECTORY / name).write_text(text)
-    return 0
+def files() -> Iterator[tuple[Path, str]]:
+    """Yield the samples and their index."""
+    texts = {job: manifest(job) for job in JOBS}
+    for job, text in texts.items():
+        yield DIRECTORY / f"{job}.yaml", text
+    yield DIRECTORY / "README.md", INTRODUCTION + "".join(f"{_row(job, text)}\n" for job, text in texts.items())
 
 
 def _row(job: str, text: str) -> str:
@@ -70,4 +63,4 @@ def _row(job: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update(files(), DIRECTORY.iterdir()))

@@ -17,6 +17,7 @@ def script() -> ModuleType:
     specification = importlib.util.spec_from_file_location("faults_table", ROOT / "hack" / "faults_table.py")
     assert specification is not None
     assert specification.loader is not None
+    sys.path.append(str(ROOT / "hack"))
     script = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = script
     specification.loader.exec_module(script)
