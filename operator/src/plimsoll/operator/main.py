@@ -202,11 +202,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
 
 
 def _configure_kopf(settings: kopf.OperatorSettings) -> None:
-    # The duration of every watch is limited. A page is in memory as bytes, text and objects at once, up to 40 MiB for
-    # an object of the largest size that etcd stores.
+    # Every watch is renewed after a minute, because only then is a connection noticed that died in silence. kopf
+    # continues at the version that it has seen, so this costs one request. A page is in memory as bytes, text and
+    # objects at once, up to 40 MiB for an object of the largest size that etcd stores.
     settings.watching.connect_timeout = 10
-    settings.watching.server_timeout = 10 * 60
-    settings.watching.client_timeout = 11 * 60
+    settings.watching.server_timeout = 60
+    settings.watching.client_timeout = 70
     settings.watching.reconnect_backoff = 1.0
     settings.watching.chunk_size = 5
     # How long kopf keeps an object after handling it.
