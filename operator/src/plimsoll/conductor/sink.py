@@ -157,12 +157,17 @@ def replace_file(path: Path, text: str, *, sync: bool) -> None:
     """Replace a file atomically: readers see the old or the new content, even after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
-    with draft.open("w") as file:
-        file.write(text)
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with draft.open("w") as file:
+            file.write(text)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        # Errors of a write name no file.
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     if sync:
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
