@@ -43,7 +43,10 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
     cause=None,
     what="outputs of the tool that cannot be parsed",
     invalid=0,
-    remedy="check the tool's version and its raw output; if that version is supported, report a bug",
+    remedy=(
+        "check that the disk of the client's temporary files is not full, and the tool's version and raw output; if "
+        "that version is supported, report a bug"
+    ),
 )
 def output_unreadable(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
