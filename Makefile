@@ -14,7 +14,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 WORKFLOWS = $(wildcard .github/workflows/*.yaml) manifests/gitops/github/benchmark.yaml
-REAL := fio or network or system or crd or chart or browser or storm
+REAL := fio or network or system or crd or chart or browser
 SELECT :=
 MARK :=
 ONLY ?=
@@ -98,7 +98,7 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
 	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n $(or $(filter-out 0,$(WORKERS)),3) --dist loadgroup --durations 10 \
-	    -m "$(or $(SELECT),$(REAL))" $(ONLY)
+	    -m "$(or $(SELECT),($(REAL)) and not storm)" $(ONLY)
 
 .PHONY: test-api-version
 test-api-version: setup ## The tests of definitions and policies with another kube-apiserver than the cluster's: API=oldest or API=newest

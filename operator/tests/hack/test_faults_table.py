@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MARKER = 'pytest.mark.fault("Nodes", "A node fails", "while measuring", ends="it ends (`ClientLost`)", within="20 s")'
-LEAST_CASES = 35
+LEAST_CASES = 40
 
 
 @pytest.fixture(scope="module")

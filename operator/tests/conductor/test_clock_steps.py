@@ -1,0 +1,95 @@
+"""The clock of a client or of the conductor is set during a trial: that trial does not count, and the next one does."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent import agent
+from plimsoll.agent.worker import Armed
+from plimsoll.api.names import AbortReason, Outcome, Verdict
+from plimsoll.api.storage import Prepare
+from plimsoll.conductor import server
+from plimsoll.conductor.main import EXIT_COMPLETE
+from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.messages import ArmOrder
+from support.client_documents import make_plan
+from support.rendezvous import PretendedWork, Setting
+
+LATE = {AbortReason.LATE_CLIENT, AbortReason.CLIENT_NOT_ARMED}
+
+
+class SteppedTime:
+    """The module `time` of one program, whose clock is set by `step` seconds."""
+
+    step = 0.0
+
+    @staticmethod
+    def monotonic() -> float:
+        return time.monotonic()
+
+    def time_ns(self) -> int:
+        return time.time_ns() + int(self.step * 10**9)
+
+
+class SteppedWork(PretendedWork):
+    """Sets a clock in the first attempt, before or during the load, and back before the next one."""
+
+    def __init__(self, clock: SteppedTime, step: float, *, before_load: bool) -> None:
+        super().__init__(0)
+        self._clock = clock
+        self._step = step
+        self._before_load = before_load
+
+    async def arm(self, order: ArmOrder) -> Armed:
+        if order.trial.attempt:
+            self._clock.step = 0.0
+        elif self._before_load:
+            # After the comparison that follows, and before the load.
+            remaining = (order.t0_nanoseconds - time.time_ns()) / 10**9
+            asyncio.get_running_loop().call_later(remaining - 0.05, self._set)
+        return await super().arm(order)
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        if not armed.order.trial.attempt and not self._before_load:
+            self._set()
+        return await super().measure(armed, clock)
+
+    def _set(self) -> None:
+        self._clock.step = self._step
+
+
+@pytest.mark.fault(
+    "Clocks",
+    "The clock of a client's or the conductor's node steps by 5 s, either way",
+    "while measuring",
+    ends="the trial is Invalid (`ClockOffset`) or aborted (`LateClient`), and repeated",
+    within="the end of the trial",
+)
+@pytest.mark.parametrize("before_load", [False, True], ids=["under load", "before the load"])
+@pytest.mark.parametrize("step", [5.0, -5.0])
+@pytest.mark.parametrize("whose", ["client", "conductor"])
+async def test_a_trial_in_which_a_clock_is_set_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str, step: float, *, before_load: bool
+) -> None:
+    plan = make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Prepare(settle_seconds=0)})
+    setting, clock = Setting(tmp_path, plan), SteppedTime()
+    monkeypatch.setattr(agent if whose == "client" else server, "time", clock)
+    work = SteppedWork(clock, step, before_load=before_load)
+    async with asyncio.timeout(60):
+        codes = await asyncio.gather(setting.conduct(), setting.agent(0, work=work))
+    assert list(codes) == [EXIT_COMPLETE, 0]
+    (trials,) = (await FilesSink(setting.results).load()).trials.values()
+    first, last = trials[0], trials[-1]
+    if first.outcome is Outcome.MEASURED:
+        invalid = {finding.reason for finding in first.findings if finding.verdict is Verdict.INVALID}
+        assert "ClockOffset" in invalid
+    else:
+        assert first.abort is not None
+        assert first.abort.reason in LATE
+    assert len(trials) > 1
+    # On a busy machine, the other attempts may be late.
+    assert last.abort is None or last.abort.reason in LATE
+    assert "ClockOffset" not in {finding.reason for finding in last.findings}
