@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from figures import heading_rows, percent
-from plimsoll.api.line import Ending, Line
+from plimsoll.api.line import MOST_STORM_PROBES, Ending, Line
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.measure.line.search import Settings
 from support.simulated_storage import (
     HockeyStick,
@@ -31,6 +32,10 @@ from support.simulated_storage import (
 _SEARCHES = 100
 _NOISES = (0.01, 0.02, 0.05)
 _SETTINGS = Settings(start=500, limit=200_000)
+_STORM = replace(_SETTINGS, storm=DisturbedOsds(action="Out"), most_probes=MOST_STORM_PROBES)
+_STORM_NOISES = (0.01, 0.05)
+_LEFT = (0.1, 1.0)
+"""The storm line is drawn between these parts of the calm line, with an even logarithm."""
 _LINES = (2_000, 60_000)
 """The line is drawn between them, with an even logarithm, so that a search starts two to seven doublings below it."""
 
@@ -130,6 +135,21 @@ def _few(searches: int) -> Iterator[Sequence[str]]:
         yield f"{100 * part:g} % of the line", shares, *ranges
 
 
+def _storms(searches: int) -> Iterator[Sequence[str]]:
+    """Yield how often the interval contains the storm line, of storage that loses a known part of its speed."""
+    yield from heading_rows("storage", "noise", *_FIGURES)
+    for name, storage in _SHAPES.items():
+        for noise in _STORM_NOISES:
+            found = []
+            for number in range(searches):
+                seed = f"storm {name} {noise} {number}"
+                line, left = drawn(seed, _LINES), drawn(f"{seed} left", _LEFT)
+                calm, _ = search(storage(line, noise=noise), _SETTINGS, f"{seed} calm")
+                disturbed = storage(left * line, noise=noise)
+                found.append((left * line, search(disturbed, _STORM.below(calm), f"{seed} trials")[0]))
+            yield name, f"{100 * noise:g} %", *_figures(found)
+
+
 def _found(
     name: str,
     make: Callable[[float], Storage],
@@ -168,6 +188,7 @@ _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "ends": _ends,
     "doubts": _doubts,
     "few": _few,
+    "storms": _storms,
 }
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from hypothesis import given
 
 from conductor.test_options import KEY, OPTIONS, KilledError, MortalCommands, kill, torn_down
 from plimsoll.api.names import FailureReason
-from plimsoll.api.run import Disturbance, DisturbedOsds
+from plimsoll.api.run import Disturbance
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.ceph.watch import Outage
 from plimsoll.conductor.ceph.commands import Commands
 from plimsoll.conductor.ceph.options import give_back, restore_options, set_options, take_away

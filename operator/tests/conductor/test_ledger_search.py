@@ -5,17 +5,19 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
+from plimsoll.api.line import MOST_STORM_PROBES, Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Abort, Finding, Trial
+from plimsoll.api.run import Disturbance
 from plimsoll.api.status import TrialKey
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
 from plimsoll.plan.document import PLAN_FILE
 from support.full_documents import FACTS, full_operation, worst_fields
-from support.simulation import search_plan
+from support.simulation import ROUGH_SEARCH, search_plan
 
 _LINE = 3_000.0
 
@@ -47,6 +49,45 @@ def searched(ledger: Ledger, *operations: OperationResult) -> Line:
     line = ledger.status("w-000", None).line
     assert line is not None
     return line
+
+
+STORM = Disturbance(osds=DisturbedOsds(action="Out"))
+
+
+@pytest.mark.parametrize(
+    ("calm_line", "storm_line", "loads"),
+    [
+        (_LINE, 1_100.0, [1500, 750, 3000]),
+        (100_000.0, 100_000.0, [10_000, 20_000]),  # the calm storage did not break at the limit
+        (0.0, 0.0, [2]),  # it broke at the lowest load, below which nothing is worth many disturbances
+    ],
+)
+def test_a_search_for_the_storm_line_follows_that_for_the_calm_line_and_begins_at_half_of_it(
+    calm_line: float, storm_line: float, loads: list[float]
+) -> None:
+    plan = search_plan()
+    (calm,) = plan.points
+    storm = calm.model_copy(update={"name": "w-000-storm", "calm": "w-000", "disturb": STORM})
+    ledger = Ledger(plan.model_copy(update={"points": (calm, storm), "order": ((0, 1), (0, 1))}))
+    probes: dict[str, list[float]] = {"w-000": [], "w-000-storm": []}
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        line = storm_line if key.point == storm.name else calm_line
+        outcome = ProbeOutcome.MET if offer.load < line else ProbeOutcome.LATE
+        assert not probes[storm.name] or key.point == storm.name
+        probes[key.point].append(offer.load)
+        ledger.add(key.point, trial_of(key, offer.load, outcome))
+    calm_status, status = (ledger.status(point.name, None) for point in (calm, storm))
+    assert calm_status.line is not None
+    assert status.line is not None
+    assert (calm_status.line.storm, status.line.storm) == (None, STORM.osds)
+    assert probes[storm.name][: len(loads)] == pytest.approx(loads, rel=0.02)
+    assert len(probes[storm.name]) <= (MOST_STORM_PROBES if calm_line else 1)
+    highest = calm_status.line.high or ROUGH_SEARCH.limit
+    assert max(probes[storm.name]) <= (highest or 0)
+    if storm_line and storm_line < calm_line:
+        assert (status.line.low or 0) < storm_line < (status.line.high or 0)
 
 
 def test_only_the_trials_next_to_the_line_keep_their_histograms() -> None:

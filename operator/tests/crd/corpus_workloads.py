@@ -304,6 +304,7 @@ ACCESS_ACCEPTED = [
 
 DISTURB = "spec.workloads.0.disturb"
 _DISTURB = {"afterSeconds": 30, "osds": {"count": 2, "action": "Out"}, "forSeconds": 60}
+_LINE = {"vary": "Depth", "start": 4, "objectives": [{"percentile": "99", "latency": "5ms"}]}
 _DOWN = {**_DISTURB, "osds": {"action": "Down"}}
 
 
@@ -335,10 +336,10 @@ _DISTURBANCES = [
     ),
     _disturbed("any health", "spec.gates.cephHealth", "must be Required", **{"spec.gates": {"cephHealth": "Ignored"}}),
     _disturbed(
-        "line",
-        f"{_W}.disturb",
-        "cannot be set with line",
-        workload={"line": {"vary": "Depth", "start": 4, "objectives": [{"percentile": "99", "latency": "5ms"}]}},
+        "no time to recover",
+        f"{_W}.runtimeSeconds",
+        "add at least 30 s to afterSeconds and forSeconds",
+        workload={"line": _LINE, "runtimeSeconds": 119},
     ),
     *(
         _disturbed(f"{path} {value}", f"{_W}.disturb.{path}", disturb=disturb)
@@ -359,6 +360,7 @@ DISTURB_ACCEPTED = [
     _disturbed("out"),
     _disturbed("down", disturb=_DOWN, workload={"runtimeSeconds": 120}),
     _disturbed("defaults", disturb={"osds": {"action": "Down"}}),
+    _disturbed("line", workload={"line": _LINE, "runtimeSeconds": 120}),
     _disturbed("without Rook", **{"spec.storage": {"ceph": CEPH, "volume": IMAGE}}),
     *(_disturbed(f"by {tool}", workload={"fio": None, tool: {}}) for tool in ("radosBench", "rbdBench")),
 ]

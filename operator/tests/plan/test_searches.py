@@ -11,7 +11,14 @@ from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, estimate, expand, make_plan
+from plimsoll.plan.expand import (
+    TRIAL_OVERHEAD_SECONDS,
+    check_fits_deadline,
+    estimate,
+    expand,
+    make_plan,
+    most_trials,
+)
 from plimsoll.plan.fingerprint import differences, fingerprint
 from plimsoll.plan.refusals import at_load, search_settings
 from plimsoll.tools.fio.parameters import FioParameters
@@ -54,6 +61,39 @@ def test_each_combination_of_the_axes_is_a_point_without_a_load() -> None:
     ],
     ids=["rate", "depth"],
 )
+def stormy(disturb: Fields, line: Fields = RATE, **fio: Any) -> BenchmarkRun:
+    workload = {"fio": {"ioDepth": [64], **fio}, "line": dict(line), "runtimeSeconds": 300}
+    rook = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
+    storage = {"rook": rook, "volume": {"size": "1Gi"}}
+    return _run({**workload, "disturb": {"osds": {"action": "Out"}, **disturb}}, storage=storage)
+
+
+def test_a_search_with_a_disturbance_is_two_one_after_the_other_and_the_calm_one_does_not_disturb() -> None:
+    run = stormy({"afterSeconds": 30}, ioDepth=[16, 32, 64])
+    plan = make_plan(run, seed=3)
+    calm, storm = plan.points[:2]
+    assert (calm.name, calm.disturb, calm.runtime_seconds, most_trials(plan, calm)) == ("w0-000", None, 30, 40)
+    assert (storm.name, storm.calm, storm.runtime_seconds, most_trials(plan, storm)) == (
+        ("w0-000-storm", "w0-000", 300, 20)
+    )
+    assert storm.label == f"{calm.label}, 1 OSD out"
+    assert all(order[order.index(number) + 1] == number + 1 for order in plan.order for number in (0, 2, 4))
+    assert len({make_plan(run, seed=seed).order for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("start", "seconds", "expected"),
+    [
+        (8, {"afterSeconds": 30}, "line.start: 8 offers 240 operations in 30 s"),
+        (8, {"forSeconds": 40}, "line.start: 8 offers 320 operations in 40 s"),
+        (800, {"forSeconds": 40}, "disturb.forSeconds: 40 is less than 10 times the 5 s"),
+    ],
+)
+def test_both_searches_need_enough_operations(start: int, seconds: Fields, expected: str) -> None:
+    objectives = [{"latency": "5ms"}, {"latency": "5s", "percentile": "50"}] if start > 8 else OBJECTIVES
+    assert problem(stormy(seconds, {**RATE, "start": start, "objectives": objectives})).startswith(expected)
+
+
 def test_without_a_limit_a_search_offers_as_much_as_the_clients_can(
     fio: Fields, line: Fields, limits: list[int]
 ) -> None:

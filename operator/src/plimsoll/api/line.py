@@ -9,8 +9,11 @@ from pydantic import BeforeValidator, Field
 from plimsoll.api.model import Count, Integer, Model, Rule, ServerOnly
 from plimsoll.api.operation import Rate
 from plimsoll.api.quantity import LATENCY_PATTERN, LATENCY_RANGE, normal_latency, parse_latency
+from plimsoll.api.storage import DisturbedOsds
 
 MOST_PROBES = 40
+MOST_STORM_PROBES = 20  # each takes OSDs away
+STORM_SUFFIX = "-storm"  # of the names of points that search for a storm line, after the name of the calm line's point
 
 _MAX_LOAD = 2**31 - 1
 
@@ -85,6 +88,9 @@ class ProbeOutcome(StrEnum):
 
     UNKNOWN = "Unknown"
     """There are no trustworthy numbers, or too few operations for the percentile of an objective."""
+
+    NOT_RECOVERED = "NotRecovered"
+    """The objectives held, but not all placement groups were clean when the probe ended, so it does not count."""
 
 
 class Objective(Model):
@@ -192,6 +198,7 @@ class Line(Model):
             offered, or if no probe met the objectives at or below it, or none broke at or above it.
         low: Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate.
         high: Upper end of its 95 % interval; absent if no probe broke at or above the estimate.
+        storm: OSDs that were away in each probe; absent unless this is the storm line.
 
     """
 
@@ -201,6 +208,11 @@ class Line(Model):
     estimate: Rate | None = None
     low: Rate | None = None
     high: Rate | None = None
+    storm: DisturbedOsds | None = None
+
+    @property
+    def most_probes(self) -> int:
+        return MOST_PROBES if self.storm is None else MOST_STORM_PROBES
 
     @property
     def width_percent(self) -> float | None:

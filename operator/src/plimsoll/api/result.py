@@ -324,7 +324,7 @@ class PhaseOperation(Model):
     ] = Field(default_factory=dict)
 
 
-PhaseName = Literal["Before", "During", "After"]
+PhaseName = Literal["Before", "During", "After", "Storm"]
 PHASES: tuple[PhaseName, ...] = ("Before", "During", "After")
 
 
@@ -332,7 +332,7 @@ class Phase(Model):
     """A part of a trial: before, during or after its disturbance.
 
     Attributes:
-        name: Before, During or After.
+        name: Before, During or After; or Storm, from the start of the disturbance until all placement groups are clean.
         seconds: Length of the phase.
         stall_seconds: Seconds in which no client completed an operation; absent if a client does not record operations
             over time.
@@ -360,7 +360,7 @@ class DisturbanceResult(Model):
         clean_seconds: Seconds from that end until all placement groups were active+clean, up to the polling interval of
             5 s more; absent if they were not within watchedSeconds.
         watched_seconds: Seconds from that end to the last poll.
-        phases: Before, during and after the disturbance.
+        phases: Before, during and after the disturbance; in a search for the line, also until all groups are clean.
 
     """
 
@@ -370,7 +370,7 @@ class DisturbanceResult(Model):
     end_seconds: float
     clean_seconds: float | None = None
     watched_seconds: float
-    phases: Annotated[tuple[Annotated[Phase, Field(description="One phase.")], ...], ServerOnly(max_length=3)]
+    phases: Annotated[tuple[Annotated[Phase, Field(description="One phase.")], ...], ServerOnly(max_length=4)]
 
     def phase(self, name: str) -> Phase | None:
         return next((phase for phase in self.phases if phase.name == name), None)

@@ -14,7 +14,7 @@ from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Flag, Integer, Model, Rule, ServerOnly, Size
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.pods import NodeLabels, PodTemplate, Resources
-from plimsoll.api.storage import DnsLabel, ObjectName, Prepare, Storage
+from plimsoll.api.storage import DisturbedOsds, DnsLabel, ObjectName, Prepare, Storage
 
 MAX_SERVERS = 64
 
@@ -147,21 +147,8 @@ class Conductor(Model):
 LEAST_SECONDS_DOWN = 120
 """A trial that marks an OSD down takes at least so long: one that is marked down six times in ten minutes ends itself
 (`osd_max_markdown_count`, `osd_max_markdown_period`)."""
-
-
-class DisturbedOsds(Model):
-    """How many OSDs a disturbance takes away, and how.
-
-    Attributes:
-        count: Number of OSDs that hold data of the run. They are in one failure domain, unless the pools stay active
-            without several.
-        action: Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them
-            out, so that their data moves to the others.
-
-    """
-
-    count: Annotated[Integer, Field(ge=1, le=64)] = 1
-    action: Literal["Out", "Down"]
+LEAST_SECONDS_RECOVERING = 30
+"""A probe of a storm line lasts so much longer than its disturbance at least."""
 
 
 class Disturbance(Model):
@@ -197,7 +184,9 @@ class Workload(Model):
             data. If absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than
             half of them: with a data set of less than twice that memory, or, if prepare.dropCaches drops it before
             every trial, one that the trial reads again and again.
-        line: Search for the load at which latency breaks, instead of measuring at one load.
+        line: Search for the load at which latency breaks, instead of measuring at one load. With disturb, search for it
+            twice: without the disturbance in probes of afterSeconds, then in probes with it, which are judged from its
+            start until all placement groups are clean (the storm line).
         disturb: Take OSDs away during every trial, and measure before, during and after that. The administrator must
             allow it.
 
@@ -239,10 +228,16 @@ class Workload(Model):
             field_path=".runtimeSeconds",
         ),
         Rule(
-            rule="!has(self.disturb) || !has(self.line)",
-            holds=lambda workload: workload.disturb is None or workload.line is None,
-            message="cannot be set with line, whose probes are too short to recover in; remove one of them",
-            field_path=".disturb",
+            rule="!has(self.disturb) || !has(self.line) || self.disturb.afterSeconds + self.disturb.forSeconds + "
+            f"{LEAST_SECONDS_RECOVERING} <= self.runtimeSeconds",
+            holds=lambda workload: (
+                workload.disturb is None
+                or workload.line is None
+                or workload.disturb.ends_after + LEAST_SECONDS_RECOVERING <= workload.runtime_seconds
+            ),
+            message="must be longer than the disturbance, because a workload with line and disturb is judged until all "
+            f"placement groups are clean; add at least {LEAST_SECONDS_RECOVERING} s to afterSeconds and forSeconds",
+            field_path=".runtimeSeconds",
         ),
     )
 

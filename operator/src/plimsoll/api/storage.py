@@ -397,6 +397,26 @@ class StorageClassStorage(Model):
     name: Annotated[str, Field(min_length=1, max_length=253)]
 
 
+class DisturbedOsds(Model):
+    """How many OSDs a disturbance takes away, and how.
+
+    Attributes:
+        count: Number of OSDs that hold data of the run. They are in one failure domain, unless the pools stay active
+            without several.
+        action: Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them
+            out, so that their data moves to the others.
+
+    """
+
+    count: Annotated[Integer, Field(ge=1, le=64)] = 1
+    action: Literal["Out", "Down"]
+
+    @property
+    def text(self) -> str:
+        """What holds meanwhile: `1 OSD out`."""
+        return f"{self.count} OSD{'' if self.count == 1 else 's'} {self.action.lower()}"
+
+
 class Storage(Choice):
     """The measured storage: exactly one of rook, ceph and storageClass, and the volumes on it.
 

@@ -124,8 +124,8 @@ def _costs(plan: Plan) -> Table:
     for point in plan.points:
         if point.line is not None:
             settings, unit = search_settings(point, point.line), "IOPS" if point.line.vary is Vary.RATE else "in flight"
-            lowest = settings.offered(point.line.start)
-            loads = f"{lowest:,.0f} to {settings.highest:,.0f} {unit} in steps of {settings.step:,.0f}"
+            loads = f"{settings.offered(point.line.start):,.0f} to {settings.highest:,.0f} {unit}"
+            loads = f"{f'up to the line of {point.calm}' if point.calm else loads} in steps of {settings.step:,.0f}"
             limits = f"{most_trials(plan, point)} probes in {timedelta(seconds=most_seconds(plan, point))}"
             searches.append(f"{point.name}: {loads}, at most {limits}")
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"

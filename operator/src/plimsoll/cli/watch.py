@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
 from plimsoll.api.names import ConditionStatus
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import BenchmarkResult
@@ -252,7 +253,8 @@ class Picture:
 def trial_text(trial: CurrentTrial, passes: int, *, is_probe: bool) -> str:
     """Return a trial in one line: its pass or probe and its attempt, counted from 1, and its point."""
     of_all = f"/{passes}" if passes else ""
-    number = current_text(trial.key.pass_number) if is_probe else f"pass {trial.key.pass_number + 1}{of_all}"
+    most = MOST_STORM_PROBES if trial.key.point.endswith(STORM_SUFFIX) else MOST_PROBES
+    number = current_text(trial.key.pass_number, most) if is_probe else f"pass {trial.key.pass_number + 1}{of_all}"
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
     return f"{number}{attempt}: {trial.key.point} ({trial.label})"
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import click
 from pydantic import ValidationError
 
+from plimsoll.api.line import STORM_SUFFIX
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase, SuiteConditionType
 from plimsoll.api.reasons.suites import MEASURES_NEVERTHELESS
@@ -158,7 +159,8 @@ class WatchedRun:
     @property
     def is_searching(self) -> bool:
         """Whether the current trial is a probe of a search for the line."""
-        return self.trial is not None and self.trial.key.point.rpartition("-")[0] in self.searches
+        point = self.trial.key.point.removesuffix(STORM_SUFFIX) if self.trial is not None else ""
+        return point.rpartition("-")[0] in self.searches
 
     def condition(self, kind: ConditionType) -> WatchedCondition | None:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 from plimsoll.api.environment import Environment
@@ -66,6 +67,7 @@ class Search:
     progress: Progress  # what the settled probes show
     number: int  # of the next probe, which is new or needs another attempt
     attempt: int  # of the next attempt at it
+    settings: Settings
 
     @property
     def next_trial(self) -> TrialKey | None:
@@ -85,16 +87,19 @@ class Search:
         """Return how far the search is: `line-000: probe 12 of at most 40, line 11,800 to 12,900 IOPS`."""
         line = self.progress.line
         interval = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
-        return f"{self.point.name}: {current_text(self.number)}{interval}"
+        return f"{self.point.name}: {current_text(self.number, line.most_probes)}{interval}"
 
 
-def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Search:
-    """Return the search at a point after its trials.
+def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial], calm: Line | None = None) -> Search:
+    """Return the search at a point after its trials; one for the storm line after that for the `calm` line.
 
     Trials may be damaged, or from another version: one without a load tells nothing, but uses up its number, like a
     pending probe whose load is not the next one.
     """
     settings = search_settings(point, asked)
+    if calm is not None and calm.ending is not None:
+        settings = settings.below(calm)
+    search = partial(Search, point=point, asked=asked, settings=settings)
     ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
     probes = {number: [*group] for number, group in groupby(ordered, key=lambda trial: trial.pass_number)}
     last = max(probes, default=-1)
@@ -104,9 +109,9 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
         number = max(last, 0)
         progress = _progress(earlier, number, settings)
         if all(trial.probe is not None and trial.probe.offered == progress.next_load for trial in attempts):
-            return Search(point=point, asked=asked, progress=progress, number=number, attempt=next_attempt(attempts))
+            return search(progress=progress, number=number, attempt=next_attempt(attempts))
     progress = _progress([*earlier, *attempts], last + 1, settings)
-    return Search(point=point, asked=asked, progress=progress, number=last + 1, attempt=0)
+    return search(progress=progress, number=last + 1, attempt=0)
 
 
 def _progress(trials: Sequence[Trial], number: int, settings: Settings) -> Progress:
@@ -192,7 +197,11 @@ class Ledger:
         if planned.line is None:
             return None
         if point not in self._searches:
-            self._searches[point] = search_at(planned, planned.line, self._trials[point])
+            calm = self.search(planned.calm) if planned.calm else None
+            search = search_at(planned, planned.line, self._trials[point], calm.progress.line if calm else None)
+            if calm is not None and calm.next_trial is not None:
+                return search
+            self._searches[point] = search
         return self._searches[point]
 
     def add(self, point: str, trial: Trial, cells: Sequence[MatrixCell] = ()) -> None:
@@ -245,7 +254,7 @@ class Ledger:
         else:
             outcome = summarise_search(trials, search.progress)
             line, verdict, findings = outcome.line, outcome.verdict, outcome.findings
-            first_line = first_line_of(trials, search_settings(search.point, search.asked), line)
+            first_line = first_line_of(trials, search.settings, line)
         final = all(key.point != point for key in self._all_missing())
         drops = [trial.caches.osds for trial in trials if trial.caches and trial.caches.osds]
         planned = self.plan.point(point)

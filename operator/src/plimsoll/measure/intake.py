@@ -6,8 +6,8 @@ all code after this module can rely on finite numbers from 0 to 2^63, and on one
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
 from typing import Protocol
@@ -17,8 +17,17 @@ from plimsoll.api.names import Operation
 from plimsoll.api.result import ToolUse
 from plimsoll.api.run import Disturbance
 from plimsoll.ceph.watch import ClusterWatch, Outage
+from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
-from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, implausible_host, implausible_number
+from plimsoll.measure.sample import (
+    ClientDocument,
+    Clock,
+    HostUse,
+    LatencySample,
+    Measurement,
+    implausible_host,
+    implausible_number,
+)
 from plimsoll.measure.text import quote
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share
 
@@ -267,6 +276,53 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
             for it in measurement.operations
         )
         yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)
+
+
+def parts_within(measured: Collection[ClientMeasurement], part: Interval) -> Sequence[ClientMeasurement]:
+    """Return what clients measured in a part of their time; nothing if one has no series, or no latencies over time.
+
+    Submissions that filled the depth are not counted over time: they count as if all were in that part.
+    """
+    try:
+        return [_within(item, part) for item in measured]
+    except HistogramError:
+        return []
+
+
+def _within(item: ClientMeasurement, part: Interval) -> ClientMeasurement:
+    samples = []
+    for share in item.shares:
+        sample, amount = share.sample, share.within(part)
+        if share.lacks_series:
+            raise HistogramError(f"there is no series of {sample.operation} operations")
+        histogram = Histogram.merge_texts(share.slices_in(part))
+        times = math.fsum(bin_midpoint(index) * count for index, count in histogram.counts.items())
+        latency = LatencySample(
+            kind=sample.latency.kind,
+            count=histogram.total,
+            mean_nanoseconds=times / max(1, histogram.total),
+            max_nanoseconds=sample.latency.max_nanoseconds,
+            histogram=histogram.encode(),
+        )
+        update = {
+            "ios": round(amount.ios),
+            "bytes": round(amount.bytes),
+            "latency": latency,
+            "cells": None,
+            "slices": None,
+        }
+        samples.append(sample.model_copy(update=update))
+    done, whole = (max(1, sum(it.ios for it in each)) for each in (samples, item.measurement.operations))
+    full = item.measurement.depth_full_share
+    measurement = item.measurement.model_copy(
+        update={
+            "operations": tuple(samples),
+            "runtime": part.length,
+            "depth_full_share": None if full is None else min(1.0, full * whole / done),
+        }
+    )
+    shares = tuple(Share(sample=sample, interval=part) for sample in samples)
+    return replace(item, measurement=measurement, interval=part, shares=shares)
 
 
 def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasurement]) -> ToolUse | None:

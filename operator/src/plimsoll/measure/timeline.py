@@ -233,6 +233,10 @@ class Share:
             start = self.interval.start + index * slices.width_nanoseconds
             yield Interval(start=start, end=start + slices.width_nanoseconds), text
 
+    def slices_in(self, part: Interval) -> Iterator[str]:
+        """Yield the slices whose midpoints lie in a part of the time; see `slices`."""
+        return (text for piece, text in self.slices() if part.start <= piece.start + piece.length // 2 < part.end)
+
 
 def rounded_iops(rate: float) -> float:
     """Return operations per second as they are published: with 3 decimals, below 1 with 6.

@@ -35,6 +35,7 @@ from plimsoll.measure.intake import (
     Intake,
     TrialFacts,
     bytes_read_from,
+    parts_within,
     receive,
     tool_use,
 )
@@ -121,9 +122,16 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     if facts.outage and common is not None:
         operations = tuple(_with_latencies(each, shares[each.operation], common) for each in operations)
     cells = tuple(cells_of(measured, facts.nodes))
+    storm = _storm_of(facts, common)
     observation = None
     if facts.offer is not None and common is not None:
-        observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
+        if storm is None:
+            observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
+        elif parts := parts_within(measured, storm):
+            stormy = by_operation((share for item in parts for share in item.shares), lambda it: it.sample.operation)
+            theirs = {name: rates_of(part, common=storm, whole=storm) for name, part in stormy.items()}
+            loads = [_operation(name, stormy[name], theirs[name], None, None) for name in theirs]
+            observation = observed(facts.offer, loads, window_of([storm]), [client_load(it, storm) for it in parts])
     standstill = None if common is None else standstill_of(measured, common)
     calm_standstill = standstill if calm is None or calm == common else standstill_of(measured, calm)
     everything = [share for part in shares.values() for share in part]
@@ -153,11 +161,15 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         slowest=_slowest(measured, standstill),
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
-        disturbance=_disturbance_of(facts, common, shares, measured),
+        disturbance=_disturbance_of(facts, common, storm, shares, measured),
         tool=tool_use(intake.answers, measured),
         warnings=_warnings(intake, explained, doubts, cause="disturbance" if facts.outage else "load"),
         matrix=cells,
-        probe=probe_of(facts.offer, observation, verdict) if facts.offer and facts.search else None,
+        probe=(
+            probe_of(facts.offer, observation, verdict, has_recovered=storm is None or _clean_after(facts) is not None)
+            if facts.offer and facts.search
+            else None
+        ),
         places=places_of(measured, facts.nodes),
         load=offered_load(facts.offer, observation) if facts.offer and not facts.search else None,
     )
@@ -279,9 +291,26 @@ def _calm_part(facts: TrialFacts, window: Interval | None) -> Interval | None:
     return Interval(start=window.start, end=min(max(outage.start, window.start), window.end))
 
 
+def _clean_after(facts: TrialFacts) -> float | None:
+    return clean_after(facts.cluster.samples, facts.outage) if facts.cluster and facts.outage else None
+
+
+def _storm_of(facts: TrialFacts, window: Interval | None) -> Interval | None:
+    """Return the time that a probe of a storm line is judged by; None of other trials, and if no OSD was away in it.
+
+    It lasts from the start of the disturbance until all placement groups are clean, or until the end of the window.
+    """
+    if facts.search is None or (outage := facts.outage) is None or window is None or outage.start >= window.end:
+        return None
+    clean = _clean_after(facts)
+    end = window.end if clean is None else min(window.end, outage.end + round(clean * NANOSECONDS))
+    return Interval(start=max(outage.start, window.start), end=end)
+
+
 def _disturbance_of(
     facts: TrialFacts,
     window: Interval | None,
+    storm: Interval | None,
     shares: Mapping[Operation, Sequence[Share]],
     measured: Sequence[ClientMeasurement],
 ) -> DisturbanceResult | None:
@@ -290,10 +319,12 @@ def _disturbance_of(
     if outage is None or watch is None or window is None or not window.start < outage.start < outage.end < window.end:
         return None
     last = max((sample.at for sample in watch.samples if sample.status), default=outage.end)
-    edges = (window.start, outage.start, outage.end, window.end)
+    edges = [window.start, outage.start, outage.end, window.end]
+    parts = {name: Interval(start=start, end=end) for name, (start, end) in zip(PHASES, pairwise(edges), strict=True)}
+    if storm is not None:
+        parts["Storm"] = storm
     phases = []
-    for name, (start, end) in zip(PHASES, pairwise(edges), strict=True):
-        part = Interval(start=start, end=end)
+    for name, part in parts.items():
         standstill = standstill_of(measured, part)
         phases.append(
             Phase(
@@ -303,7 +334,7 @@ def _disturbance_of(
                 operations=tuple(_phase_operations(shares, part)),
             )
         )
-    clean = clean_after(watch.samples, outage)
+    clean = _clean_after(facts)
     return DisturbanceResult(
         action=outage.action,
         osds=outage.osds,
@@ -348,13 +379,7 @@ def _phase_operations(shares: Mapping[Operation, Sequence[Share]], part: Interva
 
 def _phase_percentiles(shares: Collection[Share], part: Interval) -> dict[str, int]:
     try:
-        # A slice belongs to the phase in which its midpoint lies.
-        texts = [
-            text
-            for share in shares
-            for piece, text in share.slices()
-            if part.start <= piece.start + piece.length // 2 < part.end
-        ]
+        texts = [text for share in shares for text in share.slices_in(part)]
         return percentiles_of(Histogram.merge_texts(texts)) if texts else {}
     except HistogramError:
         return {}

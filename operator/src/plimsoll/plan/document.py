@@ -57,6 +57,8 @@ class Point(Model):
     warm_caches: bool = False  # whether the storage's own caches are meant to answer reads
     line: LineSearch | None = None  # the search for the line, whose trials have other loads; None without one
     disturb: Disturbance | None = None  # the OSDs that each trial takes away; None if it takes none
+    # Of a search for the storm line, the search without the disturbance, whose line is an upper bound; None of others.
+    calm: str | None = None
 
     @property
     def timing(self) -> Timing:

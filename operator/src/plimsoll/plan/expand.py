@@ -1,5 +1,6 @@
 """Sweep expansion: a workload becomes one point per combination of axis values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -7,8 +8,8 @@ from math import ceil
 
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.line import MOST_PROBES
-from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun
+from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
+from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun, Disturbance
 from plimsoll.measure.text import size_text
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
 from plimsoll.plan.refusals import contradictions, limited
@@ -38,7 +39,7 @@ def make_plan(
         servers=spec.servers,
         repetitions=spec.repetitions,
         points=points,
-        order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),
+        order=tuple(_order(points, seed, number) for number in range(spec.repetitions)),
         volume=spec.storage.volume if spec.storage and has_data_sets else None,
         ceph=ceph_target(run),
         network_bytes_per_second=spec.clients.network_bytes_per_second,
@@ -48,6 +49,13 @@ def make_plan(
         limits=spec.limits,
         timeouts=spec.timeouts,
     )
+
+
+def _order(points: Sequence[Point], seed: int, pass_number: int) -> tuple[int, ...]:
+    """Return the order of a pass: shuffled, but a search for the storm line follows the one for the calm line."""
+    places = {index: place for place, index in enumerate(shuffled(seed, pass_number=pass_number, points=len(points)))}
+    # The storm line's point follows the calm line's among the points, too.
+    return tuple(sorted(places, key=lambda index: (places[index - 1], 1) if points[index].calm else (places[index], 0)))
 
 
 def expand(run: BenchmarkRun) -> tuple[Point, ...]:
@@ -75,24 +83,30 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
         for number, (clients, parameters) in enumerate(product(sweep.clients, combined)):
             document = parameters.model_dump(mode="json")
             varied = parameters.load_fields[search.vary] if search else ()
-            points.append(
-                Point(
-                    name=f"{workload.name}-{number:03d}",
-                    workload=workload.name,
-                    tool=sweep.tool.key,
-                    parameters={name: value for name, value in document.items() if name not in varied},
-                    label=parameters.search_label(search.vary) if search else parameters.label(),
-                    clients=clients,
-                    runtime_seconds=workload.runtime_seconds,
-                    ramp_seconds=workload.ramp_seconds,
-                    shares_file=parameters.shares_file,
-                    reads_next_client=parameters.reads_next_client,
-                    warm_caches=workload.caches == "Warm",
-                    line=limited(search, parameters, clients, sweep.timing) if search else None,
-                    disturb=workload.disturb,
-                )
+            point = Point(
+                name=f"{workload.name}-{number:03d}",
+                workload=workload.name,
+                tool=sweep.tool.key,
+                parameters={name: value for name, value in document.items() if name not in varied},
+                label=parameters.search_label(search.vary) if search else parameters.label(),
+                clients=clients,
+                runtime_seconds=workload.runtime_seconds,
+                ramp_seconds=workload.ramp_seconds,
+                shares_file=parameters.shares_file,
+                reads_next_client=parameters.reads_next_client,
+                warm_caches=workload.caches == "Warm",
+                line=limited(search, parameters, clients, sweep.timing) if search else None,
+                disturb=workload.disturb,
             )
+            points += _calm_and_storm(point, workload.disturb) if search and workload.disturb else [point]
     return tuple(points)
+
+
+def _calm_and_storm(point: Point, disturbance: Disturbance) -> list[Point]:
+    """Return the searches for the calm line, whose probes last `afterSeconds`, and for the storm line."""
+    calm = point.model_copy(update={"disturb": None, "runtime_seconds": disturbance.after_seconds})
+    label = f"{point.label}, {disturbance.osds.text}"
+    return [calm, point.model_copy(update={"name": f"{point.name}{STORM_SUFFIX}", "label": label, "calm": point.name})]
 
 
 TRIAL_OVERHEAD_SECONDS = 3
@@ -182,7 +196,9 @@ def estimate_writes(plan: Plan) -> Writes:
 
 def most_trials(plan: Plan, point: Point) -> int:
     """Return the trials of a point without repeated attempts: one in each pass, or the most probes of a search."""
-    return plan.repetitions if point.line is None else MOST_PROBES
+    if point.line is None:
+        return plan.repetitions
+    return MOST_STORM_PROBES if point.calm else MOST_PROBES
 
 
 def most_seconds(plan: Plan, point: Point) -> int:

@@ -14,7 +14,7 @@ from typing import get_args
 from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, field_path
-from plimsoll.api.line import LineSearch, Percentile, Vary
+from plimsoll.api.line import MOST_STORM_PROBES, LineSearch, Percentile, Vary
 from plimsoll.api.model import Rule
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
@@ -53,7 +53,10 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 
 
 def search_settings(point: Point, search: LineSearch) -> Settings:
-    return settings_of(search, point.typed_parameters, point.clients)
+    settings = settings_of(search, point.typed_parameters, point.clients)
+    if point.calm and point.disturb:
+        return replace(settings, storm=point.disturb.osds, most_probes=MOST_STORM_PROBES)
+    return settings
 
 
 def limited(search: LineSearch, parameters: ToolParameters, clients: int, timing: Timing) -> LineSearch:
@@ -151,7 +154,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
     if search.vary is Vary.RATE:
         rarest = min(parameters.shares.values(), default=100)
         yield from _unknown_percentiles(sweep, search, settings, rarest)
-        runtime = sweep.workload.runtime_seconds
+        field, runtime = _shortest_judged(sweep)
         longest = max(objective.latency_microseconds for objective in search.objectives)
         needed = ceil(Fraction(_LATENCIES_OF_A_TRIAL * longest, 10**6))
         if runtime < needed:
@@ -160,7 +163,16 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
                 f"that a backlog which grows until the end would not be late; raise it to at least {needed}, or lower "
                 "latency"
             )
-            yield _problem(sweep, "runtimeSeconds", runtime, remedy)
+            yield _problem(sweep, field, runtime, remedy)
+
+
+def _shortest_judged(sweep: Sweep) -> tuple[str, int]:
+    """Return the field and the seconds of the shortest time in which a search judges operations."""
+    disturb = sweep.workload.disturb
+    if disturb is None:
+        return "runtimeSeconds", sweep.workload.runtime_seconds
+    seconds = {"disturb.afterSeconds": disturb.after_seconds, "disturb.forSeconds": disturb.for_seconds}
+    return min(seconds.items(), key=lambda item: item[1])
 
 
 def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, rarest: int) -> Iterator[Problem]:
@@ -168,7 +180,7 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, r
 
     `rarest` is the share of the rarest kind of operation in percent.
     """
-    runtime = sweep.workload.runtime_seconds
+    field, runtime = _shortest_judged(sweep)
     percentile = max((objective.percentile for objective in search.objectives), key=Fraction)
     needed = ceil(MINIMUM_BEYOND / (1 - Fraction(percentile) / 100) * 100 / rarest)
     first = settings.offered(search.start)
@@ -177,7 +189,7 @@ def _unknown_percentiles(sweep: Sweep, search: LineSearch, settings: Settings, r
         start, seconds = ceil(needed / runtime / settings.step) * settings.step, ceil(needed / first)
         remedies = [f"raise {'it' if start <= search.highest_load else 'start and limit'} to at least {start:g}"]
         if seconds <= MAX_RUNTIME_SECONDS:
-            remedies.append(f"runtimeSeconds to at least {seconds}")
+            remedies.append(f"{field} to at least {seconds}")
         if Fraction(percentile) > min(map(Fraction, get_args(Percentile))):
             remedies.append("choose a lower percentile")
         remedy = (

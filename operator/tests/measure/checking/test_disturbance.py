@@ -5,13 +5,28 @@ from typing import Any
 
 import pytest
 
-from measure.checking.test_cluster import START, look, looks, reasons, trial, watch
+from measure.checking.test_cluster import LENGTH, START, look, looks, reasons, trial, watch
+from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
 from plimsoll.api.names import Cause, Verdict
-from plimsoll.api.run import Disturbance, DisturbedOsds
+from plimsoll.api.run import Disturbance
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage
 from plimsoll.measure.checks.judge import cause_of
+from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.measure.intake import Offer
+from plimsoll.measure.sample import LatencySlices
 from plimsoll.measure.trial import TrialNumbers
-from support.client_documents import BLOCK, SECOND, only
+from support.client_documents import (
+    BLOCK,
+    SECOND,
+    document,
+    even_cells,
+    latency,
+    measure,
+    measurement,
+    only,
+    operation,
+)
 
 BEGIN, END, CLEAN = 20, 40, 50  # seconds of the measured part
 DISTURBANCE = Disturbance(after_seconds=BEGIN, osds=DisturbedOsds(action="Down"), for_seconds=END - BEGIN)
@@ -123,6 +138,67 @@ def test_a_cluster_that_is_not_clean_by_the_end_has_no_time() -> None:
     result = disturbed(ill).disturbance
     assert result is not None
     assert (result.clean_seconds, result.watched_seconds) == (None, 30)
+
+
+SLOW, FAST = 8_000_000, 1_000_000  # nanoseconds, of an objective of 5 ms
+NEVER_CLEAN = tuple(
+    dataclasses.replace(it, status=dataclasses.replace(it.status, pg_states=DEGRADED))
+    if it.status and it.at > OUTAGE.end
+    else it
+    for it in suffering()
+)
+
+
+def stormy(
+    slow: tuple[int, int], samples: tuple[ClusterSample, ...] = suffering(), full: float = 0.0
+) -> tuple[Probe, TrialNumbers]:
+    """Judge a probe of two clients whose operations are slow in these seconds of the measured part."""
+    slices = LatencySlices(
+        width_nanoseconds=SECOND,
+        histograms=tuple(
+            Histogram(counts={bin_index(SLOW if slow[0] <= second < slow[1] else FAST): 100}).encode()
+            for second in range(LENGTH)
+        ),
+    )
+    count = 100 * LENGTH
+    cells = even_cells(100, LENGTH)
+    wrote = operation(ios=count, bytes=count * BLOCK, latency=latency(count), cells=cells, slices=slices)
+    measured = measurement(wrote, runtime=LENGTH * SECOND, depth_full_share=full)
+    numbers = measure(
+        *(document(client, measured) for client in range(2)),
+        runtime_seconds=LENGTH,
+        cluster=watch(*samples, outage=OUTAGE),
+        disturbance=DISTURBANCE,
+        offer=Offer(search=LineSearch(start=100, objectives=(Objective(latency="5ms"),)), load=200, depth=64),
+    )
+    assert numbers.probe is not None
+    return numbers.probe, numbers
+
+
+@pytest.mark.parametrize(
+    ("slow", "samples", "full", "outcome"),
+    [
+        ((0, 0), suffering(), 0.0, ProbeOutcome.MET),
+        ((0, BEGIN), suffering(), 0.0, ProbeOutcome.MET),  # before
+        ((CLEAN, LENGTH), suffering(), 0.0, ProbeOutcome.MET),  # after
+        ((BEGIN, BEGIN + 1), suffering(), 0.0, ProbeOutcome.LATE),
+        ((CLEAN - 1, CLEAN), suffering(), 0.0, ProbeOutcome.LATE),
+        ((0, 0), suffering(), 0.006, ProbeOutcome.DEPTH_FULL),  # of all submissions; 1.2 % of those in the storm
+        ((0, 0), suffering(), 0.004, ProbeOutcome.MET),
+        ((0, 0), NEVER_CLEAN, 0.0, ProbeOutcome.NOT_RECOVERED),
+        ((BEGIN, BEGIN + 1), NEVER_CLEAN, 0.0, ProbeOutcome.LATE),
+    ],
+)
+def test_a_probe_of_a_storm_line_is_judged_from_the_start_of_the_outage_until_all_groups_are_clean(
+    slow: tuple[int, int], samples: tuple[ClusterSample, ...], full: float, outcome: ProbeOutcome
+) -> None:
+    probe, numbers = stormy(slow, samples, full)
+    assert (probe.outcome, numbers.verdict, numbers.findings) == (outcome, Verdict.VALID, ())
+    assert probe.achieved == 200
+    assert numbers.disturbance is not None
+    storm = numbers.disturbance.phase("Storm")
+    assert storm is not None
+    assert storm.seconds == (CLEAN if samples is not NEVER_CLEAN else LENGTH) - BEGIN
 
 
 def test_an_undisturbed_trial_has_no_phases() -> None:

@@ -1,5 +1,7 @@
 """The verdict of a search over the trials of its probes."""
 
+from typing import Any
+
 import pytest
 
 from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
@@ -130,7 +132,7 @@ def test_an_interval_wider_than_that_decides_what_is_next_to_the_line() -> None:
 
 @pytest.mark.parametrize("ending", [Ending.NEVER_BROKE, Ending.BROKEN_AT_FIRST])
 def test_without_an_estimate_its_bound_takes_its_place(ending: Ending) -> None:
-    bound = {"low": 2000.0} if ending is Ending.NEVER_BROKE else {"high": 2000.0}
+    bound: dict[str, Any] = {"low": 2000.0} if ending is Ending.NEVER_BROKE else {"high": 2000.0}
     line = Line(ending=ending, probes=4, counted=4, **bound)
     assert reasons(probe(4, 1400, MET, Verdict.SUSPECT), line=line) == ["SlowOps"]
     assert reasons(probe(4, 1300, MET, Verdict.SUSPECT), line=line) == []

@@ -1,6 +1,7 @@
 """The line in words."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ def line(
     estimate: float | None = 12_400,
     low: float | None = 11_800,
     high: float | None = 13_000,
-    **counts: int,
+    **counts: Any,
 ) -> Line:
     return Line(ending=ending, estimate=estimate, low=low, high=high, **({"probes": 20, "counted": 20} | counts))
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import FailureReason
-from plimsoll.api.run import Disturbance, DisturbedOsds
+from plimsoll.api.run import Disturbance
 from plimsoll.api.status import NO_OSDS
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.ceph.disturbance import NotDisturbableError, chosen_osds
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes, placement_of
 from plimsoll.ceph.gate import gate_problems

@@ -324,11 +324,22 @@ def offered_load(offer: Offer, observation: Observation | None = None) -> Offere
     )
 
 
-def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verdict = Verdict.INVALID) -> Probe:
-    """Return the record of a search's trial; without trustworthy numbers its outcome is unknown."""
+def probe_of(
+    offer: Offer,
+    observation: Observation | None = None,
+    verdict: Verdict = Verdict.INVALID,
+    *,
+    has_recovered: bool = True,
+) -> Probe:
+    """Return the record of a search's trial; without trustworthy numbers its outcome is unknown.
+
+    A load that broke before the cluster recovered has broken; otherwise nothing is known of the time after the trial.
+    """
     outcome = ProbeOutcome.UNKNOWN
     if observation is not None and verdict is not Verdict.INVALID:
         outcome = outcome_of(observation, offer.objectives)
+        if not has_recovered and outcome not in BROKEN | {ProbeOutcome.NOT_OFFERED}:
+            outcome = ProbeOutcome.NOT_RECOVERED
     return Probe(**dict(offered_load(offer, observation)), outcome=outcome)
 
 

@@ -15,13 +15,14 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial as Attempt
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.measure.attempts import as_counted, counts, first_attempts, last_attempts
 from plimsoll.measure.line.curve import (
     LINE_DRIFTING,
@@ -60,6 +61,7 @@ class Settings:
     floor: float = 0.0  # the lowest load that is ever offered
     step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
     most_probes: int = MOST_PROBES  # the search ends after this many probes
+    storm: DisturbedOsds | None = None  # the OSDs that are away in each probe; None in a search for the calm line
 
     def __post_init__(self) -> None:
         if not self.floor:
@@ -78,6 +80,16 @@ class Settings:
     def offered(self, load: float) -> float:
         """Return the load closest to this one that can be offered."""
         return min(max(round(load / self.step) * self.step, self.lowest), self.highest)
+
+    def below(self, calm: Line) -> "Settings":
+        """Return these settings for a storm line, which does not exceed the calm one: the first load is half of that.
+
+        Below a line without a lower bound, one probe shows as much as many: each takes OSDs away.
+        """
+        limit = max(self.lowest, min(self.limit, calm.high or self.limit))
+        if not (known := calm.estimate or calm.low):
+            return replace(self, start=self.lowest, limit=limit, most_probes=1)
+        return replace(self, start=min(known / 2, limit), limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +125,7 @@ class TriedLoad:
     @property
     def counts(self) -> bool:
         """Whether the probe says anything about the storage."""
-        return self.has_numbers and self.outcome not in (ProbeOutcome.UNKNOWN, ProbeOutcome.NOT_OFFERED)
+        return self.has_numbers and self.outcome in BROKEN | {ProbeOutcome.MET}
 
     @property
     def has_numbers(self) -> bool:
@@ -340,4 +352,4 @@ class _Search:
 
     def _made(self, ending: Ending | None = None) -> Line:
         """Return the line before anything is known of it."""
-        return Line(ending=ending, probes=len(self.probes), counted=len(self.counted))
+        return Line(ending=ending, probes=len(self.probes), counted=len(self.counted), storm=self.settings.storm)

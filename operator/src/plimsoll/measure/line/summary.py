@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.attempts import judge_replaced, last_attempts, why_not_counted
@@ -23,6 +23,7 @@ _WHY = {
     ProbeOutcome.NOT_OFFERED: (
         "clients offered less than half of the load (give each at least two CPUs, use more clients, or lower the loads)"
     ),
+    ProbeOutcome.NOT_RECOVERED: "not all placement groups were clean at the end (raise runtimeSeconds)",
 }
 """Why a probe with trustworthy numbers does not count."""
 
@@ -232,14 +233,14 @@ def line_probes_text(line: Line) -> str:
     return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
 
 
-def current_text(number: int) -> str:
+def current_text(number: int, most: int) -> str:
     """Return which probe is under way, by its number from 0: `probe 12 of at most 40`."""
-    return f"probe {number + 1} of at most {MOST_PROBES}"
+    return f"probe {number + 1} of at most {most}"
 
 
 def progress_text(line: Line) -> str:
     """Return how far a search is: `3 of at most 40`; after its end the probes as in `line_probes_text`."""
-    return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else line_probes_text(line)
+    return f"{line.probes} of at most {line.most_probes}" if line.ending is None else line_probes_text(line)
 
 
 def ending_text(line: Line) -> str:
