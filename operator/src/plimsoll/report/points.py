@@ -325,6 +325,10 @@ def _load_text(load: float | None) -> str:
 
 def _latencies(objective: Objective, row: ProbeRow) -> list[int | None]:
     """Return the percentile of each operation but syncs, as in figures: an objective holds for reads and writes."""
+    storm = row.trial.disturbance and row.trial.disturbance.phase("Storm")
+    if storm:
+        loads = [part for part in storm.operations if part.operation is not Operation.SYNC]
+        return [part.percentiles.get(objective.percentile) for part in loads]
     return [
         operation.latency.percentiles.get(objective.percentile)
         for operation in row.trial.operations
@@ -452,8 +456,8 @@ PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
 
 
 def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
-    """Return what each trial that counts showed; nothing of a point without a disturbance."""
-    return [trial.disturbance for trial in counting(result) if trial.disturbance]
+    """Return what each trial that counts showed; nothing of a point without one, or of a search, whose loads differ."""
+    return [] if is_search(result) else [trial.disturbance for trial in counting(result) if trial.disturbance]
 
 
 def while_disturbed(result: BenchmarkResult, operation: OperationSummary | None, metric: Metric) -> float | None:

@@ -158,8 +158,11 @@ _MOST_ZEROS = 15  # a float has no more digits to round
 
 
 def headline_text(line: Line, search: LineSearch) -> str:
-    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
+    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, `... while 1 OSD is out`."""
     condition = f"at {objectives_text(search.objectives)}"
+    if (osds := line.storm) is not None:
+        away = "1 OSD is" if osds.count == 1 else f"{osds.count} OSDs are"
+        condition = f"{condition} while {away} {osds.action.lower()}"
     if is_known(line):
         return f"carries {load_with_unit(line, search)} {condition}"
     state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
@@ -167,8 +170,9 @@ def headline_text(line: Line, search: LineSearch) -> str:
 
 
 def short_text(line: Line, search: LineSearch) -> str:
-    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
-    return f"{load_text(line, search)} at {objectives_text(search.objectives)}"
+    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`, `... , 1 OSD out`."""
+    storm = f", {line.storm.text}" if line.storm else ""
+    return f"{load_text(line, search)} at {objectives_text(search.objectives)}{storm}"
 
 
 def unit_text(search: LineSearch) -> str:
