@@ -19,7 +19,6 @@ SELECT :=
 MARK :=
 ONLY ?=
 WORKERS := 0
-RUNS :=
 COMPARISONS :=
 SEARCHES :=
 LINES :=
@@ -243,7 +242,7 @@ bench-line-device: setup ## Search for the line of a really throttled device, wh
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/line_device.py $(LINES)
 
 .PHONY: bench-cluster
-bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs
+bench-cluster: setup ## Measure the operator in a real cluster, stage by stage
 	$(CLUSTER) up
 	e2e/install.sh
-	cd e2e/tests && $(BIN)/python bench.py $(RUNS)
+	cd e2e/tests && $(BIN)/python bench.py

@@ -1,11 +1,9 @@
-"""Measures the operator in the cluster of e2e/cluster, and prints the results: python bench.py [RUNS].
+"""Measures the operator in the cluster of e2e/cluster, and prints the results.
 
-It asserts nothing, because machines differ. RUNS is the number of finished runs for the operator's memory (2000); 0
-skips that measurement.
+It asserts nothing, because machines differ.
 """
 
 import itertools
-import json
 import os
 import statistics
 import sys
@@ -16,7 +14,7 @@ from typing import Any
 
 from recorder import Recorder
 from runs import run, workload
-from support import OPERATOR_NAMESPACE, Cluster
+from support import Cluster
 from timeline import rows, stages
 
 NAMESPACE = f"plimsoll-bench-{os.getpid()}"
@@ -40,14 +38,6 @@ WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def memory_mib(cluster: Cluster) -> float:
-    """Return the resident memory of the operator that leads."""
-    leader = cluster.until(cluster.leader, seconds=60, what="an operator leads")["metadata"]["name"]
-    status = cluster.kubectl("exec", "-n", OPERATOR_NAMESPACE, leader, "--", "cat", "/proc/1/status")
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
 
 
 def writes(cluster: Cluster) -> Counter[str]:
@@ -121,45 +111,12 @@ def settled_writes(cluster: Cluster) -> Counter[str]:
     return writes(cluster)
 
 
-def with_finished_runs(cluster: Cluster, count: int) -> None:
-    """Measure memory and start-up with many runs that need no attention."""
-    say(f"\n== operator: memory with no run {memory_mib(cluster):.0f} MiB")
-    cluster.kubectl("scale", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--replicas=0")
-    template = cluster.run("timed", NAMESPACE)
-    for batch in batches(count, 250):
-        items = [run(f"finished-{number:05d}", NAMESPACE) for number in batch]
-        cluster.kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-        for item in items:
-            item["status"] = template["status"]
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        cluster.kubectl("apply", "--server-side", "--subresource=status", "-f", "-", text=text)
-    cluster.kubectl("scale", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--replicas=1")
-    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--timeout=180s")
-    time.sleep(20)
-    say(f"   memory with {count} finished runs {memory_mib(cluster):.0f} MiB")
-    begun = time.monotonic()
-    cluster.kill_operator()
-    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--timeout=180s")
-    say(f"   restart to ready {time.monotonic() - begun:.1f} s")
-    begun = time.monotonic()
-    cluster.apply(run("after", NAMESPACE, repetitions=1))
-    cluster.until_condition("after", NAMESPACE, "Admitted", status="True")
-    say(f"   a new run is admitted {time.monotonic() - begun:.1f} s later")
-
-
-def batches(count: int, size: int) -> Iterator[range]:
-    for first in range(0, count, size):
-        yield range(first, min(first + size, count))
-
-
 def main() -> None:
     cluster = Cluster()
     cluster.kubectl("create", "namespace", NAMESPACE)
     try:
         first_io(cluster)
         one_trial(cluster)
-        if finished := int(sys.argv[1]) if len(sys.argv) > 1 else 2000:
-            with_finished_runs(cluster, finished)
     finally:
         cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
