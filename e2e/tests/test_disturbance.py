@@ -69,6 +69,26 @@ def test_the_phases_of_a_trial_are_what_ceph_showed(
     assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
 
 
+def test_a_run_finds_the_line_and_the_storm_line(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    before = clean.osds()
+    line = {"vary": "Depth", "start": 8, "limit": 64, "precisionPercent": 50, "objectives": [{"latency": "50ms"}]}
+    disturb = {"afterSeconds": 10, "osds": {"count": 1, "action": "Out"}, "forSeconds": 10}
+    fio = {"pattern": "randread", "blockSize": ["4Ki"]}
+    searching = workload(name="line", fio=fio, line=line, disturb=disturb, runtimeSeconds=60, rampSeconds=2)
+    cluster.apply(rook_run("storm", namespace, replicated(2), workloads=[searching]))
+    cluster.until_succeeded("storm", namespace, seconds=1100)
+    assert clean.osds() == before
+    calm, storm = sorted(cluster.results("storm", namespace), key=lambda result: result["spec"]["point"])
+    assert [result["spec"]["point"] for result in (calm, storm)] == ["line-000", "line-000-storm"]
+    lines = [result["status"]["line"] for result in (calm, storm)]
+    assert [found.get("storm") for found in lines] == [None, {"count": 1, "action": "Out"}]
+    measured = [trial for trial in storm["status"]["trials"] if trial["outcome"] == "Measured"]
+    assert all({phase["name"] for phase in trial["disturbance"]["phases"]} >= {"Storm"} for trial in measured)
+    assert not any("disturbance" in trial for trial in calm["status"]["trials"])
+    assert measured[0]["startedAt"] > calm["status"]["trials"][-1]["startedAt"]
+    print(lines)  # noqa: T201 - for a person who reads the log
+
+
 @pytest.mark.fault(
     "Ceph",
     "Conductor and operator are killed",
