@@ -45,6 +45,7 @@ _FORMS = {
     ProbeOutcome.NOT_ACHIEVED: "x",
     ProbeOutcome.DEPTH_FULL: "square",
     ProbeOutcome.NOT_OFFERED: "diamond-wide",
+    ProbeOutcome.NOT_RECOVERED: "hourglass",
     ProbeOutcome.UNKNOWN: "diamond",
 }
 _COLOURS = {
@@ -53,6 +54,7 @@ _COLOURS = {
     ProbeOutcome.NOT_ACHIEVED: "$bad",
     ProbeOutcome.DEPTH_FULL: "$warn",
     ProbeOutcome.NOT_OFFERED: "$muted",
+    ProbeOutcome.NOT_RECOVERED: "$muted",
     ProbeOutcome.UNKNOWN: "$muted",
 }
 """Of the probes of a single search; with several searches, each search has its own colour."""
