@@ -53,14 +53,6 @@ def test_each_combination_of_the_axes_is_a_point_without_a_load() -> None:
     assert (deep.label, "ioDepth" in deep.parameters) == ("randread 4Ki x2 jobs", False)
 
 
-@pytest.mark.parametrize(
-    ("fio", "line", "limits"),
-    [
-        ({"ioDepth": [64]}, RATE, [20_000, 80_000]),
-        ({"jobs": 2}, DEPTH, [4096, 16_384]),
-    ],
-    ids=["rate", "depth"],
-)
 def stormy(disturb: Fields, line: Fields = RATE, **fio: Any) -> BenchmarkRun:
     workload = {"fio": {"ioDepth": [64], **fio}, "line": dict(line), "runtimeSeconds": 300}
     rook = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
@@ -94,6 +86,14 @@ def test_both_searches_need_enough_operations(start: int, seconds: Fields, expec
     assert problem(stormy(seconds, {**RATE, "start": start, "objectives": objectives})).startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("fio", "line", "limits"),
+    [
+        ({"ioDepth": [64]}, RATE, [20_000, 80_000]),
+        ({"jobs": 2}, DEPTH, [4096, 16_384]),
+    ],
+    ids=["rate", "depth"],
+)
 def test_without_a_limit_a_search_offers_as_much_as_the_clients_can(
     fio: Fields, line: Fields, limits: list[int]
 ) -> None:
