@@ -14,7 +14,7 @@ from functools import partial
 
 from figures import heading_rows, percent
 from plimsoll.api.line import MOST_STORM_PROBES, Ending, Line
-from plimsoll.api.storage import DisturbedOsds
+from plimsoll.api.storage import OsdsAway
 from plimsoll.measure.line.search import Settings
 from support.simulated_storage import (
     HockeyStick,
@@ -32,7 +32,7 @@ from support.simulated_storage import (
 _SEARCHES = 100
 _NOISES = (0.01, 0.02, 0.05)
 _SETTINGS = Settings(start=500, limit=200_000)
-_STORM = replace(_SETTINGS, storm=DisturbedOsds(action="Out"), most_probes=MOST_STORM_PROBES)
+_STORM = replace(_SETTINGS, storm=OsdsAway(count=1, action="Out"), most_probes=MOST_STORM_PROBES)
 _STORM_NOISES = (0.01, 0.05)
 _LEFT = (0.1, 1.0)
 """The storm line is drawn between these parts of the calm line, with an even logarithm."""

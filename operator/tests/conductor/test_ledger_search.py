@@ -11,7 +11,7 @@ from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import Abort, Finding, Trial
 from plimsoll.api.run import Disturbance
 from plimsoll.api.status import TrialKey
-from plimsoll.api.storage import DisturbedOsds
+from plimsoll.api.storage import DisturbedOsds, OsdsAway
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
@@ -81,7 +81,8 @@ def test_a_search_for_the_storm_line_follows_that_for_the_calm_line_and_begins_a
     calm_status, status = (ledger.status(point.name, None) for point in (calm, storm))
     assert calm_status.line is not None
     assert status.line is not None
-    assert (calm_status.line.storm, status.line.storm) == (None, STORM.osds)
+    assert calm_status.line.storm is None
+    assert status.line.storm == OsdsAway(count=STORM.osds.count, action=STORM.osds.action)
     assert probes[storm.name][: len(loads)] == pytest.approx(loads, rel=0.02)
     assert len(probes[storm.name]) <= (MOST_STORM_PROBES if calm_line else 1)
     highest = calm_status.line.high or ROUGH_SEARCH.limit

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from plimsoll.api.model import Count, Integer, Model, Rule, ServerOnly
 from plimsoll.api.operation import Rate
 from plimsoll.api.quantity import LATENCY_PATTERN, LATENCY_RANGE, normal_latency, parse_latency
-from plimsoll.api.storage import DisturbedOsds
+from plimsoll.api.storage import OsdsAway
 
 MOST_PROBES = 40
 MOST_STORM_PROBES = 20  # each takes OSDs away
@@ -208,7 +208,7 @@ class Line(Model):
     estimate: Rate | None = None
     low: Rate | None = None
     high: Rate | None = None
-    storm: DisturbedOsds | None = None
+    storm: OsdsAway | None = None
 
     @property
     def most_probes(self) -> int:

@@ -397,7 +397,25 @@ class StorageClassStorage(Model):
     name: Annotated[str, Field(min_length=1, max_length=253)]
 
 
-class DisturbedOsds(Model):
+class OsdsAway(Model):
+    """How many OSDs were away, and how.
+
+    Attributes:
+        count: Number of OSDs.
+        action: Whether they were out or down.
+
+    """
+
+    count: Annotated[Integer, Field(ge=1, le=64)]
+    action: Literal["Out", "Down"]
+
+    @property
+    def text(self) -> str:
+        """What held meanwhile: `1 OSD out`."""
+        return f"{self.count} OSD{'' if self.count == 1 else 's'} {self.action.lower()}"
+
+
+class DisturbedOsds(OsdsAway):
     """How many OSDs a disturbance takes away, and how.
 
     Attributes:
@@ -409,12 +427,6 @@ class DisturbedOsds(Model):
     """
 
     count: Annotated[Integer, Field(ge=1, le=64)] = 1
-    action: Literal["Out", "Down"]
-
-    @property
-    def text(self) -> str:
-        """What holds meanwhile: `1 OSD out`."""
-        return f"{self.count} OSD{'' if self.count == 1 else 's'} {self.action.lower()}"
 
 
 class Storage(Choice):

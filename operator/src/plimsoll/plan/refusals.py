@@ -18,7 +18,7 @@ from plimsoll.api.line import MOST_STORM_PROBES, LineSearch, Percentile, Vary
 from plimsoll.api.model import Rule
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import MAX_RUNTIME_SECONDS, RunSpec
-from plimsoll.api.storage import Volume
+from plimsoll.api.storage import OsdsAway, Volume
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.line.search import Settings
@@ -55,7 +55,9 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 def search_settings(point: Point, search: LineSearch) -> Settings:
     settings = settings_of(search, point.typed_parameters, point.clients)
     if point.calm and point.disturb:
-        return replace(settings, storm=point.disturb.osds, most_probes=MOST_STORM_PROBES)
+        osds = point.disturb.osds
+        away = OsdsAway(count=osds.count, action=osds.action)
+        return replace(settings, storm=away, most_probes=MOST_STORM_PROBES)
     return settings
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
-from plimsoll.api.storage import DisturbedOsds
+from plimsoll.api.storage import OsdsAway
 from plimsoll.measure.line import summary
 from plimsoll.measure.line.search import Settings, TriedLoad, progress_of
 
@@ -255,6 +255,6 @@ def test_every_outcome_has_its_own_words() -> None:
     ("count", "words", "short"), [(1, "1 OSD is out", "1 OSD out"), (2, "2 OSDs are out", "2 OSDs out")]
 )
 def test_a_storm_line_says_what_was_away(count: int, words: str, short: str) -> None:
-    storm = line(storm=DisturbedOsds(count=count, action="Out"))
+    storm = line(storm=OsdsAway(count=count, action="Out"))
     assert summary.headline_text(storm, search()) == f"{summary.headline_text(line(), search())} while {words}"
     assert summary.short_text(storm, search()) == f"{summary.short_text(line(), search())}, {short}"

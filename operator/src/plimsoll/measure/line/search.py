@@ -22,7 +22,7 @@ from itertools import takewhile
 from plimsoll.api.line import MOST_PROBES, Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial as Attempt
-from plimsoll.api.storage import DisturbedOsds
+from plimsoll.api.storage import OsdsAway
 from plimsoll.measure.attempts import as_counted, counts, first_attempts, last_attempts
 from plimsoll.measure.line.curve import (
     LINE_DRIFTING,
@@ -61,7 +61,7 @@ class Settings:
     floor: float = 0.0  # the lowest load that is ever offered
     step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
     most_probes: int = MOST_PROBES  # the search ends after this many probes
-    storm: DisturbedOsds | None = None  # the OSDs that are away in each probe; None in a search for the calm line
+    storm: OsdsAway | None = None  # the OSDs that are away in each probe; None in a search for the calm line
 
     def __post_init__(self) -> None:
         if not self.floor:
