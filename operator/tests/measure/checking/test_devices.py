@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.sample import ClientDocument, DeviceUse, Measurement, ToolIo
 from plimsoll.measure.trial import TrialNumbers
-from support.client_documents import BLOCK, RUNTIME, document, measure, measurement, only, operation, quiet_host
+from support.client_documents import (
+    BLOCK,
+    RUNTIME,
+    document,
+    latency,
+    measure,
+    measurement,
+    only,
+    operation,
+    quiet_host,
+)
 
 SECONDS = 22.0
 RATE = 1000
@@ -242,6 +252,21 @@ def test_tools_on_one_disk_are_witnessed_together_or_not_at_all() -> None:
     assert reasons(one, client(1, device=disk(written=2 * MOVED, operations=2 * RATE))) == []
     other = client(1, device=disk(written=2 * MOVED, operations=2 * RATE), tool=ToolIo(read=0, written=MOVED))
     assert only(measure(one, other), "DeviceBypassed").clients == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("latency_part", "reached", "is_enough"), [(0, 0.4, False), (0.6, 0.4, True), (0.6, 0.37, True), (0.6, 0.15, False)]
+)
+@pytest.mark.parametrize("device", [None, disk()])
+def test_what_was_in_flight_when_the_measurement_began_reached_storage_before(
+    latency_part: float, reached: float, device: DeviceUse | None, *, is_enough: bool
+) -> None:
+    slow = latency(RATE * RUNTIME, round(latency_part * RUNTIME * 10**9))
+    written = reached * MOVED * RUNTIME / SECONDS
+    seen = device and device.model_copy(update={"written": written})
+    host = {"device": seen, "tool": ToolIo(read=0, written=written), "unseen": "" if seen else "btrfs"}
+    found = reasons(client(measured=measurement(operation(RATE, latency=slow)), **host))
+    assert (("DeviceBypassed" if device else "CacheNotExcluded") not in found) is is_enough
 
 
 # Storage without a device that can be seen

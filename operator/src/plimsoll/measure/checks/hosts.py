@@ -205,6 +205,23 @@ def direct_bytes(item: ClientMeasurement, operations: Collection[Operation] = _D
     return _bytes(item, operations)
 
 
+def _submitted_bytes(item: ClientMeasurement, operation: Operation) -> float:
+    """Return how many of the direct bytes the tool submitted while it measured.
+
+    Linux counts the tool's I/O when it is submitted, and a device may have done most of it before it completes. What
+    was in flight when the measurement began is therefore missing in both counts: a part of all operations that is their
+    mean latency, divided by the runtime (Little's law).
+    """
+    if not direct_bytes(item):
+        return 0.0
+    measured = item.measurement
+    return sum(
+        sample.bytes * max(0.0, 1 - sample.latency.mean_nanoseconds / measured.runtime)
+        for sample in measured.operations
+        if sample.operation is operation
+    )
+
+
 def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
 
@@ -350,7 +367,7 @@ def device_bypassed(evidence: Evidence) -> CheckedValues:
         if host.device is not None and has_statistics(host.device) and direct_bytes(item):
             devices[item.node, host.device.number].append((item, host))
     for clients, operation in ((clients, operation) for clients in devices.values() for operation in _DATA):
-        asked = sum(direct_bytes(item, (operation,)) for item, _ in clients)
+        asked = sum(_submitted_bytes(item, operation) for item, _ in clients)
         if not asked:
             continue
         seen = max(_moved(host, host.device, operation) or 0.0 for _, host in clients)
@@ -389,7 +406,7 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
         return
     for item, host in evidence.observed:
         for operation in _DATA if host.unseen else ():
-            if asked := direct_bytes(item, (operation,)):
+            if asked := _submitted_bytes(item, operation):
                 counted = _moved(host, host.tool, operation)
                 part = 100 * (counted or 0.0) / asked
                 words = f"counted {percent_text(part)} as I/O on storage"
