@@ -157,7 +157,8 @@ def test_an_operator_that_dies_between_the_steps_of_a_teardown_leaves_nothing(
     assert {each["name"] for each in environment["ceph"]["pools"]} == set(clean.pools())
     assert environment["pool"].items() >= {"stripeUnit": 16384, "ecOptimizations": True}.items()
     steps = remove_kept(cluster, "coded", namespace, kill=True)
-    assert len(steps) >= 4, steps
+    # How many more of the steps a look at the condition sees depends on when the next operator leads.
+    assert len(steps) >= 3, steps
     assert volumes(cluster, namespace) == []
 
 
