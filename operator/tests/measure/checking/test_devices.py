@@ -264,8 +264,8 @@ def test_what_was_in_flight_when_the_measurement_began_reached_storage_before(
     slow = latency(RATE * RUNTIME, round(latency_part * RUNTIME * 10**9))
     written = reached * MOVED * RUNTIME / SECONDS
     seen = device and device.model_copy(update={"written": written})
-    host = {"device": seen, "tool": ToolIo(read=0, written=written), "unseen": "" if seen else "btrfs"}
-    found = reasons(client(measured=measurement(operation(RATE, latency=slow)), **host))
+    tool, unseen = ToolIo(read=0, written=written), "" if seen else "btrfs"
+    found = reasons(client(measured=measurement(operation(RATE, latency=slow)), device=seen, tool=tool, unseen=unseen))
     assert (("DeviceBypassed" if device else "CacheNotExcluded") not in found) is is_enough
 
 
