@@ -31,7 +31,7 @@ KINDS = (
 
 @pytest.mark.fault(
     "Operator",
-    "The leader is stopped, killed, frozen, or cut off from the API server",
+    "The leading operator is stopped, killed, frozen, or cut off from the API server",
     "while a run prepares, measures or cleans up",
     ends=(
         "another operator takes over, the measurement continues, and nothing is created twice; a former leader that "

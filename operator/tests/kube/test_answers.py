@@ -13,9 +13,11 @@ import pytest
 import yaml
 from aiohttp import web
 
+from plimsoll.kube import port
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import Discovery
 from plimsoll.kube.port import (
+    READ_ATTEMPTS,
     ApiError,
     ConflictError,
     ForbiddenError,
@@ -63,7 +65,7 @@ Serve = Callable[..., AbstractAsyncContextManager[tuple[AioKube, Scripted]]]
 @pytest.fixture
 def serve(tmp_path: Path) -> Serve:
     @asynccontextmanager
-    async def serve(*answers: web.Response) -> AsyncIterator[tuple[AioKube, Scripted]]:
+    async def serve(*answers: web.Response, read_seconds: float = 0.0) -> AsyncIterator[tuple[AioKube, Scripted]]:
         scripted = Scripted(answers)
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", scripted.answer)
@@ -79,7 +81,7 @@ def serve(tmp_path: Path) -> Serve:
         }
         path = tmp_path / "kubeconfig"
         path.write_text(yaml.safe_dump(config))
-        async with AioKube(kubeconfig=str(path)) as kube:
+        async with AioKube(kubeconfig=str(path), read_seconds=read_seconds) as kube:
             yield kube, scripted
         await runner.cleanup()
 
@@ -139,6 +141,40 @@ async def test_the_server_says_when_to_ask_again(
         with pytest.raises(TransientError) as caught:
             await kube.create(OBJECT)
     assert caught.value.retry_after == 7
+
+
+REFUSALS = (
+    status(429, "TooManyRequests", message="slow down"),
+    status(500, "InternalError", message="etcd: leader changed"),
+    web.Response(status=502, text="Bad Gateway"),
+    web.Response(status=200, text="{", content_type="application/json"),
+)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_only_the_page_that_was_refused_is_read_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, refusal: web.Response
+) -> None:
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.0)
+
+    def page(name: str, token: str = "") -> web.Response:
+        return web.json_response({"metadata": {"continue": token}, "items": [{"metadata": {"name": name}}]})
+
+    async with serve(refusal, page("a", "next"), refusal, refusal, page("b"), read_seconds=10) as (kube, server):
+        listed = await kube.list(CONFIG_MAP, namespace="n")
+    assert [obj["metadata"]["name"] for obj in listed] == ["a", "b"]
+    assert [path.endswith("continue=next") for _, path in server.requests] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize(("verb", "attempts"), [("get", READ_ATTEMPTS), ("create", 1)])
+async def test_a_read_is_repeated_a_few_times_and_a_write_never(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, verb: str, attempts: int
+) -> None:
+    monkeypatch.setattr(port, "_FIRST_PAUSE_SECONDS", 0.0)
+    async with serve(REFUSALS[1], read_seconds=10) as (kube, server):
+        with pytest.raises(TransientError) as caught:
+            await (kube.get(CONFIG_MAP, "a", "n") if verb == "get" else kube.create(OBJECT))
+    assert len(server.requests) == caught.value.attempts == attempts
 
 
 @pytest.mark.fault(

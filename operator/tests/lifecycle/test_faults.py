@@ -1,13 +1,14 @@
 """Without the API server or a node, a run continues or ends in time, measures each trial once, and leaves nothing."""
 
 from collections import Counter
+from itertools import count
 
 import pytest
 
 from plimsoll.agent.agent import EXIT_SILENCE
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
-from plimsoll.kube.port import TransientError
+from plimsoll.kube.port import READ_SECONDS, TransientError
 from support.pretend_cluster import Document, phase
 from support.pretend_world import PretendWorld, create, kinds_of, until_trial
 
@@ -143,6 +144,26 @@ def test_an_outage_as_long_as_provision_seconds_ends_the_run(world: PretendWorld
     assert (world.cluster.now - begun).total_seconds() <= 15
     world.until_settled(uid)
     assert kinds_of(world, uid) == DOCUMENTS
+
+
+@pytest.mark.fault(
+    "API server",
+    "One request of the operator in twenty, or in five, fails",
+    "from the creation of a run until it is clean",
+    ends="`Succeeded=True`; the operator repeats single reads, and each trial is measured once",
+    within="3 minutes, of which the run takes two without failures",
+)
+@pytest.mark.parametrize("period", [20, 5])
+def test_refused_requests_hardly_delay_a_run(world: PretendWorld, uid: str, period: int) -> None:
+    kube, numbers = world.cluster.kube, count(1)
+
+    def refuse(asked: str) -> None:
+        if next(numbers) % period == 0:
+            raise TransientError(asked, "status 500")
+
+    kube.interfere, kube.read_seconds = refuse, READ_SECONDS
+    assert_measured_once_and_clean(world, uid)
+    assert aborts(world, uid) == []
 
 
 def node_of(world: PretendWorld, uid: str, of: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from plimsoll.api.status import format_time
 from plimsoll.kube.port import (
+    READ_ATTEMPTS,
     ApiError,
     Changed,
     ConflictError,
@@ -30,6 +31,7 @@ from plimsoll.kube.port import (
     TerminatingError,
     UnknownKindError,
     Version,
+    persist,
 )
 
 T = TypeVar("T")
@@ -103,6 +105,7 @@ class FakeKube:
         kinds: those that are known; take one away and its CRD is not installed.
         requests: every request so far, as `create Job default/run-client-0`.
         interfere: called with each request before it is served; what it raises is the answer.
+        read_seconds: as of `AioKube`.
 
     """
 
@@ -116,6 +119,7 @@ class FakeKube:
         self.kinds = dict(KINDS)
         self.requests: list[str] = []
         self.interfere = interfere
+        self.read_seconds = 0.0
         self._now = now
         self._version = 0
         self._objects: dict[Key, Document] = {}
@@ -260,9 +264,13 @@ class FakeKube:
         return key
 
     async def _enter(self, request: str, kind: Kind) -> None:
-        self.requests.append(request)
-        await asyncio.sleep(0)  # others get their turn, as with a real server
-        self.interfere(request)
+        async def send() -> None:
+            self.requests.append(request)
+            await asyncio.sleep(0)  # others get their turn, as with a real server
+            self.interfere(request)
+
+        is_read = request.startswith(("get ", "list "))
+        await persist(send, seconds=self.read_seconds if is_read else 0.0, attempts=READ_ATTEMPTS)
         if kind not in self.kinds:
             raise UnknownKindError(request, "the API server does not serve this kind")
 

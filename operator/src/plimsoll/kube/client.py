@@ -1,7 +1,7 @@
 """The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import.
 
-They use the library's configuration, connection and dynamic requests, with plain dictionaries. There are no hidden
-retries: see `plimsoll.kube.port.persist`.
+They use the library's configuration, connection and dynamic requests, with plain dictionaries. Only reads are repeated
+here, and only if `read_seconds` is set; see `plimsoll.kube.port.persist`.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from plimsoll import __version__
 from plimsoll.kube.connection import ApiClock, Discovery, Guard, connect
 from plimsoll.kube.port import (
+    READ_ATTEMPTS,
     ApiError,
     Changed,
     ConflictError,
@@ -41,6 +42,7 @@ from plimsoll.kube.port import (
     UnknownKindError,
     Version,
     error_of,
+    persist,
 )
 
 ACCEPT_JSON = {"Accept": "application/json"}
@@ -211,16 +213,18 @@ class AioKube:
         context: str | None = None,
         observer: Observer | None = None,
         guard: Guard | None = None,
+        read_seconds: float = 0.0,
     ) -> None:
         """Use the given kubeconfig, $KUBECONFIG, the pod's credentials, or ~/.kube/config, in this order.
 
         `context` selects a context of the file, by default its current one; a pod's credentials have none. `guard` is
-        called before every request.
+        called before every request. `read_seconds`: for how long a read that fails is repeated, page by page of a list.
         """
         self._kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")
         self._context = context
         self._observer = observer
         self._guard = guard
+        self._read_seconds = read_seconds
         self._discovery = Discovery(self._fetch)
         self._answers = asyncio.Semaphore(MAX_ANSWERS)
         self.clock = ApiClock()
@@ -536,36 +540,40 @@ class AioKube:
         patience: aiohttp.ClientTimeout | None = None,
         **more: Any,  # noqa: ANN401 - the library's
     ) -> T:
-        begin, refusal, observe = time.monotonic(), None, self._observer
-        try:
-            response = await self._client.request(
-                method,
-                path,
-                query_params=list(query),
-                header_params=dict(accept),
-                _request_timeout=patience or _TIMEOUT,
-                serialize=False,
-                **more,
-            )
-            answer = await take(response)
-        except ApiException as error:
-            refusal = str(error.status or "")
-            failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
-            failure = _ExpiredError(asked, "expired") if error.status == HTTPStatus.GONE else failure
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            refusal = ""
-            raise TransientError(asked, str(error) or type(error).__name__) from error
-        except asyncio.CancelledError:
-            observe = None  # neither answered nor refused
-            raise
-        else:
-            return answer
-        finally:
-            if observe is not None:
-                observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
-        if kind is not None and isinstance(failure, UnknownKindError):
-            self._discovery.forget(kind)
-        raise failure
+        async def send() -> T:
+            begin, refusal, observe = time.monotonic(), None, self._observer
+            try:
+                response = await self._client.request(
+                    method,
+                    path,
+                    query_params=list(query),
+                    header_params=dict(accept),
+                    _request_timeout=patience or _TIMEOUT,
+                    serialize=False,
+                    **more,
+                )
+                answer = await take(response)
+            except ApiException as error:
+                refusal = str(error.status or "")
+                failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
+                failure = _ExpiredError(asked, "expired") if error.status == HTTPStatus.GONE else failure
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                refusal = ""
+                raise TransientError(asked, str(error) or type(error).__name__) from error
+            except asyncio.CancelledError:
+                observe = None  # neither answered nor refused
+                raise
+            else:
+                return answer
+            finally:
+                if observe is not None:
+                    observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
+            if kind is not None and isinstance(failure, UnknownKindError):
+                self._discovery.forget(kind)
+            raise failure
+
+        seconds = self._read_seconds if method == "get" else 0.0
+        return await persist(send, seconds=seconds, attempts=READ_ATTEMPTS)
 
 
 class _ExpiredError(ApiError):

@@ -11,12 +11,23 @@ from http import HTTPStatus
 from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_before_delay, wait_exponential
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential,
+)
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"  # a cause of the API server's
 _SHOWN_CHARACTERS = 300
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
+_MAX_ATTEMPTS = 20
+
+READ_SECONDS, READ_ATTEMPTS = 10.0, 5
+"""For how long and how often at most the operator asks for the same page or object within one look."""
 
 T = TypeVar("T")
 
@@ -179,12 +190,22 @@ class Kube(Protocol):
 
 
 class ApiError(Exception):
-    """A request failed. `asked` is the request, which begins the message, `reason` why it failed."""
+    """A request failed. `asked` is the request, which begins the message, `reason` why it failed.
+
+    Attributes:
+        attempts: how often it was sent; the message names more than one.
+
+    """
 
     def __init__(self, asked: str, reason: str) -> None:
         self.asked = asked
         self.reason = reason
-        super().__init__(f"{asked}: {reason}")
+        self.attempts = 1
+        super().__init__(asked, reason)
+
+    def __str__(self) -> str:
+        tried = f"; gave up after {self.attempts} attempts" if self.attempts > 1 else ""
+        return f"{self.asked}: {self.reason}{tried}"
 
 
 class NotFoundError(ApiError):
@@ -268,10 +289,10 @@ def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> 
     return _ERROR_OF_STATUS.get(status, ApiError)(asked, reason)
 
 
-async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
+async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float, attempts: int = _MAX_ATTEMPTS) -> T:
     """Retry an idempotent request with growing pauses, and return its answer.
 
-    ApiError: a retry cannot fix it, or it is the last error before `seconds` are over.
+    ApiError: a retry cannot fix it, or it is the last error before `seconds` are over or after so many `attempts`.
     """
 
     def pause(state: RetryCallState) -> float:
@@ -290,8 +311,12 @@ async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
     retrying = AsyncRetrying(
         retry=retry_if_exception_type((TransientError, ConflictError)),
         wait=pause,
-        stop=stop_before_delay(seconds),
+        stop=stop_before_delay(seconds) | stop_after_attempt(attempts),
         before_sleep=log_failure,
         reraise=True,
     )
-    return await retrying(answer)
+    try:
+        return await retrying(answer)
+    except (TransientError, ConflictError) as error:
+        error.attempts *= retrying.statistics["attempt_number"]
+        raise

@@ -19,7 +19,7 @@ from plimsoll.api.environment import OPTION_NAME_PATTERN
 from plimsoll.conductor.secret import make_secret
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.connection import guarding
-from plimsoll.kube.port import CredentialsError
+from plimsoll.kube.port import READ_SECONDS, CredentialsError
 from plimsoll.lifecycle.naming import MANAGED_BY
 from plimsoll.lifecycle.queue import Entry
 from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, PodDefaults, Settings
@@ -166,7 +166,8 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     _configure_kopf(settings)
     async with AsyncExitStack() as opened:
         instruments = Instruments()
-        kube = await opened.enter_async_context(AioKube(observer=instruments.answered, guard=memo.guard))
+        connection = AioKube(observer=instruments.answered, guard=memo.guard, read_seconds=READ_SECONDS)
+        kube = await opened.enter_async_context(connection)
         namespaces, queue = memo.get("namespaces", ()), dict[str, Entry]()
         runs = RunReconciler(
             kube=kube,
