@@ -52,6 +52,8 @@ def _row(job: str, text: str) -> str:
     needs = [] if storage else [f"{spec['clients']['count']} nodes"]
     if "storageClass" in storage:
         needs.append("raw disks as PersistentVolumes" if PROFILE.findall(text) == ["baseline"] else "a StorageClass")
+    if "existingPool" in storage.get("rook", {}):
+        needs.append("a pool whose owner allows benchmarks")
     for values in VALUES.findall(text):
         names = ", ".join(f"`{name}`" for name in yaml.safe_load(values.replace("#   ", "")))
         needs.append(f"the chart's {names}")

@@ -18,8 +18,8 @@ from plimsoll.suite.children import variant_plans
 from support.command_line import invoke
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
-ROOK_JOBS = {"replica-or-erasure-coding", "cephfs", "most-iops", "upgrade-regression", "whole-stack"}
 CLASS_JOBS = {"claim-latency", "new-disk"}
+ROOK_JOBS = {*JOBS} - CLASS_JOBS - {"network"}
 TOLERANCE = 0.1
 """The comments round."""
 

@@ -162,6 +162,8 @@ def needed_values(spec: dict[str, Any]) -> dict[str, Any]:
     if rook := storage.get("rook"):
         cluster = "{namespace}/{name}".format_map(rook.get("cluster", {"namespace": "rook-ceph", "name": "rook-ceph"}))
         values["rook"] = {"clusters": {cluster: ["bench"]}}
+        if "disturb" in tools:
+            values["disturb"] = {cluster: ["*"]}
         if "config" in rook:
             values["rook"]["options"] = {cluster: [option["name"] for option in rook["config"]]}
     if ceph := storage.get("ceph"):

@@ -187,6 +187,19 @@ def test_trials_write_at_their_rate_or_at_an_assumed_one(
     assert estimate_writes(make_plan(run, seed=1)).loading == 3 * 8 * per_client
 
 
+@pytest.mark.parametrize(("disturb", "probes"), [(None, 40 * 60), (60, 40 * 60 + 20 * 180)])
+def test_a_search_writes_at_its_highest_rate(make_run: MakeRun, disturb: int | None, probes: int) -> None:
+    """With a disturbance it makes 40 probes of 60 s for the calm line, and 20 of 180 s for the storm line."""
+    line = {"start": 800, "limit": 8100, "objectives": [{"latency": "5ms"}]}
+    workload: dict[str, Any] = {"fio": WRITE | {"ioDepth": [64]}, "line": line, "rampSeconds": 0}
+    if disturb is not None:
+        outage = {"afterSeconds": 60, "forSeconds": disturb, "osds": {"action": "Down"}}
+        workload |= {"disturb": outage, "runtimeSeconds": 180}
+    run = make_run(workload, storage=storage("1Gi", replicated={"size": 3}))
+    highest = 8096  # that eight clients share evenly
+    assert estimate_writes(make_plan(run, seed=1)).loading == probes * highest * 4096
+
+
 def test_trims_write_nothing(make_run: MakeRun) -> None:
     run = make_run({"fio": {"pattern": "randtrim"}}, storage=storage("1Gi"))
     assert estimate_writes(make_plan(run, seed=1)).loading == 0

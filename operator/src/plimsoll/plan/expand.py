@@ -12,7 +12,7 @@ from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
 from plimsoll.api.run import MAX_TIMEOUT_SECONDS, BenchmarkRun, Disturbance
 from plimsoll.measure.text import size_text
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity, ceph_target
-from plimsoll.plan.refusals import contradictions, limited
+from plimsoll.plan.refusals import at_load, contradictions, limited, search_settings
 from plimsoll.plan.sweep import Sweep, combinations, parse_sweep, shuffled
 from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND, StepKind
 from plimsoll.tools.registry import TOOLS
@@ -180,12 +180,16 @@ class Writes:
 
 
 def estimate_writes(plan: Plan) -> Writes:
-    """Return the bytes that a plan writes; a client without a rate limit writes `ASSUMED_WRITE_BYTES_PER_SECOND`."""
+    """Return the bytes that a plan writes; a client without a rate limit writes `ASSUMED_WRITE_BYTES_PER_SECOND`.
+
+    All probes of a search are assumed to be at its highest load.
+    """
     cost, loading = estimate(plan), Fraction(0)
     for point in plan.points:
         if TOOLS[point.tool].target in {TargetKind.PEER, TargetKind.API}:
             continue
-        parameters = point.typed_parameters
+        highest = at_load(point, point.line, search_settings(point, point.line).highest) if point.line else point
+        parameters = highest.typed_parameters
         rate, seconds = parameters.most_written_per_second, parameters.writing_seconds(point.timing)
         trial = Fraction(ASSUMED_WRITE_BYTES_PER_SECOND if rate is None else rate) * seconds
         loading += trial * point.clients * most_trials(plan, point)
