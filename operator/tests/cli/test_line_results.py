@@ -15,8 +15,23 @@ from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli.results import show_results
 from plimsoll.cli.tables import results_tables
 from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.report.figure import runs_of
+from plimsoll.report.markdown import results_markdown
 from support.command_line import invoke
-from support.results import BOUND, GOING_ON, PRECISE, SEARCH, UNKNOWN, died, measured, probe, result, searched, trial
+from support.results import (
+    BOUND,
+    GOING_ON,
+    PRECISE,
+    SEARCH,
+    STORM,
+    UNKNOWN,
+    died,
+    measured,
+    probe,
+    result,
+    searched,
+    trial,
+)
 
 HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
 PROBES = [
@@ -58,6 +73,16 @@ def test_a_search_has_one_row_and_a_sentence() -> None:
             "interval is 9.48 % of the estimate wide; at most 10 % were requested."
         ),
     ]
+
+
+def test_a_storm_line_is_told_with_its_calm_line() -> None:
+    results = [searched(), searched(STORM, point="line-000-storm"), searched(BOUND, point="line-001")]
+    of_both = "carries 12,400 ± 600 IOPS at p99 <= 5 ms, 7,100 ± 400 while 1 OSD is out. The search ended after "
+    sentences = [line for line in squeezed(printed(results, 180)) if "The search" in line or "The line" in line]
+    assert [sentence.partition(" carries")[0] for sentence in sentences] == ["line-000", "line-001"]
+    assert sentences[0].startswith(f"line-000 {of_both}")
+    assert " line-000-storm: The search ended after " in sentences[0]
+    assert results_markdown(runs_of(results)).count(of_both) == 1
 
 
 @pytest.mark.parametrize(

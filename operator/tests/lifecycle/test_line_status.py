@@ -19,9 +19,10 @@ from plimsoll.lifecycle.status import progress_message, status_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from support.pretend_world import make_run
-from support.results import BOUND, GOING_ON, PRECISE, SEARCH, probe, searched
+from support.results import BOUND, GOING_ON, PRECISE, SEARCH, STORM, UNKNOWN, probe, searched
 from support.specs import SETTINGS
 
+CALM = "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
@@ -81,6 +82,53 @@ def test_several_lines_are_counted() -> None:
     display = status_with(plan_with(3), w_000=measured(PRECISE), w_001=measured(BOUND), w_002=measured(PRECISE)).display
     assert display is not None
     assert (display.line, display.iops, display.p99) == ("12,400 ± 600 at p99 <= 5 ms +2", "", "")
+
+
+@pytest.mark.parametrize(
+    ("calm", "storm", "texts", "column"),
+    [
+        (
+            measured(PRECISE),
+            measured(STORM),
+            [f"{CALM}, 7,100 ± 400 while 1 OSD is out", "carries 7,100 ± 400 IOPS at p99 <= 5 ms while 1 OSD is out"],
+            "12,400 ± 600 at p99 <= 5 ms, 7,100 ± 400 with 1 OSD out +1",
+        ),
+        (
+            measured(PRECISE),
+            measured(UNKNOWN, Verdict.INVALID),
+            [f"{CALM}; the line while OSDs are away is unknown after 40 probes, none of which counts"],
+            "12,400 ± 600 at p99 <= 5 ms, unknown with OSDs away +1",
+        ),
+        (
+            measured(PRECISE),
+            Measured(verdict=None),
+            [f"{CALM}; the line while OSDs are away is not known yet"],
+            "12,400 ± 600 at p99 <= 5 ms +1",
+        ),
+        (
+            measured(UNKNOWN, Verdict.INVALID),
+            measured(STORM),
+            ["carries 7,100 ± 400 IOPS at p99 <= 5 ms while 1 OSD is out"],
+            "7,100 ± 400 at p99 <= 5 ms, 1 OSD out +1",
+        ),
+    ],
+)
+def test_the_storm_line_stands_beside_its_calm_line(
+    calm: Measured, storm: Measured, texts: list[str], column: str
+) -> None:
+    plan = plan_with(3)
+    points = (
+        plan.points[0],
+        plan.points[2].model_copy(update={"name": "w-000-storm", "calm": "w-000"}),
+        plan.points[1],
+    )
+    status = status_with(
+        plan.model_copy(update={"points": points}), w_000=calm, w_001=measured(BOUND), w_000_storm=storm
+    )
+    lines = {entry.point: entry.line.text for entry in status.headline if entry.line}
+    assert [text for point, text in lines.items() if point != "w-001"] == texts
+    assert status.display is not None
+    assert status.display.line == column
 
 
 def test_an_invalid_search_has_no_headline() -> None:

@@ -13,12 +13,12 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.measure.line.summary import outcome_text
 from plimsoll.report.figure import runs_of, searches_of
-from plimsoll.report.line import lines_section
+from plimsoll.report.line import headline_sentences, lines_section
 from plimsoll.report.overview import overview_section, results_section, verdicts_section
 from plimsoll.report.page import make_page
 from plimsoll.report.view import Chart, Section
 from support.goldens import charts_of, run_of, tables_of, texts, words_of
-from support.results import SEARCH, probe, result, searched, simulated, steady, trials_of
+from support.results import SEARCH, STORM, probe, result, searched, simulated, steady, trials_of
 from support.simulated_storage import OBJECTIVE, HockeyStick, linear
 
 
@@ -217,8 +217,24 @@ def test_more_searches_than_a_figure_can_show_are_split() -> None:
 
 def test_a_sentence_says_what_was_found_and_why_it_ended(small: BenchmarkResult) -> None:
     words = words_of(section(small))
-    assert "line-000, randread 4Ki up to qd64: carries 12,400 ± 600 IOPS at p99 <= 5 ms (95 % interval" in words
-    assert "The search ended after 19 probes" in words
+    assert (
+        "line-000, randread 4Ki up to qd64: carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 19 probes"
+    ) in words
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "mark"),
+    [
+        ((Verdict.VALID, Verdict.VALID), ""),
+        ((Verdict.SUSPECT, Verdict.SUSPECT), " [Suspect]"),
+        ((Verdict.VALID, Verdict.SUSPECT), " [Valid, storm line Suspect]"),
+    ],
+)
+def test_the_overview_tells_the_storm_line_with_its_calm_line(verdicts: tuple[Verdict, Verdict], mark: str) -> None:
+    calm, storm = searched(verdict=verdicts[0]), searched(STORM, point="line-000-storm", verdict=verdicts[1])
+    (sentence,) = headline_sentences(searches_of(runs_of([storm, calm])))
+    assert sentence.endswith(f": carries 12,400 ± 600 IOPS at p99 <= 5 ms, 7,100 ± 400 while 1 OSD is out{mark}.")
+    assert [*headline_sentences(searches_of(runs_of([storm])))] != [sentence]
 
 
 def test_tables_have_every_line_and_every_probe(small: BenchmarkResult, large: BenchmarkResult) -> None:

@@ -316,6 +316,8 @@ PRECISE = Line(ending=Ending.PRECISE, probes=4, counted=3, estimate=12_412.3, lo
 GOING_ON = Line(probes=3, counted=3, low=8000, high=16_000)
 BOUND = Line(ending=Ending.NEVER_BROKE, probes=12, counted=12, low=231_512.7)
 UNKNOWN = Line(ending=Ending.PROBES_USED_UP, probes=40, counted=0)
+_AWAY = {"count": 1, "action": "Out"}
+STORM = Line.model_validate({**PRECISE.model_dump(), "estimate": 7100, "low": 6700, "high": 7500, "storm": _AWAY})
 
 
 def line(
@@ -383,8 +385,7 @@ def searched(
             outcomes = outcomes[:1] if found.low else outcomes[1:]
         load = found.estimate or search.start
         trials = [probe(number, load, outcomes[number % len(outcomes)]) for number in range(found.probes)]
-    trials = trials or ()
-    plain = result(trials, run=run, point=point, repetitions=MOST_PROBES)
+    plain = result(trials or (), run=run, point=point, repetitions=MOST_PROBES)
     status = plain.status.model_copy(
         update={
             "summary": None,

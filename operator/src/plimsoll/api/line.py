@@ -45,6 +45,9 @@ class Vary(StrEnum):
 class Ending(StrEnum):
     """Why a search ended."""
 
+    EQUALS_CALM = "EqualsCalm"
+    """The storm line is not below the interval of the calm line, above which nothing is offered: it is the same."""
+
     PRECISE = "Precise"
     """The interval is as narrow as requested, or no wider than the step between loads."""
 
@@ -195,7 +198,8 @@ class Line(Model):
         probes: Number of loads tried so far, repeated ones included.
         counted: Number of these that the estimate rests on; the others were not trustworthy.
         estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
-            offered, or if no probe met the objectives at or below it, or none broke at or above it.
+            offered, or if no probe met the objectives at or below it, or none broke at or above it. With EqualsCalm,
+            these numbers are the calm line's.
         low: Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate.
         high: Upper end of its 95 % interval; absent if no probe broke at or above the estimate.
         storm: OSDs that were away in each probe; absent unless this is the storm line.

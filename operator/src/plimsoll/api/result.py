@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar
 from pydantic import Field, JsonValue, model_validator
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Line, LineSearch, OfferedLoad, Probe
+from plimsoll.api.line import STORM_SUFFIX, Line, LineSearch, OfferedLoad, Probe
 from plimsoll.api.model import ClientNumbers, Count, Model, Rule, ServerOnly
 from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, Verdict
 from plimsoll.api.operation import OperationResult, OperationSummary, Rate, Steadiness
@@ -506,6 +506,12 @@ class ResultSpec(Model):
     ramp_seconds: Count
     repetitions: Count
     line: LineSearch | None = None
+
+    @property
+    def calm(self) -> str | None:
+        """Of a search for the storm line, the point that searches for the calm line; None of others."""
+        calm = self.point.removesuffix(STORM_SUFFIX)
+        return calm if self.line is not None and calm != self.point else None
 
 
 class Fingerprint(Model):

@@ -152,7 +152,7 @@ class HeadlineLine(Model):
     """The line of a search. Loads are operations per second or operations in flight of all clients together.
 
     Attributes:
-        text: The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms.
+        text: The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms; of a calm line with the storm line.
         vary: What a load is.
         ending: Why the search ended; absent while it goes on.
         estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
@@ -208,7 +208,8 @@ class Display(Model):
         message: What the run waits for, or why it ended, with the remedy.
         iops: Best rate among the headline numbers.
         p99: 99th percentile of latency at that rate.
-        line: Line of the first search, and the number of others, such as 12,400 ± 600 at p99 <= 5 ms +2.
+        line: Line of the first search, with its storm line, and the number of others, such as 12,400 ± 600 at
+            p99 <= 5 ms +2.
         verdict: Worst verdict among the points.
 
     """

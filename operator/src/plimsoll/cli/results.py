@@ -28,7 +28,6 @@ from plimsoll.cli.suite_results import rounds_document, show_rounds
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
-from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import first_few
 from plimsoll.report.figure import runs_of
 from plimsoll.report.markdown import results_markdown, rounds_markdown
@@ -36,7 +35,6 @@ from plimsoll.report.overview import worst_cases
 from plimsoll.report.pipelines import junit_text, otava_of_rounds, otava_of_runs, suite_of_run, suites_of_rounds
 from plimsoll.report.points import (
     RESULT_COLUMNS,
-    ending_sentence_of,
     line_rows,
     named,
     objective_rows,
@@ -45,6 +43,7 @@ from plimsoll.report.points import (
     probe_rows,
     recovery_sentences,
     result_rows,
+    search_sentences,
 )
 from plimsoll.report.view import csv_rows
 
@@ -193,8 +192,8 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what each search found and why it ended."""
-    for row in line_rows(named(results)):
-        yield f"{row.result.spec.point} {headline_text(row.line, row.search)}. {ending_sentence_of(row)}"
+    for row, text in search_sentences(line_rows(named(results))):
+        yield f"{row.result.spec.point} {text}"
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from plimsoll.api.json_reader import printable_text
+from plimsoll.api.line import Line
 from plimsoll.api.names import ConditionStatus, ConditionType, Outcome, RunPhase, Verdict, format_duration
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
@@ -206,6 +207,7 @@ def _summary(situation: Situation) -> dict[str, Fact]:
 
 def _headlines(seen: Observed) -> Iterator[Headline]:
     """Yield the numbers of every point that is not Invalid, in the plan's order."""
+    storms = _storm_lines(seen)
     for point in seen.plan.points if seen.plan else ():
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
@@ -220,7 +222,7 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
         if point.line is not None and result.line is not None:
             line = result.line
             shown = HeadlineLine(
-                text=headline_text(line, point.line)[:_MAX_TEXT],
+                text=headline_text(line, point.line, storms.get(point.name))[:_MAX_TEXT],
                 vary=point.line.vary,
                 ending=line.ending,
                 estimate=line.estimate,
@@ -236,6 +238,15 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
                 bytes_per_second=round(operation.bytes_per_second),
                 latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
             )
+
+
+def _storm_lines(seen: Observed) -> Mapping[str, Line]:
+    """Return the storm lines by the points of their calm lines."""
+    storms = dict[str, Line]()
+    for point in seen.plan.points if seen.plan else ():
+        if point.calm is not None and (result := seen.results.get(point.name)) is not None:
+            storms[point.calm] = result.line or Line(probes=0, counted=0)
+    return storms
 
 
 def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
@@ -277,12 +288,12 @@ def _display(seen: Observed, situation: Situation, headline: Sequence[Headline])
     rates = [entry.iops for entry in rated if entry.iops is not None and entry.point not in uncounted]
     best = max(rated, key=lambda entry: entry.iops or 0, default=None)
     latency = best.latency_nanoseconds if best else None
-    lines = [
-        short_text(result.line, point.line)
-        for point in points
-        if point.line and (result := seen.results.get(point.name)) and result.line
-        if result.verdict is not Verdict.INVALID
-    ]
+    storms, lines, told = _storm_lines(seen), list[str](), set[str | None]()
+    for point in points:
+        result = seen.results.get(point.name)
+        if point.line and result and result.line and result.verdict is not Verdict.INVALID and point.calm not in told:
+            lines.append(short_text(result.line, point.line, storms.get(point.name)))
+            told.add(point.name)
     more = f" +{len(lines) - 1}" if len(lines) > 1 else ""
     final = {result.verdict for result in seen.results.values() if result.final} if situation.ending else set()
     worst = next((verdict for verdict in (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID) if verdict in final), "")

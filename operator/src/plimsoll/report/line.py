@@ -34,9 +34,17 @@ from plimsoll.report.figure import (
     verdict_text,
     vertical_line,
 )
-from plimsoll.report.points import LINE_COLUMNS, PointRow, ending_sentence_of, probe_columns, probe_rows
+from plimsoll.report.points import (
+    LINE_COLUMNS,
+    headline_of,
+    leading_rows,
+    line_rows,
+    probe_columns,
+    probe_rows,
+    search_sentences,
+)
 from plimsoll.report.trials import attempt_text
-from plimsoll.report.view import NONE, Block, Chart, Details, Json, Section, Text, duration_text, page_table
+from plimsoll.report.view import Block, Chart, Details, Json, Section, Text, duration_text, page_table
 
 _TOGETHER = 5  # searches in one figure, whose intervals are still told apart
 _FORMS = {
@@ -105,19 +113,15 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         for number, workload in enumerate(workloads)
         for chart in (*_latency_charts(number, workload), *_lines_charts(number, workload))
     ]
-    rows = [
-        PointRow(run=search.run.label, result=search.result) for workload in workloads for search in workload.searches
-    ]
+    rows = [*line_rows((search.run.label, search.result) for workload in workloads for search in workload.searches)]
     several = len({row.run for row in rows}) > 1
     leave_out = () if several else {"Run"}
-    sentences: list[str] = []
-    for row in rows[:_MOST_SENTENCES]:
-        interval = interval_text(row.line, row.search)
-        words = headline_text(row.line, row.search) + ("" if interval == NONE else f" (95 % interval {interval})")
-        place = f"{row.result.spec.point}, {row.result.spec.label}" + (f", {row.run}" if several else "")
-        sentences.append(f"{place}: {words}. {ending_sentence_of(row)}")
+    sentences = [
+        f"{row.result.spec.point}, {row.result.spec.label}{f', {row.run}' if several else ''}: {text}"
+        for row, text in search_sentences(rows)
+    ]
     blocks: list[Block] = [
-        Text(paragraphs=sentences),
+        Text(paragraphs=sentences[:_MOST_SENTENCES]),
         page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
         *limited(_WORDS, charts, "the table of lines has every search"),
     ]
@@ -132,13 +136,17 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
 
 def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
     """Yield what each search found in a few words: `line, 4Ki: carries 12,400 ± 600 IOPS at p99 <= 5 ms.`."""
-    searches = [(workload, search) for workload in workloads for search in workload.searches]
-    for workload, search in searches[:_MOST_SENTENCES]:
-        verdict = verdict_text(search.result)
-        mark = "" if verdict == "Valid" else f" [{verdict}]"
-        yield f"{workload.workload}, {search.name}: {headline_text(search.line, workload.search)}{mark}."
-    if len(searches) > _MOST_SENTENCES:
-        yield f"Searches that are not named here: {len(searches) - _MOST_SENTENCES}; the table of lines has them."
+    names = {id(search.result): search.name for workload in workloads for search in workload.searches}
+    searches = [(search.run.label, search.result) for workload in workloads for search in workload.searches]
+    rows = [*leading_rows(line_rows(searches))]
+    for row in rows[:_MOST_SENTENCES]:
+        verdicts = [verdict_text(row.result)]
+        if row.storm is not None and verdict_text(row.storm) not in verdicts:
+            verdicts.append(f"storm line {verdict_text(row.storm)}")
+        mark = "" if verdicts == ["Valid"] else f" [{', '.join(verdicts)}]"
+        yield f"{row.result.spec.workload}, {names[id(row.result)]}: {headline_of(row)}{mark}."
+    if len(rows) > _MOST_SENTENCES:
+        yield f"Searches that are not named here: {len(rows) - _MOST_SENTENCES}; the table of lines has them."
 
 
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:

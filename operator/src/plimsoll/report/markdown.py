@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.measure.compare.comparison import notes_of
-from plimsoll.measure.line.summary import headline_text
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.plan.fingerprint import Likeness
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
@@ -24,12 +23,12 @@ from plimsoll.report.points import (
     LINE_COLUMNS,
     PHASE_COLUMNS,
     RESULT_COLUMNS,
-    ending_sentence_of,
     line_rows,
     named,
     phase_rows,
     recovery_sentences,
     result_rows,
+    search_sentences,
 )
 from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
 from plimsoll.report.suite import notes_of as hypothesis_notes_of
@@ -178,11 +177,7 @@ def _points(run: ReportedRun) -> Iterator[Block]:
         yield table("Points", RESULT_COLUMNS, rows)
     if searches := [*line_rows(named(run.results))]:
         yield table("Searches for the line", LINE_COLUMNS, searches)
-        yield from _list(
-            f"{inline(row.result.spec.point)}: {inline(headline_text(row.line, row.search))}. "
-            f"{inline(ending_sentence_of(row))}"
-            for row in searches
-        )
+        yield from _list(f"{inline(row.result.spec.point)}: {inline(text)}" for row, text in search_sentences(searches))
     if phases := [*phase_rows(run.results)]:
         yield table("Phases", PHASE_COLUMNS, phases)
         recoveries = (sentence.partition(": ") for sentence in recovery_sentences(run.results))

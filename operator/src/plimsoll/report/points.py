@@ -38,6 +38,7 @@ class PointRow:
     run: str
     result: BenchmarkResult
     operation: OperationSummary | None = None  # None without numbers, and if the point is Invalid
+    storm: BenchmarkResult | None = None  # of a calm line, the result with its storm line if it is shown, too
 
     @property
     def search(self) -> LineSearch:
@@ -63,7 +64,11 @@ def result_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[Poin
 
 
 def line_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
-    return (PointRow(run=run, result=result) for run, result in results if is_search(result))
+    """Yield a row for each search; that of a calm line has the result with its storm line."""
+    searches = [(run, result) for run, result in results if is_search(result)]
+    storms = {(result.spec.run_uid, result.spec.calm): result for _, result in searches}
+    for run, result in searches:
+        yield PointRow(run=run, result=result, storm=storms.get((result.spec.run_uid, result.spec.point)))
 
 
 def _of(read: Callable[[OperationSummary], T | None]) -> Callable[[PointRow], T | None]:
@@ -261,6 +266,26 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
 def ending_sentence_of(row: PointRow) -> str:
     """Return why a search ended and what that means, in a sentence."""
     return lines.ending_sentence(row.line, row.search, lines.uncounted_text(row.result.status.trials))
+
+
+def headline_of(row: PointRow) -> str:
+    """Return the line of a search in words, with the storm line that belongs to it."""
+    return lines.headline_text(row.line, row.search, line_of(row.storm) if row.storm else None)
+
+
+def leading_rows(rows: Iterable[PointRow]) -> Iterator[PointRow]:
+    """Yield the rows of searches without storm lines that belong to the calm line of another row."""
+    every = [*rows]
+    storms = {id(row.storm) for row in every if row.storm is not None}
+    return (row for row in every if id(row.result) not in storms)
+
+
+def search_sentences(rows: Iterable[PointRow]) -> Iterator[tuple[PointRow, str]]:
+    """Yield what each search found and why it ended, after its row; a storm line follows its calm line."""
+    for row in leading_rows(rows):
+        storm = row.storm and PointRow(run=row.run, result=row.storm)
+        of_storm = f" {storm.result.spec.point}: {ending_sentence_of(storm)}" if storm else ""
+        yield row, f"{headline_of(row)}. {ending_sentence_of(row)}{of_storm}"
 
 
 LINE_COLUMNS: Sequence[_PointColumn] = (

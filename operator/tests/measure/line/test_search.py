@@ -313,6 +313,28 @@ def test_a_claim_names_what_arrived_where_slow_clients_never_offer_the_highest_l
     assert (found.line.ending, found.line.estimate, found.line.low) == (Ending.NEVER_BROKE, None, 1_900)
 
 
+CALM = Line(ending=Ending.PRECISE, probes=20, counted=20, estimate=1_900, low=1_800, high=2_000)
+
+
+@pytest.mark.parametrize(
+    ("limit", "calm", "arrived", "ending", "numbers"),
+    [
+        (9_000, CALM, 2_000, Ending.EQUALS_CALM, (1_900, 1_800, 2_000)),
+        (9_000, CALM, 1_850, Ending.EQUALS_CALM, (1_900, 1_800, 2_000)),
+        (9_000, CALM, 1_750, Ending.NEVER_BROKE, (None, 1_750, None)),  # less than the calm line was offered
+        (9_000, CALM.model_copy(update={"ending": Ending.DRIFTING}), 2_000, Ending.NEVER_BROKE, (None, 2_000, None)),
+        (2_000, CALM.model_copy(update={"high": 2_100}), 2_000, Ending.NEVER_BROKE, (None, 2_000, None)),
+        (2_000, CALM.model_copy(update={"high": None}), 2_000, Ending.NEVER_BROKE, (None, 2_000, None)),
+    ],
+)
+def test_a_storm_line_that_is_not_below_the_calm_line_is_the_calm_line(
+    limit: float, calm: Line, arrived: float, ending: Ending, numbers: tuple[float | None, ...]
+) -> None:
+    probes = [met(950), met(1_900), *[replace(met(2_000), load=arrived)] * 6]
+    line = progress_of(probes, Settings(start=500, limit=limit).below(calm)).line
+    assert (line.ending, (line.estimate, line.low, line.high)) == (ending, numbers)
+
+
 @pytest.mark.parametrize(("arrived", "low"), [(1_980, 2_000), (1_979, 1_979)])
 def test_what_chance_explains_is_claimed_of_the_highest_load(arrived: float, low: float) -> None:
     probes = [met(500), met(1000), *[replace(met(2000), load=arrived)] * 6]

@@ -137,6 +137,24 @@ def test_probes() -> None:
             ),
         ),
         (
+            line(Ending.NEVER_BROKE, None, 200_000, None, storm=OsdsAway(count=1, action="Out")),
+            (
+                "The line is above 200,000 IOPS, the highest load (limit), with 97.5 % confidence; increase limit to "
+                "find it."
+            ),
+        ),
+        (
+            line(Ending.NEVER_BROKE, None, 9_500, None, storm=OsdsAway(count=1, action="Out")),
+            "The line is above 9,500 IOPS, the highest load that was offered, with 97.5 % confidence.",
+        ),
+        (
+            line(Ending.EQUALS_CALM, storm=OsdsAway(count=1, action="Out")),
+            (
+                "The disturbance costs nothing that can be measured: during it, the storage carries a load within the "
+                "interval of the calm line, with 97.5 % confidence, and no higher load was offered."
+            ),
+        ),
+        (
             line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=5, counted=0),
             "The search gave up: more probes would not count either; remove the cause, then run again.",
         ),
@@ -249,6 +267,75 @@ def test_every_combination_is_worded(
 
 def test_every_outcome_has_its_own_words() -> None:
     assert len({summary.outcome_text(outcome) for outcome in ProbeOutcome}) == len(ProbeOutcome)
+
+
+def stormy(
+    ending: Ending | None = Ending.PRECISE,
+    estimate: float | None = 7100,
+    low: float | None = 6700,
+    high: float | None = 7500,
+    **rest: Any,
+) -> Line:
+    return line(ending, estimate, low, high, **{"storm": OsdsAway(count=1, action="Out"), **rest})
+
+
+CALM = "12,400 ± 600 IOPS at p99 <= 5 ms"
+
+
+@pytest.mark.parametrize(
+    ("calm", "storm", "headline", "short"),
+    [
+        (line(), stormy(), f"carries {CALM}, 7,100 ± 400 while 1 OSD is out", ", 7,100 ± 400 with 1 OSD out"),
+        (
+            line(),
+            stormy(storm=OsdsAway(count=2, action="Down")),
+            f"carries {CALM}, 7,100 ± 400 while 2 OSDs are down",
+            ", 7,100 ± 400 with 2 OSDs down",
+        ),
+        (
+            line(),
+            stormy(Ending.EQUALS_CALM, 12_400, 11_800, high=13_000),
+            f"carries {CALM}, and as much while 1 OSD is out",
+            ", 12,400 ± 600 with 1 OSD out",
+        ),
+        (
+            line(),
+            stormy(Ending.BROKEN_AT_FIRST, None, None, high=500),
+            f"carries {CALM}, less than 500 while 1 OSD is out",
+            ", less than 500 with 1 OSD out",
+        ),
+        (
+            line(Ending.NEVER_BROKE, None, 200_000, None),
+            stormy(Ending.NEVER_BROKE, None, 200_000, high=None),
+            "carries more than 200,000 IOPS at p99 <= 5 ms, more than 200,000 while 1 OSD is out",
+            ", more than 200,000 with 1 OSD out",
+        ),
+        (
+            line(),
+            stormy(Ending.PROBES_DO_NOT_COUNT, None, None, high=None, probes=4, counted=0),
+            f"carries {CALM}; the line while 1 OSD is out is unknown after 4 probes, none of which counts",
+            ", unknown with 1 OSD out",
+        ),
+        (
+            line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=4, counted=0),
+            stormy(),
+            (
+                "line at p99 <= 5 ms is unknown after 4 probes, none of which counts; carries 7,100 ± 400 IOPS while "
+                "1 OSD is out"
+            ),
+            ", 7,100 ± 400 with 1 OSD out",
+        ),
+        (
+            line(),
+            Line(probes=0, counted=0),
+            f"carries {CALM}; the line while OSDs are away is not known yet",
+            "",
+        ),
+    ],
+)
+def test_the_calm_and_the_storm_line_are_one_sentence(calm: Line, storm: Line, headline: str, short: str) -> None:
+    assert summary.headline_text(calm, search(), storm) == headline
+    assert summary.short_text(calm, search(), storm) == summary.short_text(calm, search()) + short
 
 
 @pytest.mark.parametrize(

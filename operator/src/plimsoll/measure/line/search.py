@@ -62,6 +62,7 @@ class Settings:
     step: float = 1.0  # every load is a multiple of it: the number of clients that share the load evenly
     most_probes: int = MOST_PROBES  # the search ends after this many probes
     storm: OsdsAway | None = None  # the OSDs that are away in each probe; None in a search for the calm line
+    calm: Line | None = None  # the line that limits a search for the storm line; None if no reliable one does
 
     def __post_init__(self) -> None:
         if not self.floor:
@@ -89,7 +90,8 @@ class Settings:
         limit = max(self.lowest, min(self.limit, calm.high or self.limit))
         if not (known := calm.estimate or calm.low):
             return replace(self, start=self.lowest, limit=limit, most_probes=1)
-        return replace(self, start=min(known / 2, limit), limit=limit)
+        is_reliable = calm.high == limit and calm.ending in {Ending.PRECISE, Ending.PROBES_USED_UP}
+        return replace(self, start=min(known / 2, limit), limit=limit, calm=calm if is_reliable else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +338,9 @@ class _Search:
                 # What arrived in every trial that held at the highest load: with slow clients, less than that.
                 below = min(probe.load for probe in self.counted if probe.offered == highest and not probe.is_broken)
                 below = highest if below >= _ARRIVED * highest else below
+                if (calm := self.settings.calm) and calm.low and below >= calm.low:
+                    ends = {"estimate": calm.estimate, "low": calm.low, "high": calm.high}
+                    return made.model_copy(update={"ending": Ending.EQUALS_CALM, **ends})
             return made.model_copy(update={"low": below})
         if high <= lowest:
             proven = ending is Ending.BROKEN_AT_FIRST

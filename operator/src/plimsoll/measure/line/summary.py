@@ -117,9 +117,10 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
     """Return what no trial that counts shows of a line, in words; empty if both sides of an estimate are shown.
 
     A bound needs a trial that ended on its side. A result of several runs has no loads: each run was checked by itself.
+    The calm line with its ends is shown by its own trials.
     """
     probes = tried_loads(trials)
-    if not probes:
+    if not probes or line.ending is Ending.EQUALS_CALM:
         return ""
     met = [probe.load for probe in probes if probe.counts and not probe.is_broken]
     broken = [probe.load for probe in probes if probe.counts and probe.is_broken]
@@ -137,6 +138,10 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
 UNKNOWN = "-"
 
 _SENTENCE = {
+    Ending.EQUALS_CALM: (
+        "The disturbance costs nothing that can be measured: during it, the storage carries a load within the interval "
+        "of the calm line, with 97.5 % confidence, and no higher load was offered."
+    ),
     Ending.BROKEN_AT_FIRST: (
         "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
         "higher latency."
@@ -157,22 +162,47 @@ _MOST_DECIMALS = 6
 _MOST_ZEROS = 15  # a float has no more digits to round
 
 
-def headline_text(line: Line, search: LineSearch) -> str:
-    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, `... while 1 OSD is out`."""
-    condition = f"at {objectives_text(search.objectives)}"
-    if (osds := line.storm) is not None:
-        away = "1 OSD is" if osds.count == 1 else f"{osds.count} OSDs are"
-        condition = f"{condition} while {away} {osds.action.lower()}"
+def headline_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
+    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, `... while 1 OSD is out`.
+
+    With the storm line of the same workload, it is the result of both: `..., 7,000 ± 300 while 1 OSD is out`.
+    """
+    condition = f"at {objectives_text(search.objectives)}{f' {_while_text(line)}' if line.storm else ''}"
+    text = f"line {condition} is {_unknown_text(line)}"
     if is_known(line):
-        return f"carries {load_with_unit(line, search)} {condition}"
-    state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
-    return f"line {condition} is {state}"
+        text = f"carries {load_with_unit(line, search)} {condition}"
+    if storm is None:
+        return text
+    if not is_known(storm):
+        return f"{text}; the line {_while_text(storm)} is {_unknown_text(storm)}"
+    if not is_known(line):
+        return f"{text}; carries {load_with_unit(storm, search)} {_while_text(storm)}"
+    equal = storm.ending is Ending.EQUALS_CALM
+    return f"{text}, {'and as much' if equal else load_text(storm, search)} {_while_text(storm)}"
 
 
-def short_text(line: Line, search: LineSearch) -> str:
-    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`, `... , 1 OSD out`."""
-    storm = f", {line.storm.text}" if line.storm else ""
-    return f"{load_text(line, search)} at {objectives_text(search.objectives)}{storm}"
+def _while_text(storm: Line) -> str:
+    """Return when a storm line holds: `while 1 OSD is out`; it does not say before its first probe."""
+    if storm.storm is None:
+        return "while OSDs are away"
+    away = "1 OSD is" if storm.storm.count == 1 else f"{storm.storm.count} OSDs are"
+    return f"while {away} {storm.storm.action.lower()}"
+
+
+def _unknown_text(line: Line) -> str:
+    return "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
+
+
+def short_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
+    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`, `..., 1 OSD out`.
+
+    With the storm line of the same workload: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`.
+    """
+    away = f", {line.storm.text}" if line.storm else ""
+    text = f"{load_text(line, search)} at {objectives_text(search.objectives)}{away}"
+    if storm is None or (storm.ending is None and not is_known(storm)):
+        return text
+    return f"{text}, {load_text(storm, search)} with {storm.storm.text if storm.storm else 'OSDs away'}"
 
 
 def unit_text(search: LineSearch) -> str:
@@ -276,15 +306,21 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             made = f" after {probes_made(line)}" if line.counted else ""
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
-            # Slow clients, or uneven shares, make the highest load that was offered less than the limit.
-            unit, limit = unit_text(search), rounded_load(search.highest_load)
-            shown = _highest_shown(search.highest_load if line.low is None else line.low, search)
-            highest = f"{limit} {unit}, the highest load (limit)"
-            if shown != limit:
-                highest = f"{shown} {unit}, the highest load up to limit ({limit}) that the clients offered"
-            return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
+            return _never_broke_sentence(line, search)
         case _:
             return _SENTENCE[line.ending]
+
+
+def _never_broke_sentence(line: Line, search: LineSearch) -> str:
+    unit, limit = unit_text(search), rounded_load(search.highest_load)
+    shown = _highest_shown(search.highest_load if line.low is None else line.low, search)
+    # Slow clients, or uneven shares, make the highest load that was offered less than the limit.
+    highest, remedy = f"the highest load up to limit ({limit}) that the clients offered", "; increase limit to find it"
+    if shown == limit:
+        highest = "the highest load (limit)"
+    elif line.storm:
+        highest, remedy = "the highest load that was offered", ""  # the calm line may have been the limit
+    return f"The line is above {shown} {unit}, {highest}, with 97.5 % confidence{remedy}."
 
 
 def probes_made(line: Line) -> str:
