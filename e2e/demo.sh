@@ -38,7 +38,7 @@ measure_device() (
     rm -rf "$root/build/demo-device"
     say "plimsoll run manifests/demos/demo-device.yaml --device $device --destroy-data"
     "$plimsoll" run "$root/manifests/demos/demo-device.yaml" --device "$device" --destroy-data \
-        --fio "$("$root/hack/fio.sh")" --output "$root/build/demo-device"
+        --fio "$("$root/hack/fio.sh")" --results "$root/build/demo-device"
 )
 
 outcome=0
@@ -86,10 +86,10 @@ elif [[ $name != demo ]]; then
     (cd "$root" && "$plimsoll" "${layers[@]}")
 fi
 if ((outcome == 0)); then
-    say "kubectl plimsoll report ${runs[*]/#/$namespace/} -o $report"
+    say "kubectl plimsoll report ${runs[*]/#/$namespace/} --html $report"
     mkdir -p "$root/build"
     cd "$root"
-    "$plimsoll" report "${runs[@]/#/$namespace/}" --output "$report"
+    "$plimsoll" report "${runs[@]/#/$namespace/}" --html "$report"
 fi
 
 cat << HELP

@@ -23,7 +23,7 @@ COMMANDS = (
     (["results", SWEEPS[0]], 0),
     (["layers", str(GOLDEN / "ceph-18.2-layers.json")], 0),
     (["compare", *SWEEPS], INCONCLUSIVE),
-    (["report", *SWEEPS, "--output", "report.html"], 0),
+    (["report", *SWEEPS, "--html", "report.html"], 0),
 )
 
 

@@ -19,8 +19,8 @@ say() { printf '\n%s\n' "$*"; }
 # Its table is left out: `plimsoll results` prints the same one with the reasons.
 run() {
     local sample=manifests/demos/$1.yaml code=0
-    say "plimsoll run $sample --directory $directory/data --output $directory/$1"
-    "$plimsoll" run "$root/$sample" --fio "$fio" --directory "$directory/data" --output "$directory/$1" > /dev/null ||
+    say "plimsoll run $sample --directory $directory/data --results $directory/$1"
+    "$plimsoll" run "$root/$sample" --fio "$fio" --directory "$directory/data" --results "$directory/$1" > /dev/null ||
         code=$?
     ((code == 0 || code == measured_but_invalid)) || exit "$code"
 }
@@ -41,7 +41,7 @@ often another program used the processors or the disk.'
 
 say '2. A deliberate mistake: one client reads a small file through the page cache (about 15 s).'
 run page-cache
-say "plimsoll report $directory/quickstart $directory/page-cache --output $directory/report.html"
-"$plimsoll" report "$directory/quickstart" "$directory/page-cache" --output "$directory/report.html"
+say "plimsoll report $directory/quickstart $directory/page-cache --html $directory/report.html"
+"$plimsoll" report "$directory/quickstart" "$directory/page-cache" --html "$directory/report.html"
 say 'This is the speed of memory. Plimsoll reports the verdict, the reason and the remedy:'
 results page-cache

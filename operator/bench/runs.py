@@ -75,7 +75,7 @@ def start_locally(shape: Shape) -> tuple["subprocess.Popen[bytes]", Path]:
     file, results, data = directory / "run.yaml", directory / "out", directory / "data"
     file.write_text(run_text(shape))
     data.mkdir()
-    where = ["--directory", str(data), "--output", str(results), "--seed", "1", "--fio", fio()]
+    where = ["--directory", str(data), "--results", str(results), "--seed", "1", "--fio", fio()]
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll", "run", str(file), *where],

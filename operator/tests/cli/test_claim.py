@@ -50,7 +50,7 @@ def test_refused_run_leaves_no_plan_that_would_have_to_be_resumed(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
     results = tmp_path / "results"
-    options = [str(QUICKSTART), "--directory", str(tmp_path), "--output", str(results)]
+    options = [str(QUICKSTART), "--directory", str(tmp_path), "--results", str(results)]
     refused = CliRunner().invoke(run_command, options)
     assert refused.exit_code == 1
     assert f"process {holder.pid}" in refused.output

@@ -193,7 +193,7 @@ def test_probes_without_a_search_are_refused() -> None:
     assert "no search for the line is among these results; omit --probes to see them" in output
 
 
-@pytest.mark.parametrize("arguments", [["results"], ["results", "--probes"], ["report", "--output", "page.html"]])
+@pytest.mark.parametrize("arguments", [["results"], ["results", "--probes"], ["report", "--html", "page.html"]])
 @pytest.mark.parametrize("line", [PRECISE.model_copy(update={"estimate": 0.0, "low": 0.0, "high": 0.0}), PRECISE])
 def test_loads_of_zero_are_shown(arguments: list[str], line: Line) -> None:
     """A changed result may have them; a search offers none."""

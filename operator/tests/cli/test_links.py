@@ -100,7 +100,7 @@ def test_a_plan_shows_servers_and_rounds(manifest: Path) -> None:
 
 def test_a_local_run_has_no_servers(manifest: Path, tmp_path: Path) -> None:
     found = CliRunner().invoke(
-        main, ["run", str(manifest), "--directory", str(tmp_path), "--output", str(tmp_path / "o")]
+        main, ["run", str(manifest), "--directory", str(tmp_path), "--results", str(tmp_path / "o")]
     )
     assert found.exit_code == 1
     assert "requires a network between nodes; remove the workload" in found.output

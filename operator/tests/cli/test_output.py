@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from plimsoll.api.environment import CephDescription, Environment, PoolLayout
+from plimsoll.cli import _COMMANDS as COMMANDS_OF_USERS
 from plimsoll.cli import main
 from support.results import ALL_LAYERS, result, steady, trials_of
 
@@ -59,6 +61,25 @@ def test_form_that_is_not_there_is_refused_with_those_that_are(command: Sequence
     found = CliRunner().invoke(main, [*command, "-o", "xml"])
     assert found.exit_code == 2
     assert "'xml' is not one of 'table', 'json', 'yaml', 'csv'" in found.output
+
+
+def options_of(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option of the commands with what it takes."""
+    for name in names:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        for option in command.params:
+            if isinstance(option, click.Option):
+                takes = "a word of a list" if isinstance(option.type, click.Choice) else "a value"
+                yield from ((word, "nothing" if option.is_flag else takes) for word in option.opts)
+
+
+def test_an_option_takes_the_same_in_each_command() -> None:
+    takes: dict[str, set[str]] = {}
+    for word, what in options_of(COMMANDS_OF_USERS):
+        takes.setdefault(word, set()).add(what)
+    assert {word: found for word, found in takes.items() if len(found) > 1} == {}
+    assert takes["--output"] == {"a word of a list"}
 
 
 def keys_of(document: Any) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_the_demo_shows_hypotheses_and_shares_of_a_suite_in_a_cluster(bench: Ben
     assert any(line.startswith("RADOS writes of the limit of OSDs and network 28 to 70 % 67 %") for line in lines)
 
     report = bench.directory / "kit.html"
-    written = bench.kubectl("report", "bsuite/kit", "-o", str(report), config=config)
+    written = bench.kubectl("report", "bsuite/kit", "--html", str(report), config=config)
     assert written.returncode == 0, written
     assert "Compared with KIT (2014)" in report.read_text()
 

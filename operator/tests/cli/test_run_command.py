@@ -168,7 +168,7 @@ def test_machine_has_no_volume_that_the_run_does_not_name(tmp_path: Path, storag
 
 
 def refusal(file: Path, directory: Path, *options: str) -> str:
-    arguments = [str(file), "--directory", str(directory), "--output", str(directory / "results"), *options]
+    arguments = [str(file), "--directory", str(directory), "--results", str(directory / "results"), *options]
     result = CliRunner().invoke(run_command, arguments)
     assert result.exit_code == 1, result.output
     assert not (directory / "results").exists()
@@ -182,7 +182,7 @@ def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> Non
     data.mkdir()
     raw.mkdir()
     (raw / "of-another-run").write_text("")
-    options = [str(file), "--directory", str(data), "--output", str(results), "--raw-output", str(raw)]
+    options = [str(file), "--directory", str(data), "--results", str(results), "--raw-output", str(raw)]
     refused = CliRunner().invoke(run_command, options)
     assert refused.exit_code == 1
     assert "is not empty" in refused.output
@@ -192,7 +192,7 @@ def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> Non
 @pytest.mark.parametrize("sample", ["demos/quickstart.yaml", "local/suite.yaml"])
 def test_devices_require_confirmation_before_anything_is_written(tmp_path: Path, sample: str) -> None:
     results = tmp_path / "results"
-    options = [str(MANIFESTS / sample), "--device", str(tmp_path / "nothing"), "--output", str(results)]
+    options = [str(MANIFESTS / sample), "--device", str(tmp_path / "nothing"), "--results", str(results)]
     refused = CliRunner().invoke(run_command, options)
     assert (refused.exit_code, results.exists()) == (2, False)
     assert refused.output.endswith("--device destroys all data on the device; add --destroy-data to confirm\n")
@@ -202,11 +202,11 @@ def test_devices_require_confirmation_before_anything_is_written(tmp_path: Path,
 def test_results_that_cannot_be_written_are_refused(tmp_path: Path, sample: str) -> None:
     (tmp_path / "file").touch()
     output = tmp_path / "file" / "results"
-    options = [str(MANIFESTS / sample), "--directory", str(tmp_path), "--output", str(output)]
+    options = [str(MANIFESTS / sample), "--directory", str(tmp_path), "--results", str(output)]
     refused = CliRunner().invoke(run_command, options)
     assert (refused.exit_code, refused.output) == (
         1,
-        f"Error: --output {output}: Not a directory; choose a writable directory\n",
+        f"Error: --results {output}: Not a directory; choose a writable directory\n",
     )
 
 

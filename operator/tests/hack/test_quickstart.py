@@ -39,13 +39,13 @@ def test_it_succeeds_whatever_the_verdicts_are(tmp_path: Path, code: int) -> Non
     assert answer.returncode == 0, answer.stderr
     samples = [(name, ROOT / "manifests" / "demos" / f"{name}.yaml") for name in ("quickstart", "page-cache")]
     first, second = (
-        f"run {sample} --fio /opt/fio --directory {out}/data --output {out}/{name}" for name, sample in samples
+        f"run {sample} --fio /opt/fio --directory {out}/data --results {out}/{name}" for name, sample in samples
     )
     assert calls == [
         first,
         f"results {out}/quickstart",
         second,
-        f"report {out}/quickstart {out}/page-cache --output {out}/report.html",
+        f"report {out}/quickstart {out}/page-cache --html {out}/report.html",
         f"results {out}/page-cache",
     ]
     assert answer.stdout.count("output of run") == 0

@@ -45,17 +45,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("reports")
     found = {name: directory / f"{name}.html" for name in REPORTS}
     for name, sources in REPORTS.items():
-        written = CliRunner().invoke(main, ["report", *map(str, sources), "-o", str(found[name])])
+        written = CliRunner().invoke(main, ["report", *map(str, sources), "--html", str(found[name])])
         assert written.exit_code == 0, written.output
     searches = directory / "line.json"
     searches.write_text(json.dumps({"items": [one.model_dump(mode="json", exclude_none=True) for one in _searches()]}))
     found["line"] = directory / "line.html"
-    written = CliRunner().invoke(main, ["report", str(searches), "-o", str(found["line"])])
+    written = CliRunner().invoke(main, ["report", str(searches), "--html", str(found["line"])])
     assert written.exit_code == 0, written.output
     rounds = directory / "rounds"
     rounds.mkdir()
     found["suite"] = directory / "suite.html"
-    written = CliRunner().invoke(main, ["report", *rounds_in(rounds), "-o", str(found["suite"])])
+    written = CliRunner().invoke(main, ["report", *rounds_in(rounds), "--html", str(found["suite"])])
     assert written.exit_code == 0, written.output
     return found
 
@@ -206,7 +206,7 @@ def test_absent_values_are_last_in_both_orders(heading: str, opened: Open, tmp_p
     documents[0]["status"] |= {"summary": None, "verdict": None, "final": False}
     source, file = tmp_path / "unfinished.json", tmp_path / "unfinished.html"
     source.write_text(json.dumps(documents))
-    written = CliRunner().invoke(main, ["report", str(source), "-o", str(file)])
+    written = CliRunner().invoke(main, ["report", str(source), "--html", str(file)])
     assert written.exit_code == 0, written.output
     found = opened(file)
     button = found.page.locator("#results thead button", has_text=re.compile(f"^{re.escape(heading)}"))
@@ -231,7 +231,7 @@ def test_hostile_names_stay_text(opened: Open, tmp_path: Path) -> None:
         document["status"]["findings"] = [{"reason": evil, "verdict": "Suspect", "message": evil}]
     source, file = tmp_path / "evil.json", tmp_path / "evil.html"
     source.write_text(json.dumps(documents))
-    written = CliRunner().invoke(main, ["report", str(source), "-o", str(file)])
+    written = CliRunner().invoke(main, ["report", str(source), "--html", str(file)])
     assert written.exit_code == 0, written.output
     found = opened(file)
     assert found.ask("() => window.hurt ?? null") is None

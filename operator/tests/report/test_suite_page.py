@@ -153,7 +153,7 @@ def test_every_figure_has_a_key_of_its_own_and_its_texts_are_escaped(page: Repor
 def test_the_command_writes_the_same_file_twice(sources: list[str], tmp_path: Path) -> None:
     files = [tmp_path / "a.html", tmp_path / "b.html"]
     for file in files:
-        done = CliRunner().invoke(main, ["report", *sources, "-o", str(file)])
+        done = CliRunner().invoke(main, ["report", *sources, "--html", str(file)])
         assert done.exit_code == 0, done.output
         assert done.output == f"{file}: 5 rounds of suite weekly; open it in a browser\n"
     assert files[0].read_bytes() == files[1].read_bytes()

@@ -56,7 +56,7 @@ class LocalRun:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "plimsoll", "run", str(self.file)),
-                *("--output", str(self.results), "--fio", fio, "--seed", "1", *place, *options),
+                *("--results", str(self.results), "--fio", fio, "--seed", "1", *place, *options),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -44,7 +44,7 @@ class LocalSuite:
         self._file.write_text(yaml.safe_dump(SUITE))
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
-        target = ("--directory", str(self._data), "--output", str(self.results), "--fio", self._fio)
+        target = ("--directory", str(self._data), "--results", str(self.results), "--fio", self._fio)
         return self._plimsoll("run", str(self._file), *target, *options)
 
     def document(self) -> tuple[int, dict[str, Any]]:

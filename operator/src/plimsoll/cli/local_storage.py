@@ -74,7 +74,7 @@ def make_results_directory(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
     except OSError as error:
-        raise PlaceError(f"--output {path}: {error.strerror}; choose a writable directory") from error
+        raise PlaceError(f"--results {path}: {error.strerror}; choose a writable directory") from error
 
 
 def make_raw_directory(path: Path, *, resume: bool) -> Path:

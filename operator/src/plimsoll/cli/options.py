@@ -39,7 +39,7 @@ destroy_option = click.option(
     "--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed."
 )
 results_option = click.option(
-    "--output",
+    "--results",
     type=click.Path(file_okay=False, path_type=Path),
     help="On this machine: directory of the results [plimsoll-results/NAME].",
 )

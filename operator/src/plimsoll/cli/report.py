@@ -26,8 +26,8 @@ MOST_RUNS = 8  # of a report; the number of distinguishable colours
 
 
 page_option = click.option(
-    "-o",
-    "--output",
+    "--html",
+    "file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("report.html"),
     show_default=True,
@@ -40,7 +40,7 @@ page_option = click.option(
 @accept_option
 @page_option
 @cluster_options
-def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path) -> None:
+def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], file: Path) -> None:
     """Write a report of one or several runs, or of a suite, as a single HTML file that needs no network.
 
     Each RUN is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
@@ -55,8 +55,8 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
     """
     if are_suites(sources):
         suite = reported_suite(load_rounds(sources, accepted))
-        write_page(make_suite_page(suite), output)
-        click.echo(f"{output}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
+        write_page(make_suite_page(suite), file)
+        click.echo(f"{file}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
         return
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")
@@ -78,12 +78,12 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
         compared.append(
             Compared(baseline=baseline.label, candidate=candidate.label, comparison=comparison, likeness=likeness)
         )
-    write_page(make_page(reported, compared), output)
+    write_page(make_page(reported, compared), file)
     count = count_text(sum(len(run.results) for run in reported), "point")
-    click.echo(f"{output}: {count} of {', '.join(run.label for run in reported)}; open it in a browser")
+    click.echo(f"{file}: {count} of {', '.join(run.label for run in reported)}; open it in a browser")
 
 
-def write_page(page: ReportPage, output: Path) -> None:
+def write_page(page: ReportPage, file: Path) -> None:
     """Write a page to a file; exits if the libraries for reports are not installed, or it cannot be written."""
     try:
         # Imported here because plimsoll works without them, and importing them is slow.
@@ -93,9 +93,9 @@ def write_page(page: ReportPage, output: Path) -> None:
         raise click.ClickException(message) from error
     text = render(page)
     try:
-        output.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}") from error
+        raise click.ClickException(f"{file} cannot be written: {error.strerror}") from error
 
 
 def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:

@@ -230,7 +230,7 @@ async def _follow(launcher: Launcher, view: LivePicture[WatchedRun] | RunLines, 
 def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
     """Return a new plan, and keep it in the results directory; exits if that has results already."""
     if (results / PLAN_FILE).exists():
-        message = f"{results} contains the results of a run; add --resume to continue it, or choose another --output"
+        message = f"{results} contains the results of a run; add --resume to continue it, or choose another --results"
         raise click.ClickException(message)
     named = run.model_copy(update={"metadata": run.metadata.model_copy(update={"uid": str(uuid.uuid4())})})
     plan = freeze(file, named, seed)
@@ -247,7 +247,7 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
         raise click.ClickException(f"{results} contains no run to resume: {error}") from error
     now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
     if now != plan:
-        message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
+        message = f"{file} has changed since the run in {results} started; restore it, or choose another --results"
         raise click.ClickException(message)
     return plan
 
@@ -297,7 +297,7 @@ class _Source(click.Path):
         return Path(str(super().convert(value, param, ctx)))
 
 
-_HERE = ("destroy_data", "output", "raw_output", "resume", "seed", "fio")
+_HERE = ("destroy_data", "results", "raw_output", "resume", "seed", "fio")
 _GENERATED = tuple(field.name for field in fields(Load))
 _IN_CLUSTER = (
     "storage_class",
@@ -368,7 +368,7 @@ def command(
     directories: tuple[str, ...],
     devices: tuple[str, ...],
     destroy_data: bool,
-    output: Path | None,
+    results: Path | None,
     raw_output: Path | None,
     resume: bool,
     seed: int | None,
@@ -414,7 +414,7 @@ def command(
         code = run_in_cluster(source, document, yes=yes, remove=remove, dry_run=dry_run, timeout=timeout, strict=strict)
         sys.exit(code)
     manifest = read_file(file)
-    results = output or Path("plimsoll-results") / manifest.metadata.name
+    results = results or Path("plimsoll-results") / manifest.metadata.name
     if isinstance(manifest, BenchmarkSuite):
         if raw_output is not None:
             raise click.UsageError("--raw-output is for a run; a suite has many")

@@ -99,7 +99,7 @@ def begin_round(
 ) -> LocalRound:
     """Begin a round in a new directory; exits if it has one already."""
     if (directory / ROUND_FILE).exists():
-        message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
+        message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --results"
         raise click.ClickException(message)
     start = RoundStart(
         minute=int(time.time()) // 60, seed=chosen_seed(seed), digest=suite_digest(suite.spec), targets=_paths(targets)
@@ -116,7 +116,7 @@ def resume_round(directory: Path, file: Path, suite: BenchmarkSuite, targets: Ma
     if suite_digest(suite.spec) != start.digest:
         raise click.ClickException(
             f"{file} has changed since the round in {directory} began: its run, variants or repeat differ; restore "
-            "it, or choose another --output"
+            "it, or choose another --results"
         )
     changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
     if changed:
