@@ -50,12 +50,19 @@ def looks(**changes: Any) -> tuple[ClusterSample, ...]:
     return tuple(look(second, **changes) for second in range(-10, LENGTH + 10, 5))
 
 
-def trial(found: ClusterWatch | None, *, synced: bool = False, length: int = LENGTH, **changes: Any) -> TrialNumbers:
-    """Judge two clients that wrote 100 blocks per second each for a minute."""
+def trial(
+    found: ClusterWatch | None,
+    *,
+    did: Operation = Operation.WRITE,
+    synced: bool = False,
+    length: int = LENGTH,
+    **changes: Any,
+) -> TrialNumbers:
+    """Judge two clients that wrote or read 100 blocks per second each for a minute."""
     ios = 100 * length
     cells = Cells(width_nanoseconds=SECOND, ios=(100.0,) * length, bytes=(100.0 * BLOCK,) * length)
     mean = LatencySample(kind=LatencyKind.MEAN_ONLY, count=ios, mean_nanoseconds=1e7, max_nanoseconds=10**7)
-    wrote = operation(ios=ios, bytes=ios * BLOCK, cells=cells, latency=mean)
+    wrote = operation(operation=did, ios=ios, bytes=ios * BLOCK, cells=cells, latency=mean)
     sync = operation(operation=Operation.SYNC, ios=ios, bytes=0, cells=None, latency=mean)
     samples = (wrote, sync) if synced else (wrote,)
     measured = measurement(*samples, runtime=length * SECOND)

@@ -7,10 +7,10 @@ import pytest
 
 from measure.checking.test_cluster import LENGTH, START, look, looks, reasons, trial, watch
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
-from plimsoll.api.names import Cause, Verdict
+from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.api.run import Disturbance
 from plimsoll.api.storage import DisturbedOsds
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage, PoolCounters
 from plimsoll.measure.checks.judge import cause_of
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.intake import Offer
@@ -96,6 +96,34 @@ def test_everything_else_is_a_finding(changes: dict[str, Any], reason: str) -> N
 def test_what_was_bad_before_the_outage_is_a_finding() -> None:
     early = look(5, pg_states=DEGRADED)
     assert reasons(disturbed((*suffering()[:3], early, *suffering()[4:]))) == ["GroupsNotClean"]
+
+
+def counted(sample: ClusterSample, did: Operation, factor: float) -> ClusterSample:
+    """Return the look with that part of the run's bytes in the pool's counter."""
+    volume = round(sample.pools["ours"].written_bytes * factor)
+    ours = PoolCounters(
+        reads=0,
+        writes=0,
+        read_bytes=volume if did is Operation.READ else 0,
+        written_bytes=volume if did is Operation.WRITE else 0,
+    )
+    return dataclasses.replace(sample, pools={**sample.pools, "ours": ours})
+
+
+@pytest.mark.parametrize(
+    ("did", "factor", "is_found"),
+    [
+        (Operation.READ, 0.5, False),
+        (Operation.READ, 1.0, False),
+        (Operation.READ, 2.0, True),
+        (Operation.WRITE, 0.5, True),
+        (Operation.WRITE, 1.0, False),
+    ],
+)
+def test_the_outage_excuses_reads_that_ceph_forgets(did: Operation, factor: float, *, is_found: bool) -> None:
+    samples, calm = ([counted(sample, did, factor) for sample in polls] for polls in (suffering(), looks()))
+    assert reasons(disturbed(tuple(samples), did=did)) == ["PoolCountersDisagree"] * is_found
+    assert reasons(trial(watch(*calm), did=did)) == ["PoolCountersDisagree"] * (factor != 1)
 
 
 @pytest.mark.parametrize(

@@ -301,7 +301,9 @@ def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
         most = at_most.bytes if is_exact else at_most.bytes + _KIBIBYTE * at_most.ios
         # A synced file system writes its journal too.
         may_exceed = is_synced and operation is Operation.WRITE
-        below = (least - volume) / least if least else 0.0
+        # A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics.
+        may_be_lost = evidence.facts.outage is not None and operation is Operation.READ
+        below = (least - volume) / least if least and not may_be_lost else 0.0
         above = (volume - most) / most if most and not may_exceed else 0.0
         clients, beyond = _within(shares, io.between).bytes, 100 * max(0.0, below, above)
         detail = (
