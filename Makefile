@@ -216,7 +216,7 @@ demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its
 
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself
-	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
+	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/run.py
 
 .PHONY: bench-scale
 bench-scale: setup ## Measure a conductor with a thousand agents, and an operator with thousands of finished runs on a real kube-apiserver; minutes

@@ -1,13 +1,16 @@
 """fio without Plimsoll: the same arguments, the same file, and nobody around it."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from place import fio, fresh
 from plimsoll.api.result import Trial
 from plimsoll.measure.histogram import Histogram, bin_bounds
+from plimsoll.measure.sample import Measurement
 from plimsoll.plan.document import Point
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
@@ -27,16 +30,24 @@ class Figures:
 
 
 def figures_of(trial: Trial) -> Figures:
-    """Return what a trial with one client gave."""
+    """Return what a trial gave."""
     (operation,) = trial.operations
     assert trial.window is not None, "the trial has no window"
-    return _figures(operation.ios, trial.window.seconds, operation.latency.histogram)
+    return _figures(operation.ios / trial.window.seconds, [operation.latency.histogram])
 
 
-def run_bare(point: Point, file: Path, seed: int) -> Figures:
-    """Run the point's fio against a file that is there."""
+def run_bare(point: Point, files: Sequence[Path], seeds: Sequence[int]) -> Figures:
+    """Run the point's fio against files that are there, all at once."""
+    numbers = range(len(files))
+    with ThreadPoolExecutor(len(files)) as pool:
+        measured = list(pool.map(partial(_run_one, point), numbers, files, seeds))
+    rates = [measurement.operations[0].ios / measurement.runtime * _NANOSECONDS for measurement in measured]
+    return _figures(sum(rates), [measurement.operations[0].latency.histogram for measurement in measured])
+
+
+def _run_one(point: Point, number: int, file: Path, seed: int) -> Measurement:
     parameters = FioParameters.model_validate(point.parameters)
-    directory = fresh("bare")
+    directory = fresh(f"bare-{number}")
     context = StepContext(
         step=StepKind.MEASURE,
         target=VolumeTarget(kind=VolumeKind.FILE, path=str(file), size=file.stat().st_size),
@@ -48,18 +59,17 @@ def run_bare(point: Point, file: Path, seed: int) -> Figures:
     limit = point.ramp_seconds + point.runtime_seconds + _SLACK_SECONDS
     done = subprocess.run([fio(), *argv[1:]], capture_output=True, text=True, check=True, timeout=limit, cwd=directory)
     output = Output(exit_code=0, stdout=done.stdout, stderr=done.stderr, files=_files(directory))
-    measurement = FIO.read(parameters, context, output)
-    (sample,) = measurement.operations
-    return _figures(sample.ios, measurement.runtime / _NANOSECONDS, sample.latency.histogram)
+    return FIO.read(parameters, context, output)
 
 
 def _files(directory: Path) -> Mapping[str, str]:
     return {path.name: path.read_text() for path in directory.iterdir()}
 
 
-def _figures(ios: int, seconds: float, histogram: str | None) -> Figures:
-    assert histogram is not None, "fio gave no histogram"
-    return Figures(iops=ios / seconds, p99_nanoseconds=_p99(Histogram.decode(histogram)))
+def _figures(iops: float, histograms: Sequence[str | None]) -> Figures:
+    texts = [histogram for histogram in histograms if histogram is not None]
+    assert len(texts) == len(histograms), "fio gave no histogram"
+    return Figures(iops=iops, p99_nanoseconds=_p99(Histogram.merge_texts(texts)))
 
 
 def _p99(histogram: Histogram) -> float:

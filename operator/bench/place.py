@@ -63,3 +63,9 @@ def memory_bytes(process: int | str = "self", field: str = "VmHWM") -> int:
     """Return the most memory that a process has held so far; `getrusage(2)` would count its parent before `exec`."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """Return the CPU time that a process has used, without its children."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

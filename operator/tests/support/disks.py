@@ -34,14 +34,21 @@ def _image_in_memory(directory: Path) -> Iterator[Path]:
 @contextmanager
 def mounted_image(image: Path, place: Path, *, size: int = DISK_BYTES // 2) -> Iterator[Path]:
     """Mount a new ext4 in an image, a file of another file system, until the context ends."""
-    place.mkdir(exist_ok=True)
     image.touch()
     os.truncate(image, size)
-    _call("mkfs.ext4", "-q", str(image))
-    _call("mount", "-o", "loop", str(image), str(place))
+    with mounted(image, place, "-o", "loop"):
+        yield place
+
+
+@contextmanager
+def mounted(device: Path, place: Path, *options: str) -> Iterator[None]:
+    """Mount a new ext4 on a device until the context ends."""
+    place.mkdir(exist_ok=True)
+    _call("mkfs.ext4", "-q", str(device))
+    _call("mount", *options, str(device), str(place))
     try:
         (place / "lost+found").rmdir()
-        yield place
+        yield
     finally:
         _call("umount", "--lazy", str(place))
 
