@@ -75,8 +75,9 @@ def test_a_run_finds_the_line_and_the_storm_line(cluster: Cluster, clean: Ceph, 
     disturb = {"afterSeconds": 10, "osds": {"count": 1, "action": "Out"}, "forSeconds": 10}
     fio = {"pattern": "randread", "blockSize": ["4Ki"]}
     searching = workload(name="line", fio=fio, line=line, disturb=disturb, runtimeSeconds=60, rampSeconds=2)
-    cluster.apply(rook_run("storm", namespace, replicated(2), workloads=[searching]))
-    cluster.until_succeeded("storm", namespace, seconds=1100)
+    timeouts = {"totalSeconds": 3600}
+    cluster.apply(rook_run("storm", namespace, replicated(2), workloads=[searching], timeouts=timeouts))
+    cluster.until_succeeded("storm", namespace, seconds=1800)
     assert clean.osds() == before
     calm, storm = sorted(cluster.results("storm", namespace), key=lambda result: result["spec"]["point"])
     assert [result["spec"]["point"] for result in (calm, storm)] == ["line-000", "line-000-storm"]
