@@ -1,7 +1,9 @@
 """Searches for the line: their figures, tables and sentences, and sections that leave them out."""
 
 import json
+import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,17 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
-from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, DisturbanceResult, Finding, Phase, PhaseOperation
 from plimsoll.measure.line.summary import outcome_text
-from plimsoll.report.figure import runs_of, searches_of
+from plimsoll.report.figure import plain, runs_of, searches_of
 from plimsoll.report.line import headline_sentences, lines_section
 from plimsoll.report.overview import overview_section, results_section, verdicts_section
 from plimsoll.report.page import make_page
+from plimsoll.report.points import objective_rows, probe_columns, probe_rows
 from plimsoll.report.view import Chart, Section
 from support.goldens import charts_of, run_of, tables_of, texts, words_of
-from support.results import SEARCH, STORM, probe, result, searched, simulated, steady, trials_of
+from support.results import SEARCH, STORM, probe, result, searched, simulated, steady, trials_of, with_spec
 from support.simulated_storage import OBJECTIVE, HockeyStick, linear
+
+STORM_FIGURE = Path(__file__).parent.parent / "golden" / "report" / "storm-line-figure.json"
 
 
 def other(point: str = "line-001", *, run: str = "baseline") -> BenchmarkResult:
@@ -189,6 +194,65 @@ def test_a_line_of_which_only_a_bound_is_known_points_away_from_it(
     (trace,) = lines.data
     assert trace["marker"]["symbol"] == ["circle", "triangle-right", "triangle-left"]
     assert trace["x"][1:] == [200_000, 300]
+
+
+def stormy(*, run: str = "baseline", point: str = "line-000", block: str = "4Ki") -> list[BenchmarkResult]:
+    """Return the searches for a calm line and a storm line, whose probes were slow only while an OSD was out."""
+    met, late = ProbeOutcome.MET, ProbeOutcome.LATE
+    calm = [probe(0, 8_000, p99=1_500_000), probe(1, 16_000, late, p99=9_000_000), probe(2, 12_000, p99=4_000_000)]
+    storm = []
+    for number, (load, outcome, p99) in enumerate([(6_000, met, 3_000_000), (8_000, late, 20_000_000)]):
+        part = PhaseOperation(
+            operation=Operation.READ, iops=load, bytes_per_second=load * 4096, percentiles={"99": p99}
+        )
+        outage = DisturbanceResult(
+            action="Out",
+            osds=(3,),
+            start_seconds=60,
+            end_seconds=120,
+            watched_seconds=60,
+            phases=(Phase(name="Storm", seconds=90, operations=(part,)),),
+        )
+        storm.append(probe(number, load, outcome, p99=1_600_000).model_copy(update={"disturbance": outage}))
+    pair = [searched(trials=calm, run=run, point=point), searched(STORM, storm, run=run, point=f"{point}-storm")]
+    labels = ["randread", "randread, 1 OSD out"]
+    return [
+        with_spec(each, workload="line", label=label, parameters={"blockSize": block})
+        for each, label in zip(pair, labels, strict=True)
+    ]
+
+
+def test_a_storm_line_is_drawn_with_its_calm_line() -> None:
+    """With PLIMSOLL_WRITE_GOLDEN=1 the figure is written; read the difference."""
+    latency, _ = figures(*stormy())
+    drawn = plain({"description": latency.description, "data": latency.data, "shapes": latency.layout["shapes"]})
+    if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
+        STORM_FIGURE.write_text(json.dumps(drawn, indent=1) + "\n")
+    assert drawn == json.loads(STORM_FIGURE.read_text())
+    curves = [trace for trace in latency.data if trace["mode"] == "lines"]
+    assert [trace["name"] for trace in curves] == [
+        "calm line: 11,800 to 13,000", "storm line, 1 OSD out: 6,700 to 7,500"
+    ]  # fmt: skip
+    assert curves[1]["y"] == [3_000, 20_000], "the latency from the start of the disturbance until all is clean"
+    assert "while OSDs are away" in words_of(section(*stormy()))
+    assert "while OSDs are away" not in words_of(section(stormy()[0]))
+
+
+def test_each_storm_line_has_one_figure_with_its_calm_line_and_a_name() -> None:
+    searches = [*stormy(), *stormy(point="line-001", block="64Ki"), *stormy(point="line-002", block="1Mi")]
+    *pairs, lines = figures(*searches)
+    assert [chart.title for chart in pairs] == [
+        f"p99 latency against load: line, {block}" for block in ("4Ki", "64Ki", "1Mi")
+    ]
+    assert {len(shapes(chart, "rect")) for chart in pairs} == {2}
+    assert lines.data[0]["y"][:3] == ["4Ki", "4Ki, 1 OSD out", "64Ki"]
+
+
+def test_the_latency_of_a_storm_lines_probe_is_that_of_the_judged_time() -> None:
+    _, storm = stormy()
+    rows = [*objective_rows(probe_rows([("r", storm)]))]
+    column = next(column for column in probe_columns() if column.key == "latency_nanoseconds")
+    assert [column.value(row) for row in rows] == [3_000_000, 20_000_000]
 
 
 def test_searches_of_several_runs_have_their_runs_in_their_names(small: BenchmarkResult) -> None:

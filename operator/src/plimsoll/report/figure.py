@@ -374,6 +374,20 @@ def axes_of(results: Sequence[BenchmarkResult]) -> list[str]:
     return [name for name in names if len({str(axis_value(result, name)) for result in results}) > 1]
 
 
+def judged_latencies(trial: Trial, objective: Objective) -> dict[Operation, int | None]:
+    """Return the percentile of each operation but syncs, in nanoseconds; an objective holds for reads and writes.
+
+    In a probe of a storm line it is the percentile from the start of the disturbance until all groups are clean.
+    """
+    if storm := trial.disturbance and trial.disturbance.phase("Storm"):
+        percentiles = {part.operation: part.percentiles for part in storm.operations}
+    else:
+        percentiles = {part.operation: part.latency.percentiles for part in trial.operations}
+    return {
+        name: values.get(objective.percentile) for name, values in percentiles.items() if name is not Operation.SYNC
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedLoad:
     """One attempt at one load of a search."""
@@ -388,12 +402,7 @@ class ProbedLoad:
 
     def latency(self, objective: Objective) -> int | None:
         """Return the percentile of an objective in nanoseconds, of the slowest operation; None if unknown."""
-        latencies = (
-            operation.latency.percentiles.get(objective.percentile)
-            for operation in self.trial.operations
-            if operation.operation is not Operation.SYNC
-        )
-        return max((latency for latency in latencies if latency is not None), default=None)
+        return max(filter(None, judged_latencies(self.trial, objective).values()), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -409,6 +418,11 @@ class PlottedSearch:
     def line(self) -> Line:
         """The line, as far as it is known; no probes before the first one."""
         return line_of(self.result)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """What a storm line and its calm line have in common: the run, and the point of the calm line."""
+        return self.run.label, self.result.spec.calm or self.result.spec.point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -461,4 +475,7 @@ def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
 def _label(result: BenchmarkResult, axes: Sequence[str], run: ReportedRun | None) -> str:
     """Return the values of a point on these axes, and its run; its own label without any."""
     parts = [axis_text(axis, axis_value(result, axis)) for axis in reversed(axes)]
-    return ", ".join([*parts, *([run.label] if run else [])]) or result.spec.label
+    if run:
+        parts.append(run.label)
+    storm = line_of(result).storm
+    return ", ".join([*parts, *([storm.text] if storm else [])]) if parts else result.spec.label

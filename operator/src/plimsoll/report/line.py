@@ -88,6 +88,10 @@ _WORDS = (
     "however low its mark. Marks are filled if the probe is Valid, hollow with a dot if Suspect, and hollow if "
     "Invalid, which does not count. Probes without this percentile are at the lower edge."
 )
+_STORM_WORDS = (
+    "The storm line is the line while OSDs are away: its probes show the latency from the start of the disturbance until "
+    "all placement groups are clean, and its estimate is the dashed vertical line."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,16 @@ class _Figure:
     @property
     def is_single(self) -> bool:
         return len(self.searches) == 1
+
+    @property
+    def has_storm(self) -> bool:
+        return any(search.line.storm for search in self.searches)
+
+    def name_of(self, search: PlottedSearch) -> str:
+        """Return the name in the legend: `calm line`, `storm line, 1 OSD out`, or what differs from other searches."""
+        if not self.has_storm:
+            return search.name
+        return f"storm line, {search.line.storm.text}" if search.line.storm else "calm line"
 
 
 def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
@@ -120,10 +134,11 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         f"{row.result.spec.point}, {row.result.spec.label}{f', {row.run}' if several else ''}: {text}"
         for row, text in search_sentences(rows)
     ]
+    words = f"{_WORDS} {_STORM_WORDS}" if any(row.line.storm for row in rows) else _WORDS
     blocks: list[Block] = [
         Text(paragraphs=sentences[:_MOST_SENTENCES]),
         page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
-        *limited(_WORDS, charts, "the table of lines has every search"),
+        *limited(words, charts, "the table of lines has every search"),
     ]
     for workload in workloads:
         probes = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
@@ -150,14 +165,13 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
 
 
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
-    with_probes = [search for search in workload.searches if search.probes]
-    for place, part, searches in in_parts(with_probes, _TOGETHER):
+    for place, part, searches in _together([search for search in workload.searches if search.probes]):
         for objective in workload.search.objectives:
             latencies = [microseconds(probe.latency(objective)) for search in searches for probe in search.probes]
             lowest = min(filter(None, latencies), default=objective.latency_microseconds)
             figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
             title = f"p{objective.percentile} latency against load: {workload.workload}"
-            if len(searches) == 1 and len(workload.searches) > 1:
+            if len({search.pair for search in searches}) == 1 < len({search.pair for search in workload.searches}):
                 title = f"{title}, {searches[0].name}"
             lines = "; ".join(f"{search.name} {headline_text(search.line, workload.search)}" for search in searches)
             loads = "per second" if workload.search.vary is Vary.RATE else "in flight"
@@ -177,6 +191,15 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
                 },
                 height=420,
             )
+
+
+def _together(searches: Sequence[PlottedSearch]) -> Iterator[tuple[int, str, Sequence[PlottedSearch]]]:
+    """Yield the searches of each figure, as `in_parts` does; each storm line has one with its calm line."""
+    if not any(search.line.storm for search in searches):
+        yield from in_parts(searches, _TOGETHER)
+        return
+    for place, pair in enumerate(dict.fromkeys(search.pair for search in searches)):
+        yield place, "", [search for search in searches if search.pair == pair]
 
 
 def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
@@ -241,7 +264,8 @@ def _shapes(figure: _Figure) -> Iterator[Json]:
                 band = {"type": "rect", "xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1}
                 yield band | {"fillcolor": name, "opacity": 0.15, "line": {"width": 0}, "layer": "below"}
         if line.estimate:
-            yield vertical_line(line.estimate, name, dash(number))
+            text = {"text": figure.name_of(search).partition(",")[0], "textposition": "end", "xanchor": "right"}
+            yield vertical_line(line.estimate, name, dash(number)) | ({"label": text} if figure.has_storm else {})
 
 
 def _traces(figure: _Figure) -> Iterator[Json]:
@@ -270,8 +294,9 @@ def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
         if height is not None and probed.load and probed.probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probed.load) / _SAME_LOAD), []).append((probed.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
+    interval = interval_text(search.line, figure.workload.search)
     return scatter(
-        "median" if figure.is_single else f"{search.name}: {interval_text(search.line, figure.workload.search)}",
+        "median" if figure.is_single else f"{figure.name_of(search)}: {interval}",
         [x for x, _ in medians],
         [y for _, y in medians],
         mode="lines",

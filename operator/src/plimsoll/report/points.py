@@ -18,7 +18,16 @@ from plimsoll.measure.line import summary as lines
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of, values_of
 from plimsoll.measure.text import first_few
-from plimsoll.report.figure import counting, drawable, is_search, line_of, longest_stall, steadiness_of, verdict_text
+from plimsoll.report.figure import (
+    counting,
+    drawable,
+    is_search,
+    judged_latencies,
+    line_of,
+    longest_stall,
+    steadiness_of,
+    verdict_text,
+)
 from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
@@ -348,24 +357,11 @@ def _load_text(load: float | None) -> str:
     return NONE if load is None else lines.rounded_load(load)
 
 
-def _latencies(objective: Objective, row: ProbeRow) -> list[int | None]:
-    """Return the percentile of each operation but syncs, as in figures: an objective holds for reads and writes."""
-    storm = row.trial.disturbance and row.trial.disturbance.phase("Storm")
-    if storm:
-        loads = [part for part in storm.operations if part.operation is not Operation.SYNC]
-        return [part.percentiles.get(objective.percentile) for part in loads]
-    return [
-        operation.latency.percentiles.get(objective.percentile)
-        for operation in row.trial.operations
-        if operation.operation is not Operation.SYNC
-    ]
-
-
 def _objective_column(objective: Objective) -> Column[ProbeRow]:
     return Column(
         lines.objective_text(objective),
-        lambda row: max(filter(None, _latencies(objective, row)), default=None),
-        text=lambda row: " / ".join(map(duration_text, _latencies(objective, row))) or NONE,
+        lambda row: max(filter(None, judged_latencies(row.trial, objective).values()), default=None),
+        text=lambda row: " / ".join(map(duration_text, judged_latencies(row.trial, objective).values())) or NONE,
         right=True,
         priority=2,
     )
@@ -415,7 +411,7 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
         column(
             "",
             lambda row: (
-                row.operation.latency.percentiles.get(row.objective.percentile)
+                judged_latencies(row.trial, row.objective).get(row.operation.operation)
                 if row.operation and row.objective
                 else None
             ),
