@@ -6,9 +6,21 @@ import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
+from plimsoll.api.run import Disturbance
 from plimsoll.api.status import OsdsSeen
+from plimsoll.api.storage import DisturbedOsds
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.phases import Arming, ClusterView, Gathering, Gating, Preparing, Running, Staging
+from plimsoll.conductor.phases import (
+    Arming,
+    ClusterView,
+    Disturb,
+    Effect,
+    Gathering,
+    Gating,
+    Preparing,
+    Running,
+    Staging,
+)
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
 from support.client_documents import SECOND, make_plan
@@ -119,6 +131,40 @@ def test_a_gate_that_closes_between_trials_delays_the_next_one_and_costs_no_atte
     simulation.cluster = WELL
     simulation.settle()
     assert [trial.outcome for trial in simulation.trials] == [Outcome.MEASURED] * 2
+
+
+class CountedDisturbances(Simulation):
+    disturbances = 0
+
+    def _make_durable(self, effect: Effect) -> None:
+        self.disturbances += isinstance(effect, Disturb)
+        super()._make_durable(effect)
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_no_disturbance_begins_before_the_cluster_has_recovered_from_the_one_before(*, recovers: bool) -> None:
+    plan = make_plan(points=1, repetitions=2)
+    # Shorter than a specification permits.
+    outage = Disturbance.model_construct(after_seconds=1, osds=DisturbedOsds(action="Out"), for_seconds=1)
+    plan = plan.model_copy(update={"points": (plan.points[0].model_copy(update={"disturb": outage}),)})
+    simulation = CountedDisturbances(plan, cluster=WELL)
+    simulation.until(Running)
+    simulation.cluster = ILL
+    simulation.run_for(seconds=900)
+    assert (simulation.disturbances, len(simulation.trials)) == (1, 1)
+    assert simulation.state.message == f"waiting for the cluster: {'; '.join(ILL.problems)}"
+    if recovers:
+        simulation.cluster = WELL
+    simulation.settle()
+    failure = simulation.state.failure
+    if recovers:
+        assert simulation.disturbances > 1
+        assert failure is None
+    else:
+        assert simulation.disturbances == 1
+        assert failure is not None
+        assert failure.reason is FailureReason.GATE_CLOSED
+        assert "not ready within timeouts.readySeconds (1000 s)" in failure.message
 
 
 def test_a_client_that_dies_while_the_cluster_is_waited_for_prepares_again() -> None:

@@ -89,8 +89,8 @@ _WORDS = (
     "Invalid, which does not count. Probes without this percentile are at the lower edge."
 )
 _STORM_WORDS = (
-    "The storm line is the line while OSDs are away: its probes show the latency from the start of the disturbance until "
-    "all placement groups are clean, and its estimate is the dashed vertical line."
+    "The storm line is the line while OSDs are away: its probes show the latency from the start of the disturbance "
+    "until all placement groups are clean, and its estimate is the dashed vertical line."
 )
 
 
