@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Vary
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, DisturbanceResult, Trial
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Sample
 from plimsoll.metrics.objects import result_metrics, result_samples
 from support.goldens import AFTERWARDS, values
-from support.results import SEARCH, probe, searched, simulated
+from support.results import SEARCH, STORM, probe, searched, simulated
 from support.simulated_storage import OBJECTIVE, linear
 
 POINT = ("default", "baseline", "line", "line-000")
+CALM = (*POINT, "")
 _LINE = {
     catalogue.RESULT_LINE_INFO,
     catalogue.RESULT_LINE_PROBES,
@@ -47,11 +48,11 @@ def test_a_search_has_its_line_with_both_ends_of_the_interval(found: BenchmarkRe
     line = found.status.line
     assert line is not None
     samples = exposed(found)
-    assert values(samples, catalogue.RESULT_LINE_RATE) == {POINT: line.estimate}
-    bounds = {(*POINT, "low"): line.low, (*POINT, "high"): line.high}
+    assert values(samples, catalogue.RESULT_LINE_RATE) == {CALM: line.estimate}
+    bounds = {(*CALM, "low"): line.low, (*CALM, "high"): line.high}
     assert values(samples, catalogue.RESULT_LINE_RATE_BOUND) == bounds
-    assert values(samples, catalogue.RESULT_LINE_INFO) == {(*POINT, "Precise", "p99 <= 5 ms"): 1}
-    assert values(samples, catalogue.RESULT_LINE_PROBES) == {POINT: line.probes}
+    assert values(samples, catalogue.RESULT_LINE_INFO) == {(*CALM, "Precise", "p99 <= 5 ms"): 1}
+    assert values(samples, catalogue.RESULT_LINE_PROBES) == {CALM: line.probes}
     assert values(samples, catalogue.RESULT_TRIALS) == {POINT: line.counted}
 
 
@@ -72,7 +73,7 @@ def test_a_point_at_one_load_has_no_line() -> None:
 def test_a_line_of_depths_has_metrics_of_its_own() -> None:
     search = LineSearch(vary=Vary.DEPTH, start=500, limit=200_000, objectives=(OBJECTIVE,))
     samples = exposed(simulated(search_for=search))
-    assert set(values(samples, catalogue.RESULT_LINE_DEPTH)) == {POINT}
+    assert set(values(samples, catalogue.RESULT_LINE_DEPTH)) == {CALM}
     assert len(values(samples, catalogue.RESULT_LINE_DEPTH_BOUND)) == 2
     assert values(samples, catalogue.RESULT_LINE_RATE) == {}
 
@@ -85,7 +86,7 @@ def test_a_line_above_the_limit_has_a_lower_bound_that_was_tried() -> None:
     assert search.status.line.low >= 4000
     samples = exposed(search)
     assert values(samples, catalogue.RESULT_LINE_RATE) == {}
-    assert values(samples, catalogue.RESULT_LINE_RATE_BOUND) == {(*POINT, "low"): 4000}
+    assert values(samples, catalogue.RESULT_LINE_RATE_BOUND) == {(*CALM, "low"): 4000}
 
 
 def test_the_objectives_are_those_that_all_had_to_hold(found: BenchmarkResult) -> None:
@@ -135,3 +136,23 @@ def test_every_combination_has_the_samples_that_are_known(
     bounds = values(samples, catalogue.RESULT_LINE_RATE_BOUND)
     assert len(bounds) == (low is not None) + (high is not None)
     assert all(value <= SEARCH.highest_load for labels, value in bounds.items() if labels[-1] == "low")
+
+
+def test_a_storm_line_has_a_label_and_the_longest_recovery_of_probes_that_met_the_objectives() -> None:
+    def recovered(number: int, outcome: ProbeOutcome, clean: float | None) -> Trial:
+        disturbance = DisturbanceResult(
+            action="Out", osds=(3,), start_seconds=1, end_seconds=2, clean_seconds=clean, watched_seconds=60, phases=()
+        )
+        return probe(number, 7000, outcome).model_copy(update={"disturbance": disturbance})
+
+    met, late = ProbeOutcome.MET, ProbeOutcome.LATE
+    cases = [(met, 20.0), (late, None), (met, 30.0), (late, 50.0)]
+    trials = [recovered(number, outcome, clean) for number, (outcome, clean) in enumerate(cases)]
+    samples = exposed(searched(STORM, trials, point="line-000-storm"))
+    point = (*POINT[:3], "line-000-storm")
+    assert values(samples, catalogue.RESULT_LINE_RATE) == {(*point, "1 OSD out"): 7100}
+    assert values(samples, catalogue.RESULT_LINE_RATE_BOUND).keys() == {
+        (*point, "1 OSD out", "low"),
+        (*point, "1 OSD out", "high"),
+    }
+    assert values(samples, catalogue.RESULT_RECOVERY) == {point: 30}

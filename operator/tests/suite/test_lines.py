@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Metric
+from plimsoll.api.storage import OsdsAway
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.suite.changes import Against
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
 from plimsoll.suite.judging import RoundJudgement, judge, trends_of
 from plimsoll.suite.measured import MeasuredRound, measured_round
@@ -107,3 +109,28 @@ def test_the_trend_follows_the_line() -> None:
     rounds = [(ended_round(minute), _round(minute, [*map(line, loads)])) for minute, loads in enumerate(_BEFORE)]
     (trend,) = trends_of(rounds)
     assert [round(row.estimate, -2) for row in trend.rows] == [12_000] * 4
+
+
+def _stormy(minute: int, calm: float, storm: float) -> MeasuredRound:
+    during = line(storm).model_copy(update={"storm": OsdsAway(count=1, action="Out")})
+    run = [searched(line(calm), run=f"r{minute}"), searched(during, run=f"r{minute}", point="line-000-storm")]
+    return measured_round(minute=minute, digest="d", repeat=1, runs={"v": [run]})
+
+
+@pytest.mark.parametrize(
+    ("calm", "storm", "expected"),
+    [
+        (12_000, 7_000, {"line": Conclusion.NO_REGRESSION, "line storm": Conclusion.NO_REGRESSION}),
+        (13_500, 6_000, {"line": Conclusion.NO_REGRESSION, "line storm": Conclusion.REGRESSION}),
+        (10_000, 8_000, {"line": Conclusion.REGRESSION, "line storm": Conclusion.NO_REGRESSION}),
+    ],
+)
+def test_a_round_judges_the_calm_and_the_storm_line_apart(
+    calm: float, storm: float, expected: dict[str, Conclusion]
+) -> None:
+    earlier = [
+        _stormy(number, 12_000 * noise, 7_000 * noise) for number, noise in enumerate((1, 1.005, 0.995, 1.002, 0.998))
+    ]
+    (judgement,) = judge(earlier, earlier, _stormy(9, calm, storm), ["v"], RegressionRule()).variants
+    accepted = [change for change in judgement.judged if change.against is Against.ACCEPTED]
+    assert {change.place: change.judgement.conclusion for change in accepted} == expected

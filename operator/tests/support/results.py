@@ -120,7 +120,7 @@ def result(
             run=run,
             run_uid=f"uid of {run}",
             point=point,
-            workload=point.rpartition("-")[0],
+            workload=point.removesuffix("-storm").rpartition("-")[0],
             tool="fio",
             label="randread 4Ki qd1",
             parameters={"ioDepth": 1} | dict(parameters or {}),

@@ -16,7 +16,10 @@ from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
 from plimsoll.api.run import WorkloadName
 
 CLIENTS = "clients"
-"""The key of the number of clients, in `where` and `over`; all other keys are parameters of the tool."""
+"""The key of the number of clients, in `where` and `over`."""
+
+STORM = "storm"
+"""The key, in `where`, of whether a line is the storm line; all other keys are parameters of the tool."""
 
 MAX_HYPOTHESES = 64
 MAX_VARIANT_CHARACTERS = 20
@@ -65,7 +68,7 @@ class Selector(Model):
         workload: Name of the workload.
         operation: The operation; may be omitted if the workload has a single one.
         where: Values that select one point of a workload with several: parameters of its tool as the workload writes
-            them, such as blockSize 4Mi, and clients.
+            them, such as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line.
         quantity: The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95,
             p99,
             p99.9, p99.99), as far as the tool reports it; iopsDuring or recovery if

@@ -70,6 +70,7 @@ QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}
 _RUN = ("namespace", "run")
 _POINT = (*_RUN, "workload", "point")
 _OPERATION = (*_POINT, "operation")
+_STORM = ("storm",)
 _SUITE = ("namespace", "suite")
 
 _result_gauge = partial(_gauge, Source.RESULTS, _POINT)
@@ -121,7 +122,7 @@ RESULT_STALL = _result_gauge(
 RESULT_RECOVERY = _result_gauge(
     "result_recovery_seconds",
     "Seconds from the end of a disturbance until all placement groups were clean, in the trial with the most; absent "
-    "if they were not in one.",
+    "if they were not in one. Of a storm line, in the probes that met the objectives: higher loads delay the recovery.",
 )
 RESULT_DISTURBED_IOPS = _result_gauge(
     "result_disturbed_iops", "Operations per second while OSDs were away, mean over the trials.", ("operation",)
@@ -142,29 +143,34 @@ RESULT_LINK_LEAST = _result_gauge(
 RESULT_LINE_INFO = _result_gauge(
     "result_line_info",
     "1 for every search for the line with numbers; its labels have the ending and the objectives: `p99 <= 5 ms`.",
-    ("ending", "objectives"),
+    (*_STORM, "ending", "objectives"),
 )
 RESULT_LINE_RATE = _result_gauge(
     "result_line_operations_per_second",
     "The line of a search that varied the rate: the load at which half of the trials meet the objectives. It is an "
-    "estimate and not a rate of any trial; absent if it is outside of the loads that may be offered.",
+    "estimate and not a rate of any trial; absent if it is outside of the loads that may be offered. `storm` is "
+    "`1 OSD out` of a storm line and empty of a calm line: never add them up.",
+    _STORM,
 )
 RESULT_LINE_RATE_BOUND = _result_gauge(
     "result_line_operations_per_second_bound",
     "Ends, low and high, of the 95 % interval of the line; an end outside of the loads that may be offered is absent.",
-    ("bound",),
+    (*_STORM, "bound"),
 )
 RESULT_LINE_DEPTH = _result_gauge(
-    "result_line_operations_in_flight", "The line of a search that varied the depth; absent as for the rate."
+    "result_line_operations_in_flight",
+    "The line of a search that varied the depth; absent as for the rate.",
+    _STORM,
 )
 RESULT_LINE_DEPTH_BOUND = _result_gauge(
     "result_line_operations_in_flight_bound",
     "Ends, low and high, of the 95 % interval of that line; absent as for the rate.",
-    ("bound",),
+    (*_STORM, "bound"),
 )
 RESULT_LINE_PROBES = _result_gauge(
     "result_line_probes",
     "Number of probes of a search for the line; plimsoll_result_trials is the number of those that count.",
+    _STORM,
 )
 RESULT_TIME = _result_gauge(
     "result_completion_timestamp_seconds",

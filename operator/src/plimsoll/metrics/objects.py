@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from plimsoll.api.line import LineSearch, Vary
+from plimsoll.api.line import LineSearch, ProbeOutcome, Vary
 from plimsoll.api.names import ConditionStatus, Verdict
 from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
 from plimsoll.api.status import AnyCondition, BenchmarkRunStatus
@@ -207,8 +207,12 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _recovery(trials: Sequence[Trial]) -> float | None:
-    """Return the longest time until a cluster was clean; None if it was not after one of its disturbances."""
-    seconds = [trial.disturbance.clean_seconds for trial in trials if trial.disturbance]
+    """Return the longest time until a cluster was clean; None if it was not after one of its disturbances.
+
+    Probes of a storm line count if they met the objectives: nobody will operate the storage at higher loads.
+    """
+    met = [trial for trial in trials if trial.probe is None or trial.probe.outcome is ProbeOutcome.MET]
+    seconds = [trial.disturbance.clean_seconds for trial in met if trial.disturbance]
     return None if None in seconds else max((each for each in seconds if each is not None), default=None)
 
 
@@ -263,7 +267,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
             Vary.RATE: (catalogue.RESULT_LINE_RATE, catalogue.RESULT_LINE_RATE_BOUND),
             Vary.DEPTH: (catalogue.RESULT_LINE_DEPTH, catalogue.RESULT_LINE_DEPTH_BOUND),
         }[search.vary]
-        objectives = objectives_text(search.objectives)
+        objectives, labels = objectives_text(search.objectives), (*labels, line.storm.text if line.storm else "")
         yield Sample(catalogue.RESULT_LINE_INFO, (*labels, line.ending or UNKNOWN, objectives), 1)
         yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
         yield from known_samples(labels, (metric, line.estimate))

@@ -136,7 +136,7 @@ class JudgedChange:
     @property
     def place(self) -> str:
         """The point, or the workload and the number of points of its mean."""
-        workload = self.group.workload
+        workload = f"{self.group.workload} storm" if self.group.storm else self.group.workload
         return self.point or (f"{workload}, mean of {self.points} points" if self.points > 1 else workload)
 
     @property

@@ -29,7 +29,7 @@ from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
 from plimsoll.suite.changes import Against
 from plimsoll.suite.children import unexplained
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
-from plimsoll.suite.measured import MeasuredRound, measured_round
+from plimsoll.suite.measured import GATES, MeasuredRound, measured_round
 from plimsoll.suite.merging import changes_between
 from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation, worst_comparisons, worst_hypotheses
 
@@ -60,6 +60,8 @@ _TRIAL_FIELDS = (
     "findings",
     "operations",
     "probe",
+    "load",
+    "disturbance",
 )
 _CLUSTER_FIELDS = ("samples", "failed", "foreignOperationsPerSecond", "foreignBytesPerSecond")
 _OPERATION_FIELDS = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
@@ -254,7 +256,7 @@ def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkRe
 
 
 def rule_of(allow: Allowance) -> RegressionRule:
-    return RegressionRule(rate=allow.rate_percent / 100, latency=allow.latency_percent / 100)
+    return RegressionRule(rate=allow.rate_percent / 100, latency=allow.latency_percent / 100, gates=GATES)
 
 
 def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:

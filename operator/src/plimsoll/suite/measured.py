@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from plimsoll.api.line import STORM_SUFFIX
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.attempts import counted, repeated_too_often, runs_on_first_attempts
@@ -16,7 +17,7 @@ from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.significance import Series, logarithm
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.summary import operations_of, values_of
+from plimsoll.measure.summary import OF_DISTURBANCES, operations_of, values_of
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
@@ -46,6 +47,10 @@ def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
 
 
+GATES = DEFAULT_GATES | OF_DISTURBANCES
+"""What decides in a suite: a workload that takes OSDs away asks what that costs, and how long the recovery takes."""
+
+
 class Group(NamedTuple):
     """What has a mean over points."""
 
@@ -53,6 +58,7 @@ class Group(NamedTuple):
     workload: str
     operation: Operation
     metric: Metric
+    storm: bool = False  # whether the points are storm lines, whose mean does not include calm lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +74,8 @@ class Quantity:
     @property
     def group(self) -> Group:
         """The mean that it is a part of."""
-        return Group(self.variant, self.workload, self.operation, self.metric)
+        is_storm = self.metric is Metric.LINE and self.point.endswith(STORM_SUFFIX)
+        return Group(self.variant, self.workload, self.operation, self.metric, is_storm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +200,7 @@ def _values_in_all(
 def _values(
     variant: str, result: BenchmarkResult, runs: Sequence[BenchmarkResult]
 ) -> Iterator[tuple[Quantity, Series]]:
-    """Yield the gating quantities of a point; a rate also if it has no value, other metrics if a run has one.
+    """Yield the gating quantities of a point; rates and what a disturbance shows also if they have no value.
 
     `result` combines all `runs`. The line has one value per run, and no operation of its own.
     """
@@ -204,11 +211,14 @@ def _values(
         series = {number: logarithm(value) for number, value in lines if value}
         yield quantity(operation=operation_of([result]), metric=Metric.LINE), series
         return
+    phases = [during for trial in trials if (it := trial.disturbance) and (during := it.phase("During"))]
+    disturbed = [part.operation for during in phases for part in during.operations]
     for operation in operations_of(trials):
-        for metric in sorted(gates_of(RegressionRule(gates=DEFAULT_GATES), trials, operation)):
+        for metric in sorted(gates_of(RegressionRule(gates=GATES), trials, operation)):
             values = zip(trials, values_of(trials, operation, metric), strict=True)
             series = {trial.pass_number: logarithm(value) for trial, value in values if value}
-            if series or metric.is_rate:
+            of_disturbances = {Metric.DURING: bool(disturbed), Metric.RECOVERY: operation in disturbed[:1]}
+            if series or of_disturbances.get(metric, metric.is_rate):
                 yield quantity(operation=operation, metric=metric), series
 
 

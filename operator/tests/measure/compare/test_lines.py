@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.storage import OsdsAway
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare
+from plimsoll.measure.compare.comparison import NO_FLOOR, compare, place_of
 from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.sides import Comparison, MetricComparison
@@ -105,6 +106,46 @@ def test_different_searches_have_no_ratio(other: LineSearch) -> None:
     found = _line(_comparison([searched(line(12_000))], [searched(line(6_000), run="candidate", search=other)]))
     assert (found.ratio, found.conclusion) == (None, Conclusion.INCONCLUSIVE)
     assert "cannot be compared" in found.notes[0]
+
+
+def _both(calm: float, storm: float, run: str, count: int = 1) -> list[BenchmarkResult]:
+    during = line(storm, width=0.04).model_copy(update={"storm": OsdsAway(count=count, action="Out")})
+    return [searched(line(calm, width=0.04), run=run), searched(during, run=run, point="line-000-storm")]
+
+
+@pytest.mark.parametrize(
+    ("calm", "storm", "count", "conclusions"),
+    [
+        (12_000, 7_000, 1, [Conclusion.NO_REGRESSION, Conclusion.NO_REGRESSION]),
+        (12_000, 5_600, 1, [Conclusion.NO_REGRESSION, Conclusion.REGRESSION]),
+        (9_600, 7_000, 1, [Conclusion.REGRESSION, Conclusion.NO_REGRESSION]),
+        (12_000, 5_600, 2, [Conclusion.NO_REGRESSION, Conclusion.INCONCLUSIVE]),
+    ],
+)
+def test_the_calm_and_the_storm_line_are_compared_each_with_its_counterpart(
+    calm: float, storm: float, count: int, conclusions: list[Conclusion]
+) -> None:
+    found = _comparison(_both(12_000, 7_000, "baseline"), _both(calm, storm, "candidate", count)[::-1])
+    metrics = [metric for point in found.points for metric in point.metrics]
+    assert [metric.conclusion for metric in metrics] == conclusions
+    assert [place_of(point, point.metrics[0]) for point in found.points] == ["line-000 line", "line-000-storm line"]
+    reason = "the storm lines have different disturbances (1 OSD out and 2 OSDs out), so they cannot be compared"
+    assert metrics[1].notes == ((reason,) if count == 2 else ())
+
+
+def test_repeated_runs_keep_what_was_away() -> None:
+    runs = [_both(12_000, 7_000 + number, f"r{number}") for number in range(3)]
+    assert [each.status.line.storm for each in as_one_run(runs) if each.status.line] == [
+        None,
+        OsdsAway(count=1, action="Out"),
+    ]
+
+
+def test_the_calm_line_as_a_storm_line_needs_no_probe_that_broke() -> None:
+    equal = line(12_000, ending=Ending.EQUALS_CALM).model_copy(update={"storm": OsdsAway(count=1, action="Out")})
+    held = [probe(number, 12_600) for number in range(6)]
+    assert line_estimate(searched(equal, held)) == 12_000
+    assert line_estimate(searched(line(12_000), held)) is None
 
 
 def test_a_search_and_a_point_at_one_load_have_no_ratio() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.values import Matching, RepeatsError, match_points
-from support.results import result
+from support.results import SEARCH, result
 
 
 def point(name: str, depth: int = 1, **spec: Any) -> BenchmarkResult:
@@ -44,6 +44,27 @@ def test_what_is_left_over_is_matched_by_name_on_request() -> None:
         ["v-000"],
         ["u-000"],
     )
+
+
+CALM, STORM = ("w-000", "w-000-storm")
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "pairs"),
+    [
+        ((CALM, STORM), (STORM, CALM), [(CALM, CALM), (STORM, STORM)]),
+        ((STORM,), (CALM, STORM), [(STORM, STORM)]),
+        ((CALM, STORM), (CALM,), [(CALM, CALM)]),
+        ((STORM,), (CALM,), []),
+        ((CALM, STORM), ("w-001-storm", "w-001"), [(CALM, "w-001"), (STORM, "w-001-storm")]),
+    ],
+)
+def test_calm_lines_and_storm_lines_are_matched_apart(
+    baseline: tuple[str, ...], candidate: tuple[str, ...], pairs: list[tuple[str, str]], *, by_name: bool
+) -> None:
+    ours, theirs = ([point(name, line=SEARCH) for name in side] for side in (baseline, candidate))
+    assert names(match_points(ours, theirs, also_by_name=by_name))[0] == pairs
 
 
 def test_nothing_matches_nothing() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.line import Line, Vary
+from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import HypothesisVerdict
 from plimsoll.measure.hypotheses.decide import Decision, decide
 from plimsoll.measure.hypotheses.judge import Unit
@@ -122,3 +123,18 @@ def test_different_loads_have_no_ratio() -> None:
     ]
     found = decided(_asked(), measured_run("v", "r1", results))
     assert found.reasons == ("the searches vary different loads (Depth and Rate), so their lines have no ratio",)
+
+
+@pytest.mark.parametrize(("storm", "verdict"), [(9_600, HypothesisVerdict.HELD), (6_000, HypothesisVerdict.REFUTED)])
+def test_the_storm_line_is_compared_with_the_calm_line(storm: float, verdict: HypothesisVerdict) -> None:
+    results = [searched(line(12_000), point="w-000"), searched(line(storm), point="w-000-storm")]
+    left, of = ({"workload": "w", "quantity": "line", "where": {"storm": it}} for it in (True, False))
+    given = hypothesis(left=left, of=of, atLeastPercent=60)
+    found = decided(given, measured_run("v", "r1", results))
+    assert found.verdict is verdict
+    assert found.estimate == pytest.approx(storm / 12_000)
+    of_probes = given.model_copy(update={"left": given.left.model_copy(update={"quantity": Metric.RECOVERY})})
+    assert (
+        "so its trials have different loads; choose line"
+        in decided(of_probes, measured_run("v", "r1", results)).reasons[0]
+    )

@@ -16,6 +16,7 @@ class PlannedPoint:
     name: str
     workload: str = "rbd"
     clients: int = 1
+    calm: str | None = None
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
@@ -101,6 +102,23 @@ def test_all_conditions_must_hold() -> None:
 )
 def test_not_exactly_one_point(where: dict[str, Any], reason: str) -> None:
     assert refused(swept(), where) == reason
+
+
+def stormy() -> Run:
+    points = (PlannedPoint(name=name, calm=calm) for name, calm in (("rbd-000", None), ("rbd-000-storm", "rbd-000")))
+    return run(*points)
+
+
+@pytest.mark.parametrize(("storm", "name"), [(False, "rbd-000"), (True, "rbd-000-storm")])
+def test_a_condition_selects_the_calm_or_the_storm_line(name: str, *, storm: bool) -> None:
+    assert chosen(stormy(), {"storm": storm}) == [name]
+
+
+def test_a_workload_with_both_lines_needs_that_condition() -> None:
+    expected = "left: rbd-000 and rbd-000-storm match; add storm (false or true) to left.where"
+    assert refused(stormy(), {}) == expected
+    remedy = "workload rbd of run r1 has no parameter storm; it has blockSize and directIo"
+    assert refused(swept(), {"storm": True}) == f"left.where.storm: {remedy}"
 
 
 def test_the_order_of_points_changes_no_reason() -> None:

@@ -156,6 +156,10 @@ def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
     ]
     if not problem and goals[0] != goals[1]:
         problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
+    away = [line.storm for line in (pair.baseline.status.line, pair.candidate.status.line) if line is not None]
+    if not problem and away[0] != away[1]:
+        texts = " and ".join("none" if osds is None else osds.text for osds in away)
+        problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
     baseline, candidate = position_of_result(pair.baseline), position_of_result(pair.candidate)
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult
-from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
+from plimsoll.api.result import BenchmarkResult, DisturbanceResult, Finding, ResultStatus, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate
@@ -15,7 +15,7 @@ from plimsoll.measure.compare.significance import log_mean_and_variance
 from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
 from plimsoll.measure.rates import mean_rates
 from plimsoll.measure.statistics import half_width
-from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise
+from plimsoll.measure.summary import PartialOperation, complete, operations_of, results_of, summarise, values_of
 
 
 def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
@@ -78,6 +78,28 @@ def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial])
         finished_at=trials[-1].finished_at,
         verdict=_worst(trial.verdict for trial in trials) or Verdict.VALID,
         operations=tuple(_mean(operation, trials) for operation in operations_of(trials)),
+        load=trials[-1].load if all(trial.load for trial in trials) else None,
+        disturbance=_mean_disturbance(trials),
+    )
+
+
+def _mean_disturbance(trials: Sequence[Trial]) -> DisturbanceResult | None:
+    """Return the last disturbance with the means over trials of its rates and of the time to recover."""
+    last = trials[-1].disturbance
+    during = last.phase("During") if last else None
+    if last is None or during is None or not during.operations:
+        return None
+    operations = [
+        part.model_copy(update={"iops": fmean(rates)})
+        for part in during.operations
+        if (rates := complete(values_of(trials, part.operation, Metric.DURING)))
+    ]
+    recoveries = complete([trial.disturbance.clean_seconds if trial.disturbance else None for trial in trials])
+    return last.model_copy(
+        update={
+            "phases": (during.model_copy(update={"operations": tuple(operations)}),),
+            "clean_seconds": fmean(recoveries) if recoveries else None,
+        }
     )
 
 
@@ -96,11 +118,12 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     values = [value for value in estimates if value is not None]
     probes = sum(line.probes for line in searched)
     if len(values) < len(lines):
-        return Line(ending=ending, probes=probes, counted=len(searched))
+        return Line(ending=ending, probes=probes, counted=len(searched), storm=searched[0].storm)
     mean, variance = log_mean_and_variance(values)
     half = half_width(math.sqrt(variance / len(values)), len(values) - 1)
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
-    return Line(ending=ending, probes=probes, counted=len(values), estimate=estimate, low=low, high=high)
+    ends = {"estimate": estimate, "low": low, "high": high}
+    return Line(ending=ending, probes=probes, counted=len(values), storm=searched[0].storm, **ends)
 
 
 def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:

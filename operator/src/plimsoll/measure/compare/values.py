@@ -98,13 +98,14 @@ class Matching:
 
 
 Identity = tuple[str, int]
-"""What a point is: workload, tool, parameters and number of clients, and its place among those that are equal."""
+"""What a point is: workload, tool, parameters, number of clients, and whether its line is a storm line; and its place
+among those that are equal."""
 
 
 def match_points(
     baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], *, also_by_name: bool = False
 ) -> Matching:
-    """Match points by workload, tool, parameters and number of clients.
+    """Match points by workload, tool, parameters and number of clients, calm lines and storm lines apart.
 
     The number in a point's name is its position in the sweep, so with another axis value it means another point. With
     `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
@@ -137,7 +138,8 @@ def by_identity(results: Iterable[BenchmarkResult]) -> dict[Identity, BenchmarkR
         spec = result.spec
         # An absent parameter and a null are the same: the API server drops nulls.
         parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
-        text = json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
+        is_storm = spec.calm is not None
+        text = json.dumps([spec.workload, spec.tool, parameters, spec.clients, is_storm], sort_keys=True)
         identified[text, numbers[text]] = result
         numbers[text] += 1
     return identified

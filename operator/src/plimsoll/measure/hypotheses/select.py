@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import JsonValue
 
 from plimsoll.api.errors import did_you_mean
-from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
+from plimsoll.api.hypothesis import CLIENTS, STORM, Hypothesis, Selector
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
@@ -47,6 +47,8 @@ class SelectablePoint(Protocol):
     def parameters(self) -> Mapping[str, JsonValue]: ...
     @property
     def clients(self) -> int: ...
+    @property
+    def calm(self) -> str | None: ...  # of a search for the storm line, the point with the calm line
 
 
 P = TypeVar("P", bound=SelectablePoint)
@@ -177,6 +179,8 @@ def axis_text(point: SelectablePoint, key: str) -> str:
 
 
 def _value(point: SelectablePoint, key: str) -> JsonValue:
+    if key == STORM:
+        return point.calm is not None
     return point.clients if key == CLIENTS else point.parameters.get(key)
 
 
@@ -197,7 +201,7 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
     """Return why no point of the workload matches: the key that never does, or the closest point's differing values."""
     where = f"workload {selector.workload} of {_run_text(run)}"
     for key, wanted in selector.where.items():
-        if key != CLIENTS and all(key not in point.parameters for point in candidates):
+        if key not in (CLIENTS, *_keys(candidates)):
             return f"{field}.where.{key}: {where} has no parameter {key}; {_instead(key, _keys(candidates))}"
         if not any(_has(point, key, wanted) for point in candidates):
             values = listed(_values(candidates, key))
@@ -216,7 +220,7 @@ def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | No
     numbered = []
     for point in points:
         if over != CLIENTS and over not in point.parameters:
-            remedy = _instead(over, [CLIENTS, *_keys([point])])
+            remedy = _instead(over, [CLIENTS, *point.parameters])
             raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
         if (number := _number(_value(point, over))) is None:
             what = f"{over} is {axis_text(point, over)} at {point.name}"
@@ -247,7 +251,8 @@ def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[
 
 
 def _keys(points: Sequence[P]) -> list[str]:
-    return list(dict.fromkeys(key for point in points for key in point.parameters))
+    keys = dict.fromkeys(key for point in points for key in point.parameters)
+    return [*keys, *([STORM] if any(point.calm for point in points) else [])]
 
 
 def _values(points: Sequence[P], key: str) -> list[str]:
@@ -269,6 +274,7 @@ class MeasuredPoint:
     workload: str
     parameters: Mapping[str, JsonValue]  # of the tool, defaults included
     clients: int  # those that took part
+    calm: str | None = None  # of a search for the storm line, the point with the calm line
     result: BenchmarkResult
 
 
@@ -283,6 +289,7 @@ def measured_run(variant: str, name: str, results: Sequence[BenchmarkResult]) ->
             workload=result.spec.workload,
             parameters=result.spec.parameters,
             clients=result.spec.clients,
+            calm=result.spec.calm,
             result=result,
         )
         for result in results
