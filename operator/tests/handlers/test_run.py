@@ -546,7 +546,7 @@ async def test_nothing_is_created_before_the_finalizer_is_stored(daemon: Daemon)
     """Whoever keeps changing a run makes each of the operator's patches late."""
     conflict = failing(lambda asked: ConflictError(asked, "it was changed"), times=10**6, request="patch BenchmarkRun")
     daemon.cluster.kube.interfere = conflict
-    daemon.context.runs.finalizer_seconds = 0.0
+    daemon.context.runs.write_seconds = 0.0
     await daemon.drive()
     await daemon.turn(10)
     requests = daemon.cluster.kube.requests
@@ -563,7 +563,7 @@ async def test_a_run_that_lost_its_finalizer_gets_it_again_and_nothing_new_befor
     await daemon.drive()
     await daemon.turn(6)
     daemon.cluster.edit(dict(daemon.body), lambda run: run["metadata"].update(finalizers=[]))
-    daemon.context.runs.finalizer_seconds = 0.0
+    daemon.context.runs.write_seconds = 0.0
     refused = failing(lambda asked: ForbiddenError(asked, "no"), times=10**6, request="patch BenchmarkRun")
     daemon.cluster.kube.interfere = refused
     (job, *_) = daemon.cluster.kube.objects("Job")

@@ -1,6 +1,7 @@
 """Retries: with the pauses that the API server asks for, and a bounded number of attempts."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ async def test_the_pause_that_the_api_server_asks_for_is_kept() -> None:
 @pytest.mark.parametrize("error", [TransientError, ConflictError])
 async def test_the_error_says_how_often_it_was_tried(
     monkeypatch: pytest.MonkeyPatch,
-    limits: dict[str, int],
+    limits: dict[str, Any],
     attempts: int,
     says: str,
     error: type[TransientError | ConflictError],

@@ -201,7 +201,7 @@ def test_a_storm_of_refusals_delays_a_run(
     "All watches of the operator fall silent and do not end",
     "while a run measures, and another one is created",
     ends="both are measured, `Succeeded=True`",
-    within="15 s for a run that is under way, 70 s for a new, changed or deleted one",
+    within="30 s for a run that measures, 15 s for another under way, 70 s for a new, changed or deleted one",
 )
 def test_silent_watches_are_renewed(installed: Installed, namespace: str, proxy: Proxy, tmp_path: Path) -> None:
     world = installed.world

@@ -121,7 +121,9 @@ class WakefulWorld(PretendWorld):
 
     def _look(self, uid: str) -> None:
         self.looks += 1
-        self.operator.runs.records[uid].wakeup.clear()
+        record = self.operator.runs.records[uid]
+        record.was_woken = record.wakeup.is_set()
+        record.wakeup.clear()
         decision = self.look(uid)
         seconds = decision.requeue_seconds if isinstance(decision, Decision) else _RETRY_SECONDS
         self._next[uid] = None if seconds is None else self.cluster.now + timedelta(seconds=seconds)

@@ -150,8 +150,8 @@ def test_an_outage_as_long_as_provision_seconds_ends_the_run(world: PretendWorld
     "API server",
     "One request of the operator in twenty, or in five, fails",
     "from the creation of a run until it is clean",
-    ends="`Succeeded=True`; the operator repeats single reads, and each trial is measured once",
-    within="3 minutes, of which the run takes two without failures",
+    ends="`Succeeded=True`; the operator repeats the single request, and each trial is measured once",
+    within="3 minutes, of which a run on Rook takes two without failures",
 )
 @pytest.mark.parametrize("period", [20, 5])
 def test_refused_requests_hardly_delay_a_run(world: PretendWorld, uid: str, period: int) -> None:

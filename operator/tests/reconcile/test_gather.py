@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.names import RunPhase
+from plimsoll.api.status import STATE_FILE
 from plimsoll.kube.port import (
     ApiError,
     ConflictError,
+    Followed,
     ForbiddenError,
     InvalidError,
     Kind,
@@ -17,11 +20,12 @@ from plimsoll.kube.port import (
 from plimsoll.lifecycle import naming
 from plimsoll.operator import gather as gather_module
 from plimsoll.operator.execute import refusal_of
-from plimsoll.operator.gather import RunDigests, gather, gather_platform
+from plimsoll.operator.gather import LIST_SECONDS, RunDigests, gather, gather_platform
+from plimsoll.operator.watches import ChildWatch
 from plimsoll.plan.document import RunIdentity
 from support.fake_kube import FakeKube, failing
 from support.pretend_cluster import NAMESPACE
-from support.pretend_world import PretendWorld
+from support.pretend_world import PretendWorld, until_trial
 
 JOB = Kind(api_version="batch/v1", kind="Job")
 RUN = RunIdentity(namespace="default", name="r", uid="u")
@@ -160,6 +164,45 @@ async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refu
         await gather(kube, RUN, digests=digests)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert len(await asked(kube, digests)) == 6
+
+
+STATE_ONLY = ["get ConfigMap", "get ConfigMap", "list BenchmarkResult"]
+
+
+@pytest.mark.parametrize("change", ["nothing", "Pod", "an action", "30 s", "a failed look", "no event", "the end"])
+def test_while_a_run_measures_an_event_of_its_conductor_costs_three_requests(change: str) -> None:
+    with PretendWorld() as world:
+        uid = world.create("a")
+        runs, kube = world.operator.runs, world.cluster.kube
+        world.conductors.knobs.stays = RunPhase.MEASURING
+        until_trial(world)
+        world.round(1.0)
+        world.round(1.0)
+        record = runs.records[uid]
+        assert record.digests is not None
+        record.was_woken = True
+        match change:
+            case "Pod":
+                children = ChildWatch(runs.records)
+                children.notice(Followed(world.client_pods(uid)[0], is_gone=False))
+            case "an action":
+                record.digests.forget_fixed()
+            case "30 s":
+                world.cluster.pass_time(LIST_SECONDS)
+            case "a failed look":
+                world.look_with(uid, 1, lambda asked: TransientError(asked, "no answer"))
+            case "no event":
+                record.was_woken = False
+            case "the end":
+                (state,) = kube.objects("ConfigMap", lambda obj: obj["metadata"]["name"] == "a-state")
+                text = state["data"][STATE_FILE].replace('"phase":"Measuring"', '"phase":"Complete"')
+                world.cluster.edit(state, lambda new: new["data"].update({STATE_FILE: text}))
+        kube.requests.clear()
+        decision = world.look(uid)
+        assert decision is not None
+        asked = sorted(" ".join(request.split()[:2]) for request in kube.requests if not request.startswith("patch"))
+        assert (asked == STATE_ONLY) is (change == "nothing"), asked
+        assert {"list Job", "list Pod", "list PersistentVolumeClaim"} <= {*asked} or change == "nothing"
 
 
 @pytest.mark.parametrize(

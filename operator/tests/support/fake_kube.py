@@ -238,8 +238,7 @@ class FakeKube:
         return True
 
     async def version(self) -> str:
-        self.requests.append("get /version")
-        self.interfere("get /version")
+        await self._send("get /version")
         return "v1.34.0"
 
     # What a test does besides
@@ -263,7 +262,7 @@ class FakeKube:
         await self._enter(f"{verb} {key}", kind)
         return key
 
-    async def _enter(self, request: str, kind: Kind) -> None:
+    async def _send(self, request: str) -> None:
         async def send() -> None:
             self.requests.append(request)
             await asyncio.sleep(0)  # others get their turn, as with a real server
@@ -271,6 +270,9 @@ class FakeKube:
 
         is_read = request.startswith(("get ", "list "))
         await persist(send, seconds=self.read_seconds if is_read else 0.0, attempts=READ_ATTEMPTS)
+
+    async def _enter(self, request: str, kind: Kind) -> None:
+        await self._send(request)
         if kind not in self.kinds:
             raise UnknownKindError(request, "the API server does not serve this kind")
 

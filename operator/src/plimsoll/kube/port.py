@@ -289,10 +289,16 @@ def error_of(asked: str, status: int, body: str, headers: Mapping[str, str]) -> 
     return _ERROR_OF_STATUS.get(status, ApiError)(asked, reason)
 
 
-async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float, attempts: int = _MAX_ATTEMPTS) -> T:
+async def persist(
+    ask: Callable[[], Awaitable[T]],
+    *,
+    seconds: float,
+    attempts: int = _MAX_ATTEMPTS,
+    errors: tuple[type[ApiError], ...] = (TransientError, ConflictError),
+) -> T:
     """Retry an idempotent request with growing pauses, and return its answer.
 
-    ApiError: a retry cannot fix it, or it is the last error before `seconds` are over or after so many `attempts`.
+    ApiError: none of `errors`, which a retry can fix, or the last before `seconds` are over or after `attempts`.
     """
 
     def pause(state: RetryCallState) -> float:
@@ -309,7 +315,7 @@ async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float, attempts: 
         return await ask()
 
     retrying = AsyncRetrying(
-        retry=retry_if_exception_type((TransientError, ConflictError)),
+        retry=retry_if_exception_type(errors),
         wait=pause,
         stop=stop_before_delay(seconds) | stop_after_attempt(attempts),
         before_sleep=log_failure,
@@ -317,6 +323,6 @@ async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float, attempts: 
     )
     try:
         return await retrying(answer)
-    except (TransientError, ConflictError) as error:
+    except ApiError as error:
         error.attempts *= retrying.statistics["attempt_number"]
         raise

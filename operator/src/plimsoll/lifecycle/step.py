@@ -43,6 +43,7 @@ from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.document import PLAN_FILE, Plan
 
 _LOOK_AGAIN_SECONDS = 15.0  # maximum delay of a run after a missed event
+_MEASURING_SECONDS = 30.0  # ... while it measures, and hardly anything but its conductor can change it
 _SOON_SECONDS = 1.0
 """Also used while storage that the operator does not watch is not ready: its CRDs may not be installed."""
 
@@ -156,11 +157,12 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         return _situation(Stage.WAITING, wait.reason, wait.message, Admitted=wait)
     provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(plan, seen)
     cause = waiting_fact(storage_fact, clients, seen)
+    seconds = _MEASURING_SECONDS if seen.all_registered else _LOOK_AGAIN_SECONDS
     situation = _situation(
         Stage.PROVISIONING,
         cause.reason,
         cause.message,
-        seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else _LOOK_AGAIN_SECONDS,
+        seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else seconds,
         Admitted=Fact.true(
             Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {limits.writes_text(plan)}"
         ),

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain
 from typing import Generic, TypeVar
 
-from plimsoll.api.names import API_VERSION, RESULT_KIND
+from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import (
     Changed,
@@ -58,8 +58,11 @@ RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 
 RESULTS_PAGE_SIZE = 8  # results in memory at once, each at most 256 KiB as JSON and five times that as objects
 FEW = 8  # up to this many changed objects are read one by one; if more have changed, all objects are listed
-REREAD_SECONDS = 30.0
-"""After which objects are read again, although the operator did nothing: somebody else may have deleted one."""
+REREAD_SECONDS = 120.0
+"""After which objects that are not watched are read again, although the operator did nothing: somebody else may have
+deleted one."""
+LIST_SECONDS = 30.0
+"""After which Jobs, pods and PVCs are listed again, although the watch has shown no change: it may have missed one."""
 
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
@@ -68,6 +71,7 @@ _EVENT = Kind(api_version="v1", kind="Event")
 _EVENTS_PAGE_SIZE = 500
 _EVENT_PAGES = 20  # so many events are searched for warnings: any user of the namespace can create more of them
 _PAGE_SIZE = 100  # Jobs, pods or PVCs in memory at once, of some 8 KiB each
+_UNDER_WAY = {RunPhase.PREPARING, RunPhase.SETTLING, RunPhase.MEASURING}
 _WORTHWHILE = 100
 """Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
 
@@ -223,6 +227,23 @@ class RunDigests:
             Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"): [account],
         }
         self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
+        self.external: object | None = None  # what the last look outside the run's namespace found
+        self._now = now
+        self._listed_at: datetime | None = None
+
+    @property
+    def lasts_seconds(self) -> float:
+        """For how long Jobs, pods, PVCs and external objects are as the last look found them; 0 if they changed."""
+        age = LIST_SECONDS if self._listed_at is None else abs((self._now() - self._listed_at).total_seconds())
+        return max(0.0, LIST_SECONDS - age)
+
+    def renew(self) -> None:
+        """Begin to list Jobs, pods and PVCs: what changes from now on needs another list."""
+        self._listed_at = self._now()
+
+    def expire(self) -> None:
+        """Have the next look list Jobs, pods and PVCs, and look outside the run's namespace."""
+        self._listed_at = None
 
     def forget_members(self) -> None:
         """Drop everything but the digests of results after a failed look.
@@ -235,7 +256,8 @@ class RunDigests:
             digests.forget()
 
     def forget_fixed(self) -> None:
-        """Have the next look read what only the operator changes."""
+        """Have the next look read everything, also what only the operator changes."""
+        self.expire()
         for objects in self.fixed:
             objects.forget()
 
@@ -247,17 +269,23 @@ async def gather(
     look: Callable[[Observed], Look[object] | None] | None = None,
     digests: RunDigests | None = None,
     for_removal: bool = False,
+    after_event: bool = False,
 ) -> Observed:
     """Return what is observed of a run, except for the queue, which is read at the moment of the decision.
 
     `look`: returns the look outside the run's namespace, given the observation in it. `digests`: from the last look;
     without them everything is read. `for_removal`: observe only what has to be removed, so that nothing else, such as
-    results whose CRD is gone, blocks the removal.
+    results whose CRD is gone, blocks the removal. `after_event`: a watch has shown a change. If none was of a Job, pod
+    or PVC since the last look, and the run still measures, only the conductor's state and the results are read.
     """
     digests = digests or RunDigests(run)
     if for_removal:
         digests.forget_fixed()
     try:
+        if after_event and digests.lasts_seconds:
+            seen = await _gather(kube, run, digests, for_removal=False, lists=False)
+            if seen.all_registered and seen.state and seen.state.phase in _UNDER_WAY:
+                return replace(seen, external=digests.external)
         seen = await _gather(kube, run, digests, for_removal=for_removal)
     except ExceptionGroup as failures:
         digests.forget_members()
@@ -265,19 +293,29 @@ async def gather(
     except BaseException:
         digests.forget_members()
         raise
-    outside = look(seen) if look is not None else None
-    return seen if outside is None else replace(seen, external=await answer_look(outside, kube))
+    digests.external = None
+    if look is not None and (outside := look(seen)) is not None:
+        try:
+            digests.external = await answer_look(outside, kube)
+        except BaseException:
+            digests.expire()
+            raise
+    return replace(seen, external=digests.external)
 
 
-async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_removal: bool) -> Observed:
+async def _gather(
+    kube: Kube, run: RunIdentity, digests: RunDigests, *, for_removal: bool, lists: bool = True
+) -> Observed:
     of_run, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     # By name: results of an earlier run with this name conflict with this run's.
     by_name = {naming.LABEL_RUN: naming.label_value(run.name)}
     # If a request fails, the others are cancelled, so that they do not change the digests.
     async with asyncio.TaskGroup() as group:
-        jobs = await digests.jobs.look(kube, namespace=namespace, labels=of_run)
-        pods = group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
-        claims = group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
+        if lists:
+            digests.renew()
+            await digests.jobs.look(kube, namespace=namespace, labels=of_run)
+            group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
+            group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
         # By name: another owner's ConfigMap may have the plan's.
         maps = [
             group.create_task(kube.get(_CONFIG_MAP, name, namespace, shape=shapes.ConfigMap))
@@ -286,7 +324,7 @@ async def _gather(kube: Kube, run: RunIdentity, digests: RunDigests, *, for_remo
         fixed = [group.create_task(objects.look(kube)) for objects in digests.fixed]
         if not for_removal:
             results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
-    members = Members(jobs=jobs, pods=pods.result(), claims=claims.result())
+    members = Members(jobs=[*digests.jobs], pods=[*digests.pods], claims=[*digests.claims])
     config_maps = [config_map for task in maps if (config_map := task.result()) is not None]
     others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:

@@ -16,6 +16,7 @@ from plimsoll.kube.port import (
     Kind,
     NotFoundError,
     Object,
+    TransientError,
     UnknownKindError,
     persist,
 )
@@ -70,7 +71,7 @@ class RunReconciler(Reconciler[RunMemory]):
     # every kind of object is watched, and events can be lost.
     verify_seconds: float = 1.0
     removal_look_seconds: float = 2.0  # pause between two looks at a deleted run
-    finalizer_seconds: float = 2.0  # how long a refused change of the finalizer is tried again
+    write_seconds: float = 2.0  # how long a refused change of the run is tried again
 
     def needs_look(self, body: Body) -> bool:
         """Whether a run needs attention, or still has its finalizer."""
@@ -140,6 +141,9 @@ class RunReconciler(Reconciler[RunMemory]):
         if decision.actions and has_changed:
             seconds = self.verify_seconds if decision.requeue_seconds is None else decision.requeue_seconds
             return replace(decision, requeue_seconds=min(seconds, self.verify_seconds))
+        lasts_seconds = record.digests.lasts_seconds if record.digests is not None else 0.0
+        if lasts_seconds and decision.requeue_seconds and run.holds(ConditionType.CLIENTS_READY):
+            return replace(decision, requeue_seconds=min(decision.requeue_seconds, lasts_seconds))
         return decision
 
     async def _protected(self, body: Body, record: RunMemory) -> Body:
@@ -171,7 +175,7 @@ class RunReconciler(Reconciler[RunMemory]):
                 stored = await self.kube.patch(RUN, name, namespace, {"metadata": metadata})
             return stored["metadata"].get("finalizers") or ()
 
-        return await persist(set_it, seconds=self.finalizer_seconds)
+        return await persist(set_it, seconds=self.write_seconds)
 
     async def look_at_removal(self, body: Body) -> Fact:
         """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.
@@ -232,6 +236,7 @@ class RunReconciler(Reconciler[RunMemory]):
             look=lambda seen: look_of(run, seen, self.settings, self.now()),
             digests=record.digests,
             for_removal=for_removal,
+            after_event=record.was_woken and run.holds(ConditionType.CLIENTS_READY),
         )
 
     def _decide(self, run: Run, seen: Observed, record: RunMemory, body: Body) -> Decision:
@@ -278,7 +283,8 @@ class RunReconciler(Reconciler[RunMemory]):
             return False
         write = partial(self.kube.patch_status, RUN, run.name, run.namespace, status)
         try:
-            written = await write(version=record.version)
+            ask = partial(write, version=record.version)
+            written = await persist(ask, seconds=self.write_seconds, errors=(TransientError,))
         except ConflictError:
             stored = await self.kube.get(RUN, run.name, run.namespace)
             if stored is None or stored["metadata"]["uid"] != run.uid:
