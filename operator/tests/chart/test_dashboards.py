@@ -85,18 +85,20 @@ def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Expos
     return _exposed(document)
 
 
-def search(run: str, vary: Vary, estimate: float, *, finished: float) -> Exposed:
-    """Return the result of a search for the line."""
+def search(run: str, vary: Vary, estimate: float, *, finished: float, storm: bool = False) -> Exposed:
+    """Return the result of a search for the calm or the storm line."""
+    away = {"storm": {"count": 1, "action": "Out"}} if storm else {}
     document = _result_document(run, Verdict.VALID, finished)
     objective = {"percentile": "99", "latency": "5ms"}
     document["spec"] |= {
         "workload": f"line-{vary}",
-        "point": f"line-{vary}-000",
-        "label": "randwrite 4Ki up to qd64",
+        "point": f"line-{vary}-000{'-storm' if storm else ''}",
+        "label": f"randwrite 4Ki up to qd64{', 1 OSD out' if storm else ''}",
         "line": {"vary": vary, "start": 1, "limit": 10_000, "objectives": [objective]},
     }
     bounds = {"estimate": estimate, "low": estimate * 0.95, "high": estimate * 1.05}
-    document["status"] |= {"summary": None, "line": {"ending": "Precise", "probes": 21, "counted": 20, **bounds}}
+    line = {"ending": "Precise", "probes": 21, "counted": 20, **bounds, **away}
+    document["status"] |= {"summary": None, "line": line}
     return _exposed(document)
 
 
@@ -139,7 +141,11 @@ def _condition(kind: str, status: str, reason: str) -> dict[str, str]:
 
 def _gauges() -> Iterator[Sample]:
     believed = result(BASELINE, Verdict.VALID, 1000, finished=60), result(RUN, Verdict.SUSPECT, 1200, finished=NOW - 70)
-    searches = [search(RUN, vary, 900, finished=NOW - 70) for vary in Vary]
+    searches = [
+        search(RUN, vary, estimate, finished=NOW - 70, storm=storm)
+        for vary in Vary
+        for storm, estimate in ((False, 900), (True, 500))
+    ]
     yield from result_samples((*believed, *searches, result("wrong", Verdict.INVALID, 9e9, finished=90)))
     ended = _object(RUN, completionTime=_time(NOW - 20.0), display={"status": "Valid"})
     active = _object(
@@ -514,11 +520,23 @@ def test_the_last_verdict_is_that_of_the_last_round_whatever_came_of_it(tmp_path
 
 
 @pytest.mark.chart
-def test_lines_of_rates_and_of_depths_are_in_one_table_with_their_intervals(tmp_path: Path) -> None:
-    def of_both(value: float) -> dict[str, float]:
-        names = (f"line-{vary}" for vary in Vary)
-        return {f'{{namespace="bench",run="after",workload="{name}",point="{name}-000"}}': value for name in names}
+def test_calm_and_storm_lines_of_rates_and_of_depths_are_apart_with_their_intervals(tmp_path: Path) -> None:
+    def table(part: float) -> dict[str, float]:
+        return {
+            f'{{namespace="bench",run="after",workload="line-{vary}",point="line-{vary}-000{suffix}"}}': part * line
+            for vary in Vary
+            for suffix, line in (("", 900.0), ("-storm", 500.0))
+        }
 
-    values = {"B": 900.0, "C": 855.0, "D": 945.0}
-    tests = [expected(expression("results", "Lines", ref), **of_both(value)) for ref, value in values.items()]
+    def over_time(part: float) -> dict[str, float]:
+        label = "randwrite 4Ki up to qd64"
+        return {
+            f'{{namespace="bench",workload="line-{vary}",parameters="{label}{away}",clients="4"}}': part * line
+            for vary in Vary
+            for away, line in (("", 900.0), (", 1 OSD out", 500.0))
+        }
+
+    tests = [expected(expression("results", "Lines", ref), **table(part)) for ref, part in (("B", 1), ("C", 0.95))]
+    parts = {"A": 1, "B": 0.95, "C": 1.05}
+    tests += [expected(expression("results", "Line over time", ref), **over_time(part)) for ref, part in parts.items()]
     evaluate(tmp_path, series(), tests)

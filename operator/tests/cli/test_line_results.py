@@ -77,10 +77,10 @@ def test_a_search_has_one_row_and_a_sentence() -> None:
 
 def test_a_storm_line_is_told_with_its_calm_line() -> None:
     results = [searched(), searched(STORM, point="line-000-storm"), searched(BOUND, point="line-001")]
-    of_both = "carries 12,400 ± 600 IOPS at p99 <= 5 ms, 7,100 ± 400 while 1 OSD is out. The search ended after "
+    of_both = "carries 12,400 ± 600 IOPS at p99 <= 5 ms, 7,100 ± 400 while 1 OSD is out"
     sentences = [line for line in squeezed(printed(results, 180)) if "The search" in line or "The line" in line]
     assert [sentence.partition(" carries")[0] for sentence in sentences] == ["line-000", "line-001"]
-    assert sentences[0].startswith(f"line-000 {of_both}")
+    assert sentences[0].startswith(f"line-000 {of_both}. The search ended after ")
     assert " line-000-storm: The search ended after " in sentences[0]
     assert results_markdown(runs_of(results)).count(of_both) == 1
 

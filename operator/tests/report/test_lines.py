@@ -24,7 +24,7 @@ from support.goldens import charts_of, run_of, tables_of, texts, words_of
 from support.results import SEARCH, STORM, probe, result, searched, simulated, steady, trials_of, with_spec
 from support.simulated_storage import OBJECTIVE, HockeyStick, linear
 
-STORM_FIGURE = Path(__file__).parent.parent / "golden" / "report" / "storm-line-figure.json"
+STORM_FIGURE = Path(__file__).parent.parent / "golden" / "figures" / "storm-line.json"
 
 
 def other(point: str = "line-001", *, run: str = "baseline") -> BenchmarkResult:

@@ -192,8 +192,8 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what each search found and why it ended."""
-    for row, text in search_sentences(line_rows(named(results))):
-        yield f"{row.result.spec.point} {text}"
+    for row, text, why in search_sentences(line_rows(named(results))):
+        yield f"{row.result.spec.point} {text}. {why}"
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:

@@ -131,8 +131,8 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
     several = len({row.run for row in rows}) > 1
     leave_out = () if several else {"Run"}
     sentences = [
-        f"{row.result.spec.point}, {row.result.spec.label}{f', {row.run}' if several else ''}: {text}"
-        for row, text in search_sentences(rows)
+        f"{row.result.spec.point}, {row.result.spec.label}{f', {row.run}' if several else ''}: {text}. {why}"
+        for row, text, why in search_sentences(rows)
     ]
     words = f"{_WORDS} {_STORM_WORDS}" if any(row.line.storm for row in rows) else _WORDS
     blocks: list[Block] = [

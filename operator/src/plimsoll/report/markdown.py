@@ -177,7 +177,10 @@ def _points(run: ReportedRun) -> Iterator[Block]:
         yield table("Points", RESULT_COLUMNS, rows)
     if searches := [*line_rows(named(run.results))]:
         yield table("Searches for the line", LINE_COLUMNS, searches)
-        yield from _list(f"{inline(row.result.spec.point)}: {inline(text)}" for row, text in search_sentences(searches))
+        yield from _list(
+            f"{inline(row.result.spec.point)}: {inline(text)}. {inline(why)}"
+            for row, text, why in search_sentences(searches)
+        )
     if phases := [*phase_rows(run.results)]:
         yield table("Phases", PHASE_COLUMNS, phases)
         recoveries = (sentence.partition(": ") for sentence in recovery_sentences(run.results))

@@ -289,12 +289,12 @@ def leading_rows(rows: Iterable[PointRow]) -> Iterator[PointRow]:
     return (row for row in every if id(row.result) not in storms)
 
 
-def search_sentences(rows: Iterable[PointRow]) -> Iterator[tuple[PointRow, str]]:
-    """Yield what each search found and why it ended, after its row; a storm line follows its calm line."""
+def search_sentences(rows: Iterable[PointRow]) -> Iterator[tuple[PointRow, str, str]]:
+    """Yield what each search found, and why it ended, after its row; a storm line follows its calm line."""
     for row in leading_rows(rows):
         storm = row.storm and PointRow(run=row.run, result=row.storm)
         of_storm = f" {storm.result.spec.point}: {ending_sentence_of(storm)}" if storm else ""
-        yield row, f"{headline_of(row)}. {ending_sentence_of(row)}{of_storm}"
+        yield row, headline_of(row), f"{ending_sentence_of(row)}{of_storm}"
 
 
 LINE_COLUMNS: Sequence[_PointColumn] = (
