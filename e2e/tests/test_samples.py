@@ -1,4 +1,7 @@
-"""Every manifest of `plimsoll init` measures what it says: the same workloads on the same storage, small and short."""
+"""The manifests of `plimsoll init` measure what they say: the same workloads on the same storage, small and short.
+
+Those with `disturb` would take too long; test_disturbance.py measures such runs.
+"""
 
 from typing import Any
 
