@@ -291,6 +291,7 @@ class RunReconciler(Reconciler[RunMemory]):
                 raise
             record.remember(stored)
             if any((record.status or {}).get(field) != value for field, value in run.status.items()):
+                record.digests = None  # another operator has acted since the objects were read
                 raise
             written = await write(version=record.version)
         record.status, record.version = dict(status), written["metadata"]["resourceVersion"]
