@@ -14,6 +14,7 @@ from plimsoll.report.pipelines import suite_of_run
 from plimsoll.report.points import PHASE_COLUMNS, RESULT_COLUMNS, named, phase_rows, recovery_sentences, result_rows
 from plimsoll.report.trials import timeline_section
 from plimsoll.report.view import csv_rows
+from plimsoll.suite.measured import GATES
 from report.test_trials import over_time
 from support.goldens import charts_of, run_of, tables_of, texts, words_of
 from support.results import result
@@ -91,9 +92,16 @@ def test_runs_are_compared_by_the_rate_during_and_the_time_to_recover() -> None:
     before = [result([disturbed(number, clean=10.0 + number) for number in range(3)])]
     after = [result([disturbed(number - 20, clean=40.0 + number) for number in range(3)], run="candidate")]
     rule = RegressionRule(gates=frozenset({Metric.DURING, Metric.RECOVERY}))
-    ((point,), *_) = (compare(match_points(before, after), rule).points,)
+    comparison = compare(match_points(before, after), rule)
+    (point,) = comparison.points
     gating = {metric.metric: metric.conclusion for metric in point.metrics if metric.gates}
     assert gating == {Metric.DURING: Conclusion.REGRESSION, Metric.RECOVERY: Conclusion.REGRESSION}
+    assert comparison.gates == (Metric.DURING, Metric.RECOVERY)
+
+
+def test_without_a_disturbance_its_metrics_are_no_gates() -> None:
+    runs = [[result([over_time(number, [10, 20]) for number in range(3)], run=name)] for name in ("a", "b")]
+    assert compare(match_points(*runs), RegressionRule(gates=GATES)).gates == (Metric.IOPS, Metric.P99)
 
 
 def test_a_point_without_a_disturbance_has_none_of_it() -> None:

@@ -42,6 +42,7 @@ from plimsoll.measure.compare.significance import (
     point_members,
 )
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
+from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import first_few
 
 
@@ -183,6 +184,9 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
     doubts = tuple(gaps(matching, ungated))
     gating = [metric for point in points for metric in point.metrics if metric.gates]
+    # Suites always ask for these metrics, whether or not a workload has a disturbance.
+    absent = OF_DISTURBANCES - {metric.metric for metric in gating}
+    gates = [metric for metric in COMPARED if metric in rule.gates - absent]
     conclusion = overall(
         [change.conclusion for change in (*means, *filter(has_to_decide, gating))],
         [metric.conclusion for metric in gating],
@@ -193,7 +197,7 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
-        gates=(*(metric for metric in COMPARED if metric in rule.gates), *((Metric.LINE,) if searches else ())),
+        gates=(*gates, *((Metric.LINE,) if searches else ())),
         means=means,
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),
