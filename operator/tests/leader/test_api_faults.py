@@ -1,7 +1,9 @@
-"""The operator's connection to the API server fails in ways that a proxy can cause."""
+"""The operator's connection to the API server fails in ways that a proxy can cause, and the server itself stops."""
 
 import asyncio
 import itertools
+import os
+import signal
 import ssl
 import threading
 import time
@@ -15,9 +17,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from leader.operators import AuditLog, OperatorProcess
+from leader.operators import AuditLog, OperatorProcess, StartOperator
 from plimsoll.api.names import RunPhase
 from support.apiserver import ApiServer
+from support.local_run import command_line, descendants
 from support.served_world import Installed, ServedWorld, installed_world
 from support.specs import document
 
@@ -163,6 +166,12 @@ def operator_at(installed: Installed, directory: Path, port: int) -> Iterator[Op
         operator.kill()
 
 
+def leading(world: ServedWorld, start: StartOperator) -> OperatorProcess:
+    operator = start()
+    world.until(lambda: operator.leads, "the operator leads")
+    return operator
+
+
 def assert_measured_and_clean(world: ServedWorld, namespace: str, name: str = "r") -> None:
     world.until_condition(namespace, name, "Succeeded", status="True")
     world.until(lambda: not world.in_use(namespace), "the run is clean")
@@ -245,3 +254,43 @@ def test_a_compaction_loses_no_change(tmp_path: Path) -> None:
             for name in ("r", "later"):
                 assert_measured_and_clean(world, namespace, name)
             assert_created_once(audit)
+
+
+@pytest.mark.storm
+@pytest.mark.fault(
+    "API server",
+    "It is frozen for 60 s",
+    "while a run provisions, measures or cleans up",
+    ends="the operator cannot renew its Lease, exits and is restarted; `Succeeded=True`, nothing is created twice",
+    within="30 s after it answers again",
+)
+@pytest.mark.parametrize("phase", ["Provisioning", "Measuring", "CleaningUp"])
+def test_a_frozen_api_server_delays_a_run(
+    installed: Installed, namespace: str, start: StartOperator, audit: AuditLog, phase: str
+) -> None:
+    world = installed.world
+    operator = leading(world, start)
+    world.conductors.knobs.stays = RunPhase.MEASURING if phase == "Measuring" else None
+    create(world, namespace)
+    match phase:
+        case "Provisioning":
+            world.until(lambda: world.exist("Job", namespace), "the Jobs exist")
+        case "Measuring":
+            world.until_phase(namespace, "r", RunPhase.MEASURING)
+        case _:
+            world.until_condition(namespace, "r", "Succeeded", status="True")
+    (server,) = (pid for pid in descendants(os.getpid()) if f"--secure-port={world.api.port} " in command_line(pid))
+    os.kill(server, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        assert operator.wait(60) == 1, operator.log()
+        time.sleep(max(0.0, begun + 60 - time.monotonic()))
+    finally:
+        os.kill(server, signal.SIGCONT)
+    begun = time.monotonic()
+    successor = leading(world, start)
+    world.conductors.knobs.stays = None
+    assert_measured_and_clean(world, namespace)
+    print(f"{phase}: clean {time.monotonic() - begun:.0f} s after the API server answers")  # noqa: T201 - to be read
+    assert_created_once(audit)
+    assert "Traceback" not in successor.log()
