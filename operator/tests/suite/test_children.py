@@ -15,6 +15,7 @@ from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.suite.children import (
     NamedTurn,
     child_name,
+    has_numbers,
     turn_in_name,
     turns_by_name,
     turns_of,
@@ -316,3 +317,24 @@ def is_within(field: str, document: Any) -> bool:
         else:
             return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "invalid", "expected"),
+    [
+        ("True", "Valid", 0, True),
+        ("True", "Suspect", 0, True),
+        ("False", "InvalidResults", 1, True),
+        ("False", "InvalidResults", 3, False),
+        ("False", "ClientsNotReady", 0, False),
+        ("Unknown", "Measuring", 0, False),
+    ],
+)
+def test_a_run_of_a_round_has_numbers_unless_all_its_points_are_invalid(
+    status: str, reason: str, invalid: int, *, expected: bool
+) -> None:
+    ended = {"type": "Succeeded", "status": status, "reason": reason}
+    other = {"type": "CleanedUp", "status": "True", "reason": "Removed"}
+    run = {"status": {"points": {"total": 3, "invalid": invalid}, "conditions": [other, ended]}}
+    assert has_numbers(run) is expected
+    assert not has_numbers({})

@@ -88,6 +88,7 @@ class PlayedSuite:
     events: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
+    has_invalid_point: bool = False  # whether runs have a second point, which is Invalid
     reconciler: SuiteReconciler = field(init=False)
     document: Object = field(init=False)
 
@@ -161,7 +162,9 @@ class PlayedSuite:
         rate = (rates or {}).get(variant)
         if rate is not None:
             await self._record(run, rate, variant)
-        await end_run(self.kube, run, succeeded=rate is not None)
+            if self.has_invalid_point:
+                await self._record(run, rate, variant, point="reads-001", verdict="Invalid")
+        await end_run(self.kube, run, succeeded=rate is not None, has_invalid_point=self.has_invalid_point)
         self.finished.add(run["metadata"]["name"])
         return True
 
@@ -181,12 +184,14 @@ class PlayedSuite:
             await self.finish(scattered)
         raise AssertionError("the round never ends")
 
-    async def _record(self, run: Object, rate: float, variant: str) -> None:
-        """Store the result of the run's only point, as its conductor does."""
+    async def _record(
+        self, run: Object, rate: float, variant: str, *, point: str = "reads-000", verdict: str = "Valid"
+    ) -> None:
+        """Store the result of a point of the run, as its conductor does."""
         metadata = run["metadata"]
         identity: dict[str, Any] = {"tool": "fio", "parameters": {"blockSize": {"small": 4096}.get(variant, 65536)}}
         context = {"kernel": "6.1.0", "kubernetes": "v1.34.1"}
-        found = result(trials_of(steady(rate, 3)), run=metadata["name"], point="reads-000")
+        found = result(trials_of(steady(rate, 3)), run=metadata["name"], point=point)
         fingerprint = {
             "identity": identity,
             "context": context,
@@ -204,13 +209,14 @@ class PlayedSuite:
         }
         document["spec"]["runUid"] = metadata["uid"]
         assert await self.kube.create(document)
-        status = document["status"] | {"fingerprint": fingerprint}
+        status = document["status"] | {"fingerprint": fingerprint, "verdict": verdict}
         await self.kube.patch_status(RESULT, document["metadata"]["name"], self.namespace, status)
 
 
-async def end_run(kube: Kube, run: Object, *, succeeded: bool) -> None:
+async def end_run(kube: Kube, run: Object, *, succeeded: bool, has_invalid_point: bool = False) -> None:
     metadata = run["metadata"]
-    endings = {"Succeeded": ("True" if succeeded else "False", "Valid"), "CleanedUp": ("True", "Removed")}
+    ending = ("False", "InvalidResults") if has_invalid_point else ("True" if succeeded else "False", "Valid")
+    endings = {"Succeeded": ending, "CleanedUp": ("True", "Removed")}
     conditions = [
         {
             "type": kind,
@@ -222,5 +228,6 @@ async def end_run(kube: Kube, run: Object, *, succeeded: bool) -> None:
         }
         for kind, (value, reason) in endings.items()
     ]
-    status = {"observedGeneration": metadata["generation"], "conditions": conditions}
+    points = {"total": 1 + has_invalid_point, "completed": 1 + has_invalid_point, "invalid": int(has_invalid_point)}
+    status = {"observedGeneration": metadata["generation"], "conditions": conditions, "points": points}
     await kube.patch_status(RUN, metadata["name"], metadata["namespace"], status)

@@ -95,11 +95,11 @@ class PretendRun:
     created: datetime = START
     measures: str = ""
     is_finished: bool = False
-    succeeded: bool = False
+    has_numbers: bool = False
     is_deleting: bool = False
 
     def end(self, *, succeeded: bool) -> None:
-        self.is_finished, self.succeeded, self.version = True, succeeded, self.version + 1
+        self.is_finished, self.has_numbers, self.version = True, succeeded, self.version + 1
 
     def seen(self) -> OwnedRun:
         same = {name: getattr(self, name) for name in _OWNED_RUN - {"resource_version"}}

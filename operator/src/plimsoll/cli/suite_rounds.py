@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Count, Model
-from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase
+from plimsoll.api.names import RunPhase
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
@@ -28,7 +28,7 @@ from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.kube.port import Kube
 from plimsoll.studies.library import STUDY_NAMES, load_study
 from plimsoll.studies.model import StudyComparison, compare_with_study
-from plimsoll.suite.children import Turn, suite_digest, turns_by_name
+from plimsoll.suite.children import Turn, has_numbers, suite_digest, turns_by_name
 from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate_round
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_baseline
@@ -361,17 +361,12 @@ def _failure(latest: EndedRound, shown: EndedRound) -> str:
 
 
 async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
-    """Return the results of the runs that succeeded, by the name of the run."""
+    """Return the results of the runs with numbers, by the name of the run."""
     runs = await kube.list(RUN, namespace=place.namespace, labels={LABEL_SUITE: place.name})
-    succeeded = (ConditionType.SUCCEEDED, ConditionStatus.TRUE)
     names = [
         str(run["metadata"]["name"])
         for run in runs
-        if any(owner["uid"] == uid for owner in run["metadata"].get("ownerReferences", ()))
-        and any(
-            (condition["type"], condition["status"]) == succeeded
-            for condition in (run.get("status") or {}).get("conditions", ())
-        )
+        if any(owner["uid"] == uid for owner in run["metadata"].get("ownerReferences", ())) and has_numbers(run)
     ]
     limit = asyncio.Semaphore(_AT_ONCE)
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from plimsoll.api.names import API_VERSION, SUITE_KIND, ConditionStatus, ConditionType
+from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.kube.port import (
@@ -31,7 +31,7 @@ from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
 from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
-from plimsoll.suite.children import measured_digest, turn_in_name
+from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name
 from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
 from plimsoll.suite.measured import MeasuredRound
 from plimsoll.suite.merging import variant_spec
@@ -223,7 +223,6 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
     turn = turn_in_name(suite, uid, metadata["name"])
     if turn is None:
         return None
-    conditions = (obj.get("status") or {}).get("conditions") or ()
     return OwnedRun(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -233,10 +232,7 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         measures=measured_digest(obj.get("spec") or {}),
         is_finished=is_over(obj),
-        succeeded=any(
-            condition["type"] == ConditionType.SUCCEEDED and condition["status"] == ConditionStatus.TRUE
-            for condition in conditions
-        ),
+        has_numbers=has_numbers(obj),
         is_deleting="deletionTimestamp" in metadata,
     )
 

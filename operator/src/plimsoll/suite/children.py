@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.names import API_VERSION, RUN_KIND, Metric
+from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType, Metric
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
@@ -39,6 +40,19 @@ class Turn:
     variant: str  # name of the variant
     repeat: int  # number of the pass over all variants, from 0
     seed: int  # of the order and the load of its run
+
+
+def has_numbers(run: Mapping[str, Any]) -> bool:
+    """Whether a run of a round, as the API server stores it, has ended, and not all of its points are Invalid."""
+    status = run.get("status") or {}
+    points = status.get("points") or {}
+    is_partly_valid = points.get("invalid", 0) < points.get("total", 0)
+    return any(
+        condition["status"] == ConditionStatus.TRUE
+        or (condition["reason"] == Reason.INVALID_RESULTS and is_partly_valid)
+        for condition in status.get("conditions") or ()
+        if condition["type"] == ConditionType.SUCCEEDED
+    )
 
 
 def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:

@@ -121,3 +121,17 @@ async def test_one_round_is_evaluated_at_a_time(monkeypatch: pytest.MonkeyPatch)
 
 def evaluations(kube: FakeKube) -> Iterator[str]:
     return (one for one in kube.requests if one.startswith("list BenchmarkResult") or one == "evaluated")
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(1000, "Inconclusive"), (500, "Regressed")])
+async def test_an_invalid_point_leaves_the_verdict_on_the_others(
+    played: PlayedSuite, rate: float, verdict: str
+) -> None:
+    await played.create(suite_document(comparisons=[ACCEPTED], repeat=1))
+    for number in range(4):
+        await begin_round(played, number)
+        await played.measure_round(small=1000, large=1000)
+    played.has_invalid_point = True
+    await begin_round(played, 4)
+    ended = await played.measure_round(small=1000, large=rate)
+    assert (ended["verdict"], ended["complete"]) == (verdict, True)

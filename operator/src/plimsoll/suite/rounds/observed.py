@@ -294,7 +294,7 @@ class OwnedRun:
     created: datetime  # when the API server created it; users cannot set that time
     measures: str  # digest of what it measures; empty if this version cannot read that
     is_finished: bool = False  # whether its load is gone and its status final
-    succeeded: bool = False  # whether it finished with numbers that can be trusted
+    has_numbers: bool = False  # whether it ended with numbers; see `suite.children.has_numbers`
     is_deleting: bool = False  # whether its deletion was requested
 
     @property

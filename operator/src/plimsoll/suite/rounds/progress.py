@@ -116,7 +116,7 @@ def runs_by_variant(members: Sequence[Member], runs: Iterable[OwnedRun]) -> Mapp
     """Return names and UIDs of the runs with numbers, by the name of every variant."""
     with_numbers: dict[str, dict[str, str]] = {member.turn.variant: {} for member in members}
     for run in runs:
-        if run.is_finished and run.succeeded:
+        if run.is_finished and run.has_numbers:
             with_numbers[run.variant][run.name] = run.uid
     return with_numbers
 
