@@ -12,7 +12,7 @@ from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import Finding, Window
 from plimsoll.ceph.disturbance import undisturbed
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus
-from plimsoll.measure.cluster import polls_around, statuses_of
+from plimsoll.measure.cluster import PoolIo, polls_around, pool_io_within, statuses_of
 from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
@@ -192,6 +192,19 @@ class Evidence:
         """
         polls = polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
         return undisturbed(polls, outage) if (outage := self.facts.outage) else polls
+
+    def pool_io(self, operation: Operation) -> PoolIo | None:
+        """Return what the pools' counters show of the window, if they can be compared with the clients' numbers.
+
+        A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics, so
+        a trial with a disturbance has no such time for reads but the one before it.
+        """
+        watch, span, outage = self.facts.cluster, self.span, self.facts.outage
+        if watch is None or self.window is None or span is None:
+            return None
+        if outage is not None and operation is Operation.READ:
+            span = Interval(start=span.start, end=max(span.start, min(span.end, outage.start)))
+        return pool_io_within(watch, span)
 
     @cached_property
     def statuses(self) -> list[ClusterStatus]:

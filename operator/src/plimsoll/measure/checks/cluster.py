@@ -36,7 +36,7 @@ from plimsoll.measure.checks.activities import (
 )
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
 from plimsoll.measure.checks.effect import MOST_SLOWER, Activity
-from plimsoll.measure.cluster import LAG, PoolIo, pool_io_within, statuses_of, unwatched_nanoseconds
+from plimsoll.measure.cluster import LAG, PoolIo, statuses_of, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
@@ -284,16 +284,13 @@ def _io_text(io: PoolIo, counters: PoolCounters) -> str:
 )
 def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
     """Compare the pools' bytes with the least and the most that the counters can show, given their lag."""
-    watch, span = evidence.facts.cluster, evidence.span
-    io = pool_io_within(watch, span) if watch is not None and evidence.window is not None and span else None
-    if io is None:
-        return
-    start, end = io.between.start, io.between.end
     is_synced = any(share.sample.ios for share in evidence.shares_of(Operation.SYNC))
-    for operation, volume in ((Operation.READ, io.ours.read_bytes), (Operation.WRITE, io.ours.written_bytes)):
-        shares = evidence.shares_of(operation)
-        if not any(share.sample.bytes for share in shares):
+    for operation in (Operation.READ, Operation.WRITE):
+        shares, io = evidence.shares_of(operation), evidence.pool_io(operation)
+        if io is None or not any(share.sample.bytes for share in shares):
             continue
+        start, end = io.between.start, io.between.end
+        volume = io.ours.read_bytes if operation is Operation.READ else io.ours.written_bytes
         least = _within(shares, Interval(start=start, end=end - LAG)).bytes
         at_most = _within(shares, Interval(start=start - LAG, end=end))
         # Ceph rounds each operation up to whole KiB.
@@ -301,9 +298,7 @@ def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
         most = at_most.bytes if is_exact else at_most.bytes + _KIBIBYTE * at_most.ios
         # A synced file system writes its journal too.
         may_exceed = is_synced and operation is Operation.WRITE
-        # A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics.
-        may_be_lost = evidence.facts.outage is not None and operation is Operation.READ
-        below = (least - volume) / least if least and not may_be_lost else 0.0
+        below = (least - volume) / least if least else 0.0
         above = (volume - most) / most if most and not may_exceed else 0.0
         clients, beyond = _within(shares, io.between).bytes, 100 * max(0.0, below, above)
         detail = (

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Cause, Operation, Verdict
@@ -19,7 +19,6 @@ from plimsoll.measure.checks.check import (
     value_of_clients,
 )
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
-from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, bytes_visited, part_read_again
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
@@ -387,6 +386,17 @@ def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operati
     return host.seconds * (counted.read if operation is Operation.READ else counted.written)
 
 
+_COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {
+    "zfs": _DATA,
+    "btrfs": (Operation.WRITE,),
+}
+"""Operations that the kernel counts as I/O of the tool although memory answers them, by file system.
+
+OpenZFS counts all reads and writes (`zfs_vnops.c`). btrfs buffers direct writes of data with checksums, its default
+(Linux commit 968f19c5b1b7), and Linux counts buffered writes when they dirty pages.
+"""
+
+
 @TrialCheck(
     reason="CacheNotExcluded",
     what=(
@@ -401,20 +411,26 @@ def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operati
 def cache_not_excluded(evidence: Evidence) -> CheckedValues:
     # The kernel's client of CephFS has no block device and does not count direct I/O as the tool's. If the pools'
     # counters show what reached Ceph in a window, PoolCountersDisagree judges caches.
-    watch, span = evidence.facts.cluster, evidence.span if evidence.window else None
-    if watch and watch.owns_file_system and span and pool_io_within(watch, span):
-        return
+    watch = evidence.facts.cluster
+    owns_file_system = watch is not None and watch.owns_file_system
+    judged = [operation for operation in _DATA if not owns_file_system or evidence.pool_io(operation) is None]
     for item, host in evidence.observed:
-        for operation in _DATA if host.unseen else ():
-            if asked := _submitted_bytes(item, operation):
-                counted = _moved(host, host.tool, operation)
-                part = 100 * (counted or 0.0) / asked
+        for operation in judged if host.unseen else ():
+            asked, counted = _submitted_bytes(item, operation), _moved(host, host.tool, operation)
+            if not asked:
+                continue
+            if operation in _COUNTED_IN_MEMORY.get(host.unseen, ()):
+                part, words = 0.0, "counts those that memory answered, too"
+            elif counted is None:
+                part, words = 0.0, "exposes no counters of the tool"
+            else:
+                part = 100 * counted / asked
                 words = f"counted {percent_text(part)} as I/O on storage"
-                detail = (
-                    f"no block device is visible below its data set on {quote(host.unseen, 120)}; of its direct "
-                    f"{operation} bytes the kernel {'exposes no counters of the tool' if counted is None else words}"
-                )
-                yield client_value(item.client, part, detail)
+            detail = (
+                f"no block device is visible below its data set on {quote(host.unseen, 120)}; of its direct "
+                f"{operation} bytes the kernel {words}"
+            )
+            yield client_value(item.client, part, detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
