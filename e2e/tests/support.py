@@ -251,17 +251,6 @@ class Cluster:
         """Send a signal to the processes of a pod, from its node; return when, in Unix seconds."""
         return float(self._on_node(pod, "signal.sh", signal))
 
-    @contextmanager
-    def node_dead_for(self, pod: Mapping[str, Any]) -> Iterator[None]:
-        """Stop the kubelet of a pod's node, kill the pod's processes, and start the kubelet when the context ends."""
-        node = pod["spec"]["nodeName"]
-        self.docker("exec", node, "systemctl", "stop", "kubelet")
-        try:
-            self.signal_pod(pod, "KILL")
-            yield
-        finally:
-            self.docker("exec", node, "systemctl", "start", "kubelet")
-
     def cut_off(self, pod: Mapping[str, Any]) -> float:
         """Drop what a pod sends to the API server; return since when, in Unix seconds."""
         return self._filter(pod, "--insert")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ceph import DISTURBING, NAMESPACE, Ceph, Poll, replicated, rook_run
+from ceph import DISTURBING, Ceph, Poll, replicated, rook_run
 from runs import RATE, workload
 from support import Cluster
 
@@ -113,29 +113,4 @@ def test_an_osd_comes_back_although_conductor_and_operator_are_killed_while_it_i
     cluster.kill_operator()
     cluster.until(lambda: clean.osds() == before, seconds=120, what="the OSD is back")
     cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--ignore-not-found", "--timeout=240s")
-    assert cluster.leftovers(namespace) == []
-
-
-@pytest.mark.fault(
-    "Ceph",
-    "The node of the conductor dies",
-    "while OSDs are taken away by `disturb`",
-    ends="the conductor's successor gives the OSDs back, from another node",
-    within="240 s",
-)
-def test_an_osd_comes_back_although_the_conductor_s_node_is_dead(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    before = clean.osds()
-    (toolbox,) = cluster.api.objects("pods", NAMESPACE, "app=rook-ceph-tools")
-    # Commands in the toolbox need the kubelet of its node.
-    cluster.kubectl("cordon", toolbox["spec"]["nodeName"])
-    try:
-        cluster.apply(disturbed_run("dead", namespace, "Out", seconds=600))
-        cluster.until(lambda: clean.osds() != before, seconds=240, what="an OSD is away")
-    finally:
-        cluster.kubectl("uncordon", toolbox["spec"]["nodeName"])
-    name = cluster.conductor_pod("dead", namespace)
-    (conductor,) = [pod for pod in cluster.api.objects("pods", namespace) if pod["metadata"]["name"] == name]
-    with cluster.node_dead_for(conductor):
-        cluster.until(lambda: clean.osds() == before, seconds=240, what="the OSD is back")
-    cluster.kubectl("delete", "benchmarkrun", "dead", "-n", namespace, "--timeout=300s")
     assert cluster.leftovers(namespace) == []
