@@ -215,7 +215,7 @@ demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its
 	e2e/demo_study.sh
 
 .PHONY: bench
-bench: setup ## Measure Plimsoll itself
+bench: setup ## Measure Plimsoll itself; needs root
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/run.py
 
 .PHONY: bench-scale
