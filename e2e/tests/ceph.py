@@ -263,6 +263,13 @@ class Ceph:
         arguments = (POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, caps["mon"], caps["osd"], FOREIGN_KEY)
         self.admin("sh", "-ec", _MAKE_POOL, "make", *arguments)
 
+    def allow(self, capabilities: str) -> None:
+        """Give the user of `make_pool` more capabilities of the monitors."""
+        (user,) = self.json("ceph", "auth", "get", f"client.{USER}")
+        caps = user["caps"]
+        mon = f"{caps['mon']}, {capabilities}"
+        self.admin("ceph", "auth", "caps", f"client.{USER}", "mon", mon, "osd", caps["osd"])
+
     def remove_pool(self) -> None:
         """Remove the pool and the user, if they exist."""
         self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER, FOREIGN_KEY)

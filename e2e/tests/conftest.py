@@ -67,7 +67,7 @@ def left(cluster: Cluster) -> Iterator[list[str]]:
     names: list[str] = []
     yield names
     for name in names:
-        until_gone(cluster, name)
+        cluster.until_gone(name)
 
 
 @pytest.fixture
@@ -77,9 +77,7 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
     The next test does not wait for the deletion, unless this test checks for leaks in Ceph.
     """
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-    cluster.namespaces.append(name)
+    cluster.make_namespace(name)
     yield name
     if request.node.stash.get(FAILED, False):
         for found in cluster.api.objects("benchmarkruns", name):
@@ -87,15 +85,9 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
             request.node.add_report_section("teardown", found["metadata"]["name"], state)
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
     if "clean" in request.fixturenames:
-        until_gone(cluster, name)
+        cluster.until_gone(name)
     else:
         left.append(name)
-
-
-def until_gone(cluster: Cluster, namespace: str) -> None:
-    """Return when a namespace is gone; fail after a timeout."""
-    what = f"namespace {namespace} is gone"
-    cluster.until(lambda: not cluster.exists("namespaces", namespace), seconds=180, what=what)
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,25 @@ class Cluster:
         message = f"not within {limit:g} s: {what}"
         raise AssertionError(message)
 
+    def until_gone(self, namespace: str) -> None:
+        what = f"namespace {namespace} is gone"
+        self.until(lambda: not self.exists("namespaces", namespace), seconds=180, what=what)
+
+    def make_namespace(self, name: str, *, enforce: str = "restricted") -> None:
+        """Create a namespace that enforces a profile of Pod Security."""
+        labels = {"pod-security.kubernetes.io/enforce": enforce}
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        self.namespaces.append(name)
+
+    @contextmanager
+    def with_namespace(self, name: str, *, enforce: str = "restricted") -> Iterator[str]:
+        """Create a namespace whose name the operator's settings list, and delete it in the end."""
+        self.until_gone(name)
+        self.make_namespace(name, enforce=enforce)
+        yield name
+        self.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+        self.until_gone(name)
+
     def make_storage_class(self) -> None:
         """Create this process's StorageClass as a copy of the cluster's `standard`."""
         standard = self.object("storageclasses", STANDARD)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -52,32 +51,15 @@ MOSTLY = 0.9
 @pytest.fixture
 def cold(cluster: Cluster) -> Iterator[str]:
     """Return a namespace whose runs may drop caches, which is deleted after the test."""
-    with made(cluster, COLD):
+    with cluster.with_namespace(COLD, enforce="baseline"):
         yield COLD
 
 
 @pytest.fixture
 def sender(cluster: Cluster) -> Iterator[str]:
     """Return another one, for the test that runs at the same time."""
-    with made(cluster, SENDER):
+    with cluster.with_namespace(SENDER, enforce="baseline"):
         yield SENDER
-
-
-@contextmanager
-def made(cluster: Cluster, name: str) -> Iterator[None]:
-    """Create a namespace, and delete it in the end."""
-    until_gone(cluster, name)
-    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-    cluster.namespaces.append(name)
-    yield
-    cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
-    until_gone(cluster, name)
-
-
-def until_gone(cluster: Cluster, name: str) -> None:
-    what = f"namespace {name} is gone"
-    cluster.until(lambda: not cluster.exists("namespaces", name), seconds=180, what=what)
 
 
 def test_every_trial_begins_with_cold_caches_on_both_nodes(cluster: Cluster, cold: str) -> None:

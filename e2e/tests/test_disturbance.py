@@ -1,6 +1,6 @@
 """Trials take OSDs of a real Ceph away. What their results say agrees with what Ceph reported meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -9,22 +9,43 @@ import pytest
 
 from ceph import DISTURBING, Ceph, Poll, replicated, rook_run
 from runs import RATE, workload
-from support import Cluster
+from support import ROOT, Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.disturbance]
 
 AFTER, FOR = 30, 30
 INTERVAL = 5
 """Seconds between two polls of the conductor, and between two reports of an OSD to the manager."""
+PLAIN = "e2e-disturbance"
+"""The namespace whose keyring e2e/operator/values.yaml lists in `disturb`."""
+
 COMMANDS = {"Out": {"osd reweight"}, "Down": DISTURBING.keys() - {"osd reweight"}}
 
 
-def disturbed_run(name: str, namespace: str, action: str, *, size: int = 3, seconds: int = FOR) -> dict[str, Any]:
-    """Return a run that takes an OSD away for some seconds, and measures for a minute after that."""
+def disturbed(action: str, *, seconds: int = FOR) -> dict[str, Any]:
+    """Return a workload that takes an OSD away for some seconds, and measures for a minute after that."""
     fio = {"pattern": "randwrite", "ioDepth": [4], "rateIops": RATE}
     disturb = {"afterSeconds": AFTER, "osds": {"count": 1, "action": action}, "forSeconds": seconds}
-    disturbed = workload(name="write", fio=fio, runtimeSeconds=AFTER + seconds + 60, disturb=disturb)
-    return rook_run(name, namespace, replicated(size), workloads=[disturbed])
+    return workload(name="write", fio=fio, runtimeSeconds=AFTER + seconds + 60, disturb=disturb)
+
+
+def disturbed_run(name: str, namespace: str, action: str, *, size: int = 3, seconds: int = FOR) -> dict[str, Any]:
+    """Return a run with this workload in a pool of Rook."""
+    return rook_run(name, namespace, replicated(size), workloads=[disturbed(action, seconds=seconds)])
+
+
+def capabilities_of_the_guide() -> str:
+    """Return the capabilities of the monitors that runs with `disturb` need besides those that every run needs."""
+    guide = (ROOT / "docs" / "how-to" / "disturb.md").read_text()
+    _, start, rest = guide.partition('allow command "osd reweight"')
+    return start + rest.partition("```")[0].strip()
+
+
+@pytest.fixture
+def namespace_of_plain_runs(cluster: Cluster) -> Iterator[str]:
+    """Return the namespace of runs without Rook that may take OSDs away, which is deleted after the test."""
+    with cluster.with_namespace(PLAIN) as name:
+        yield name
 
 
 def first(polls: list[Poll], holds: Callable[[Poll], bool]) -> Poll:
@@ -67,6 +88,24 @@ def test_the_phases_of_a_trial_are_what_ceph_showed(
     assert result["endSeconds"] - result["startSeconds"] == pytest.approx(back.at - away.at, abs=2 * gap)
     assert result["cleanSeconds"] == pytest.approx(max(0, unclean - back.at), abs=INTERVAL + 2 * gap)
     assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
+
+
+@pytest.mark.parametrize("action", ["Down", "Out"])
+def test_without_rook_the_capabilities_of_the_guide_suffice(
+    cluster: Cluster, existing: Ceph, namespace_of_plain_runs: str, action: str
+) -> None:
+    before, flags, namespace = existing.osds(), existing.flags(), namespace_of_plain_runs
+    existing.allow(capabilities_of_the_guide())
+    existing.give_keyring(namespace)
+    name = f"plain-{action.lower()}"
+    cluster.apply(existing.run(name, namespace, workloads=[disturbed(action)]))
+    cluster.until_succeeded(name, namespace)
+    trial = [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"][-1]
+    assert "NotDisturbed" not in {finding["reason"] for finding in trial["findings"]}
+    assert (trial["disturbance"]["action"], trial["disturbance"]["osds"]) == (action, [0])
+    assert {phase["name"] for phase in trial["disturbance"]["phases"]} == {"Before", "During", "After"}
+    assert (existing.osds(), existing.flags()) == (before, flags)
+    assert cluster.leftovers(namespace) == []
 
 
 def test_a_run_finds_the_line_and_the_storm_line(cluster: Cluster, clean: Ceph, namespace: str) -> None:

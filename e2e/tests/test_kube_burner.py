@@ -22,18 +22,8 @@ ABSENT = "e2e-no-provisioner"
 @pytest.fixture
 def allowed(cluster: Cluster) -> Iterator[str]:
     """Return the namespace whose runs may use kube-burner, which is deleted after the test."""
-    until_gone(cluster, ALLOWED)
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ALLOWED, "labels": labels}})
-    cluster.namespaces.append(ALLOWED)
-    yield ALLOWED
-    cluster.kubectl("delete", "namespace", ALLOWED, "--ignore-not-found", "--wait=false")
-    until_gone(cluster, ALLOWED)
-
-
-def until_gone(cluster: Cluster, name: str) -> None:
-    what = f"namespace {name} is gone"
-    cluster.until(lambda: not cluster.exists("namespaces", name), seconds=180, what=what)
+    with cluster.with_namespace(ALLOWED):
+        yield ALLOWED
 
 
 def burning(**burner: Any) -> dict[str, Any]:

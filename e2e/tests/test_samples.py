@@ -1,7 +1,4 @@
-"""The manifests of `plimsoll init` measure what they say: the same workloads on the same storage, small and short.
-
-Those with `disturb` would take too long; test_disturbance.py measures such runs.
-"""
+"""The manifests of `plimsoll init` measure what they say: the same workloads on the same storage, small and short."""
 
 from typing import Any
 
@@ -18,12 +15,16 @@ from support import Cluster
 STORAGE_CLASSES = {"claim-latency": STORAGE_CLASS, "new-disk": "block", "network": None}
 """The jobs that do not need a Rook cluster."""
 
+STORMS = [pytest.mark.disturbance, pytest.mark.timeout(3600)]
+
 PLACES: dict[str, list[pytest.MarkDecorator]] = {
     "replica-or-erasure-coding": [pytest.mark.secondary],
     "cephfs": [],
     "most-iops": [pytest.mark.tertiary],
     "upgrade-regression": [pytest.mark.secondary],
     "whole-stack": [pytest.mark.tertiary],
+    "storm-line": STORMS,
+    "before-upgrade": STORMS,
 }
 """The other jobs -> the marks of the Ceph that measures them. The secondary one has no CSI drivers."""
 
@@ -36,6 +37,13 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """One point of each workload, and so little load that a busy machine does not look like freezing storage."""
 
+OWN_POOL = "replicapool"
+"""The existing pool that a manifest names."""
+
+SHORT = {"runtimeSeconds": 4, "rampSeconds": 1}
+DISTURBED = {"Out": SHORT | {"runtimeSeconds": 60}, "Down": SHORT | {"runtimeSeconds": 120}}
+"""Trials that include a recovery, by the action; an OSD may not be marked down more often."""
+
 SEARCH = {"start": 50, "limit": 100, "objectives": [{"percentile": "90", "latency": "200ms"}]}
 
 
@@ -47,7 +55,11 @@ def small(job: str, namespace: str, **names: str | None) -> dict[str, Any]:
     spec = document["spec"]["run"] if is_suite else document["spec"]
     for workload in spec["workloads"]:
         (tool,) = SMALL.keys() & workload.keys()
-        workload |= {"runtimeSeconds": 4, "rampSeconds": 1}
+        if disturb := workload.get("disturb"):
+            workload.update(DISTURBED[disturb["osds"]["action"]])
+            disturb |= {"afterSeconds": 10, "forSeconds": 10}
+        else:
+            workload.update(SHORT)
         if "line" in workload:
             workload["line"] |= SEARCH
         else:
@@ -57,7 +69,7 @@ def small(job: str, namespace: str, **names: str | None) -> dict[str, Any]:
         spec["storage"]["volume"]["size"] = "64Mi"
     spec["repetitions"] = 1
     spec["prepare"] = {"settleSeconds": 0}
-    spec["timeouts"] = {"provisionSeconds": 300, "readySeconds": 240, "totalSeconds": 1200}
+    spec["timeouts"] = {"provisionSeconds": 300, "readySeconds": 240, "totalSeconds": 7200}
     if is_suite:
         document["spec"]["repeat"] = 1
     limit_pools(document)
@@ -87,19 +99,24 @@ def test_a_sample_without_rook_is_measured(cluster: Cluster, namespace: str, job
 @pytest.mark.ceph
 @pytest.mark.parametrize("job", [pytest.param(job, marks=marks) for job, marks in PLACES.items()])
 def test_a_sample_on_rook_is_measured_and_leaves_nothing(
-    cluster: Cluster, clean: Ceph, namespace: str, job: str
+    cluster: Cluster, clean: Ceph, namespace: str, job: str, request: pytest.FixtureRequest
 ) -> None:
+    seconds = 3000 if PLACES[job] is STORMS else 600
     clean.until_rook_is_healthy()
     if job == "whole-stack":
         clean.give_administration(namespace)
+    if job == "before-upgrade":
+        request.addfinalizer(lambda: clean.remove_rook_pool(OWN_POOL))
+        clean.make_rook_pool(OWN_POOL)
+        clean.until_rook_pool_is_ready(OWN_POOL)
     document = small(job, namespace, rook=f"{NAMESPACE}/rook-ceph")
     cluster.apply(document)
     runs = [job]
     if document["kind"] == "BenchmarkSuite":
         suite = Suite(cluster, job, namespace)
-        assert suite.until_rounds(1, seconds=600)["cause"] == "Change"
+        assert suite.until_rounds(1, seconds=seconds)["cause"] == "Change"
         runs = [run["metadata"]["name"] for run in suite.children()]
         assert len(runs) == len(document["spec"]["variants"])
     for run in runs:
-        cluster.until_measured(run, namespace, seconds=500)
+        cluster.until_measured(run, namespace, seconds=seconds)
     assert cluster.leftovers(namespace) == []
