@@ -14,8 +14,19 @@ POOLS = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
 STEPS = [{"op": "take", "item": -1, "item_name": "default"}, {"op": "chooseleaf_firstn", "num": 0, "type": "host"}]
 
 
-def outputs(*, hosts: int = 3, used: float = 10.0, out: Collection[int] = (), noup: Collection[int] = ()) -> Outputs:
-    """Return the cluster's answers: OSDs 0 and 1 are on host 0, and so on; each is `used` percent full."""
+def outputs(
+    *,
+    hosts: int = 3,
+    used: float = 10.0,
+    out: Collection[int] = (),
+    noup: Collection[int] = (),
+    empty: Collection[int] = (),
+    stretched: bool = False,
+) -> Outputs:
+    """Return the cluster's answers: OSDs 0 and 1 are on host 0, and so on; each is `used` percent full.
+
+    Those that are `empty` hold other pools only.
+    """
     osds = range(2 * hosts)
     nodes: list[dict[str, Any]] = [
         {"id": -1, "name": "default", "type": "root", "children": [-2 - host for host in range(hosts)]},
@@ -35,12 +46,20 @@ def outputs(*, hosts: int = 3, used: float = 10.0, out: Collection[int] = (), no
     ]
     flags = [{"osd": osd, "state": ["exists", "up", *(["noup"] if osd in noup else [])]} for osd in osds]
     rules = [{"rule_id": number, "rule_name": f"rule-{number}", "steps": STEPS} for number in range(2)]
+    groups = [
+        {"pgid": f"{pool['pool_id']}.{osd:x}", "acting": [osd, 2**31 - 1]}
+        for pool in POOLS
+        for osd in osds
+        if pool["pool_name"] != "golden-data" or osd not in empty
+    ]
+    sites = {"size": 4, "min_size": 2, "peering_crush_bucket_count": 2} if stretched else {}
     return Outputs(
         osd_tree=json.dumps({"nodes": nodes}),
         osd_df=json.dumps({"nodes": filled}),
         osd_dump=json.dumps({"osds": flags}),
-        pools=json.dumps(POOLS),
+        pools=json.dumps([{**pool, **sites} for pool in POOLS]),
         crush_rules=json.dumps(rules),
+        groups=json.dumps({"pg_stats": groups}),
     )
 
 
@@ -57,6 +76,9 @@ def chosen(outputs: Outputs, count: int, fill_percent: int = 70) -> tuple[int, .
         ({"noup": [0]}, 1, (1,)),
         ({"noup": [0]}, 2, (2, 3)),
         ({"out": [0, 2]}, 2, (4, 5)),
+        ({"empty": [0, 1]}, 1, (2,)),
+        ({"empty": [0]}, 2, (2, 3)),
+        ({"stretched": True}, 2, (0, 1)),
         ({"used": 60.0}, 2, (0, 1)),  # with three copies on three hosts, the data of a whole host goes nowhere
         ({"used": 50.0, "hosts": 4}, 1, (0,)),
         ({"used": 34.0}, 1, (0,)),
@@ -83,8 +105,10 @@ def test_the_first_available_osds_of_one_failure_domain_are_chosen(
         (
             {"noup": [0, 1, 2, 3, 5]},
             2,
-            r"count is 2, but the number of OSDs of pool golden-data that are up and in is 1",
+            r"count is 2, but the number of OSDs that are up and in and hold placement groups of pool golden-data is 1",
         ),
+        ({"empty": range(1, 6)}, 2, r"hold placement groups of pool golden-data is 1; lower it, or use a pool with"),
+        ({"stretched": True, "empty": [0, 3, 5]}, 2, r"osd\.1, osd\.2 .* might lose all copies in one of them; set"),
     ],
 )
 def test_osds_that_the_cluster_cannot_spare_are_refused(state: dict[str, Any], count: int, words: str) -> None:

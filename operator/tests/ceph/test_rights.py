@@ -138,7 +138,8 @@ def test_requests_have_the_types_that_monitors_take() -> None:
     }  # fmt: skip
     assert json.dumps(request_of(["osd", "reweight", "3", "0"])["weight"]) == "0.0"
     assert request_of(["osd", "set-group", "noup", "osd.3"])["who"] == ["osd.3"]
-    assert request_of(["osd", "down", "3"])["ids"] == ["3"]
+    assert request_of(["osd", "down", "3", "4"])["ids"] == ["3", "4"]
+    assert request_of(["osd", "set-group", "noup", "osd.3", "osd.4"])["who"] == ["osd.3", "osd.4"]
     assert request_of(["config", "set", "osd.3", "a", "b"])["who"] == "osd.3"
 
 

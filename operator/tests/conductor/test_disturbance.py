@@ -1,6 +1,7 @@
 """OSDs that a conductor takes away in a trial, and that it, its successor or the teardown gives back."""
 
 import asyncio
+import dataclasses
 import json
 import time
 from contextlib import suppress
@@ -15,9 +16,9 @@ from conductor.test_options import KEY, OPTIONS, KilledError, MortalCommands, ki
 from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Disturbance
 from plimsoll.api.storage import DisturbedOsds
-from plimsoll.ceph.watch import Outage
+from plimsoll.ceph.watch import LAG, Outage
 from plimsoll.conductor.ceph.commands import Commands
-from plimsoll.conductor.ceph.options import give_back, restore_options, set_options, take_away
+from plimsoll.conductor.ceph.options import give_back, record_osds, restore_options, set_options, take_away
 from plimsoll.conductor.ceph.watch import CephCluster
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
@@ -181,8 +182,92 @@ async def test_osds_that_cannot_be_given_back_close_the_gate_until_they_are(ceph
     assert "access denied" in seen[-1].problems[0]
     with ceph.changing() as state:
         state["refused"] = []
-    await cluster.calm()
+    await cluster.calm(lambda _: None)
     assert osds(ceph)["osd.0"] == IN
+
+
+async def test_they_are_given_back_as_soon_as_possible_and_not_only_when_the_trial_ends(ceph: PretendedCeph) -> None:
+    wanted = disturbance("Down", seconds=0)
+    cluster = cluster_of(disturbing(wanted))
+    with ceph.changing() as state:
+        state["refused"] = ["ceph osd unset-group"]
+    is_refused = mentions("are not given back")
+
+    def see(view: ClusterView) -> None:
+        if view.prepared and cluster._disturbing is None:
+            cluster.disturb(wanted, 0)
+        if is_refused(view):
+            with ceph.changing() as state:
+                state["refused"] = []
+        elif any(command.startswith("ceph config-key rm") for command in ceph.state["log"]):
+            back.set()
+
+    back = asyncio.Event()
+    attending = asyncio.create_task(cluster.attend(see))
+    async with asyncio.timeout(60):
+        await back.wait()
+    assert osds(ceph)["osd.0"] == IN
+    watch = (await cluster.end(FACTS, lambda _: None)).cluster
+    attending.cancel()
+    assert watch is not None
+    assert watch.outage is not None
+    assert watch.outage.start < watch.outage.away < watch.outage.end
+
+
+@pytest.mark.parametrize("by", ["end", "calm"])
+async def test_the_gate_stays_closed_until_ceph_shows_what_their_return_changed(ceph: PretendedCeph, by: str) -> None:
+    wanted = disturbance()
+    cluster = cluster_of(disturbing(wanted))
+    await disturbed(ceph, cluster, wanted)
+    seen: list[ClusterView] = []
+    if by == "end":
+        await cluster.end(FACTS, seen.append)
+    else:
+        await cluster.calm(seen.append)
+    assert "OSDs came back a moment ago" in " ".join(seen[-1].problems)
+    outage = cluster._outage
+    assert outage is not None
+    cluster._outage = dataclasses.replace(outage, end=time.time_ns() - LAG)
+    assert not any("came back a moment ago" in problem for problem in cluster._view(await cluster._look()).problems)
+
+
+async def test_osds_that_came_back_by_themselves_are_noticed_by_their_numbers(ceph: PretendedCeph) -> None:
+    wanted = disturbance("Down", count=2, seconds=1)
+    with ceph.changing() as state:
+        # A pool that stays active without two hosts.
+        for pool in state["pools"]:
+            pool["size"] = 4
+    cluster = cluster_of(disturbing(wanted, neighbours=("*",)))
+    await disturbed(ceph, cluster, wanted)
+    assert ceph.commands("ceph osd down") == ["ceph osd down 0 1"]
+    with ceph.changing() as state:
+        # Another OSD dies at the same time, so that their number is as expected.
+        for number, status in ((2, "up"), (4, "down")):
+            state["osd-tree"]["nodes"][number]["status"] = status
+    assert cluster._disturbing is not None
+    await cluster._disturbing
+    watch = (await cluster.end(FACTS, lambda _: None)).cluster
+    assert watch is not None
+    assert watch.outage is not None
+    assert watch.outage.returned == (0,)
+
+
+async def test_an_osd_that_is_down_already_is_not_taken_away(ceph: PretendedCeph) -> None:
+    wanted = disturbance()
+    cluster = cluster_of(disturbing(wanted))
+    await attend_until(cluster, is_prepared)
+    await cluster.begin()
+    with ceph.changing() as state:
+        state["osd-tree"] = json.loads((GOLDEN / "osd-tree.json").read_text())
+        state["osd-tree"]["nodes"][2]["status"] = "down"
+    cluster.disturb(wanted, 0)
+    assert cluster._disturbing is not None
+    await cluster._disturbing
+    watch = (await cluster.end(FACTS, lambda _: None)).cluster
+    assert watch is not None
+    assert watch.outage is not None
+    assert watch.outage.problem == "osd.0 is down or out already"
+    assert not ceph.commands("ceph osd reweight")
 
 
 async def test_what_cannot_be_taken_away_is_said(ceph: PretendedCeph) -> None:
@@ -209,14 +294,18 @@ async def test_a_reweight_that_somebody_else_sets_meanwhile_stays(ceph: Pretende
     await disturbed(ceph, cluster, wanted)
     with ceph.changing() as state:
         state["osd-tree"]["nodes"][2]["reweight"] = 0.5
-    await cluster.calm()
+    await cluster.calm(lambda _: None)
     assert (osds(ceph)["osd.0"], ceph.state["config-key"]) == (("up", 0.5, False), {})
 
 
 @pytest.mark.parametrize(
     ("count", "neighbours", "words"),
     [
-        (4, ("*",), "count is 4, but the number of OSDs of pool golden-data that are up and in is 3; lower it"),
+        (
+            4,
+            ("*",),
+            "count is 4, but the number of OSDs that are up and in and hold placement groups of pool golden-data",
+        ),
         (2, ("*",), "pool .mgr would become inactive, since it stays active without 1 of its failure domains"),
         (1, (), "pools of others are on them, too (theirs); use OSDs of their own, or ask the administrator"),
         (1, ("other",), "pools of others are on them, too (theirs)"),
@@ -263,7 +352,7 @@ def test_wherever_processes_are_killed_the_next_teardown_gives_everything_back(
         if what == "options":
             await set_options(commands, OPTIONS, key=KEY)
         elif what != "back":
-            await take_away(commands, (0, 2), "Out" if what == "Out" else "Down", key=KEY)
+            await take_away(commands, await record_osds(commands, (0, 2), "Out" if what == "Out" else "Down", key=KEY))
 
     for what, after, executed in lives:
         with suppress(KilledError):

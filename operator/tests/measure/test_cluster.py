@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, PoolCounters
-from plimsoll.measure.cluster import LAG, cluster_summary, polls_around, pool_io, pool_io_within, unwatched_nanoseconds
+from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, PoolCounters
+from plimsoll.measure.cluster import cluster_summary, polls_around, pool_io, pool_io_within, unwatched_nanoseconds
 from plimsoll.measure.timeline import Interval
 from support.client_documents import QUIET_CLUSTER
 

@@ -170,16 +170,17 @@ def _status(state: State) -> str:
 
 
 def _osd(state: State, action: str, *values: str) -> str:
-    """Answer a command on an OSD, which reports itself up again unless it may not."""
+    """Answer a command on OSDs, which report themselves up again unless they may not."""
     tree = state.setdefault("osd-tree", json.loads((GOLDEN / "osd-tree.json").read_text()))
     osds = [node for node in tree["nodes"] if node["type"] == "osd"]
-    number, value = values if action == "reweight" else (values[-1].removeprefix("osd."), "")
-    (osd,) = (node for node in osds if node["id"] == int(number))
-    if action == "reweight":
-        osd["reweight"] = int(float(value) * 2**16) / 2**16
-    elif action != "down":
-        osd["noup"] = action == "set-group"
-    osd["status"] = "down" if osd.get("noup") and action != "set-group" else "up"
+    names = values[:1] if action == "reweight" else values[1:] if action.endswith("group") else values
+    for number in (int(name.removeprefix("osd.")) for name in names):
+        (osd,) = (node for node in osds if node["id"] == number)
+        if action == "reweight":
+            osd["reweight"] = int(float(values[1]) * 2**16) / 2**16
+        elif action != "down":
+            osd["noup"] = action == "set-group"
+        osd["status"] = "down" if osd.get("noup") and action != "set-group" else "up"
     up, members = (sum(osd["status"] == "up" for osd in osds), sum(osd["reweight"] > 0 for osd in osds))
     state["osdmap"] = {"num_up_osds": up, "num_in_osds": members}
     return ""
@@ -204,8 +205,14 @@ def _ceph(state: State, arguments: list[str]) -> str:
         case ["fs", "get", _] | ["fs", "volume", "info", _]:
             return _file_system(state, arguments)
         case ["pg", "dump", "pgs_brief"]:
+            tree = state.get("osd-tree") or json.loads((GOLDEN / "osd-tree.json").read_text())
+            acting = state.get("acting", [node["id"] for node in tree["nodes"] if node["type"] == "osd"])
             groups = [
-                {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}
+                {
+                    "pgid": f"{pool['pool_id']}.{number:x}",
+                    "state": state.get("groups", "active+clean"),
+                    "acting": acting,
+                }
                 for pool in state["pools"]
                 for number in range(pool["pg_num"])
             ]

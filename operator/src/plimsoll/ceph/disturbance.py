@@ -3,14 +3,15 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
 from plimsoll.ceph.gate import HEALTH_OK, unclean_states
 from plimsoll.ceph.osds import Osd, merge_osds, parse_members, parse_osd_df, parse_osd_tree
-from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_pools
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, Outage
+from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_holders, parse_pools
+from plimsoll.ceph.watch import LAG, ClusterSample, ClusterStatus, Outage
 
 ANY_POOL = "*"
 _MANAGER_POOL = ".mgr"  # every cluster has it; its manager waits while it is degraded
@@ -18,9 +19,12 @@ _NOUP = "noup"
 SETTLED = 5 * 10**9
 """Nanoseconds after which the cluster's status shows that OSDs were taken away."""
 
+RETURN = 60 * 10**9
+"""Nanoseconds after which OSDs that were given back should be up and in."""
+
 _CAUSED_CHECKS = re.compile(
     r"OSD_([A-Z_]+_)?DOWN|OSD_FLAGS|OSD_SLOW_PING_TIME_(BACK|FRONT)|OBJECT_MISPLACED|PG_(AVAILABILITY|DEGRADED)|"
-    r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?"
+    r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?|TOO_MANY_PGS"
 )
 _CAUSED_STATES = frozenset({
     "unknown",  # until a new primary OSD has reported to the manager
@@ -50,14 +54,15 @@ def chosen_osds(
     cluster = _Cluster(outputs)
     data = cluster.pools[pools[-1]]
     by_domain: dict[str, list[int]] = {}
-    for number in sorted(cluster.members(data)):
+    # Without an OSD that holds nothing of it, clients would notice nothing.
+    for number in sorted(cluster.members(data) & parse_holders(outputs.groups, data)):
         if number in cluster.available:
             by_domain.setdefault(cluster.domain(data, number), []).append(number)
     usable = [number for _, numbers in sorted(by_domain.items()) for number in numbers]
     if len(usable) < count:
         raise NotDisturbableError(
-            f"disturb.osds.count is {count}, but the number of OSDs of pool {data.name} that are up and in is "
-            f"{len(usable)}; lower it"
+            f"disturb.osds.count is {count}, but the number of OSDs that are up and in and hold placement groups of "
+            f"pool {data.name} is {len(usable)}; lower it, or use a pool with more placement groups"
         )
     together = (numbers for _, numbers in sorted(by_domain.items()) if len(numbers) >= count)
     chosen = next(together, usable)[:count]
@@ -69,18 +74,23 @@ def chosen_osds(
 
 def undisturbed(samples: Sequence[ClusterSample], outage: Outage) -> tuple[ClusterSample, ...]:
     """Return observations of a cluster without what the outage causes from its start on."""
-    before = next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
+    before = _status_before(samples, outage)
     if before is None or not outage.start:
         return tuple(samples)
+    numbers = _NumbersOfOsds(before, outage)
     return tuple(
-        replace(it, status=_without_outage(it.status, before, len(outage.osds)))
+        replace(it, status=replace(_without_effects(it.status, before), **numbers.at(it.at, it.status)))
         if it.status and it.at > outage.start
         else it
         for it in samples
     )
 
 
-def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) -> ClusterStatus:
+def _status_before(samples: Sequence[ClusterSample], outage: Outage) -> ClusterStatus | None:
+    return next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
+
+
+def _without_effects(status: ClusterStatus, before: ClusterStatus) -> ClusterStatus:
     checks = {name: severity for name, severity in status.checks.items() if not _CAUSED_CHECKS.fullmatch(name)}
     states: dict[str, int] = {}
     for state, number in status.pg_states.items():
@@ -89,36 +99,83 @@ def _without_outage(status: ClusterStatus, before: ClusterStatus, count: int) ->
     # A check of severity HEALTH_OK is a remark. Ceph's summary may be a warning already, or still, while it lists none.
     is_named = any(severity != HEALTH_OK for severity in checks.values())
     is_explained = not is_named and (status.checks.keys() != checks.keys() or status.health == "HEALTH_WARN")
-    missing = (before.osds_up - status.osds_up, before.osds_in - status.osds_in)
-    up, members = (lost if lost > count else 0 for lost in missing)
     return replace(
         status,
         health=before.health if is_explained else status.health,
         checks=checks,
         pg_states=states,
-        osds_up=before.osds_up - up,
-        osds_in=before.osds_in - members,
-        osds_up_since=status.osds_up_since if up else before.osds_up_since,
-        osds_in_since=status.osds_in_since if members else before.osds_in_since,
         remapped_pgs=0,
         recovering_bytes_per_second=0,
     )
 
 
+class _NumbersOfOsds:
+    """The numbers of OSDs that are up, and in, without those that an outage takes away, in one poll after the other.
+
+    What it does not explain remains: more OSDs, those that are still missing a minute after they were given back or
+    leave again, and a change of the set while all of them are away.
+    """
+
+    def __init__(self, before: ClusterStatus, outage: Outage) -> None:
+        self._before = before
+        self._outage = outage
+        self._is_back = False
+        self._explained_since = ""  # the last change that the outage explains
+
+    def at(self, moment: int, status: ClusterStatus) -> dict[str, Any]:
+        """Return the fields of the status that change."""
+        before, count = self._before, len(self._outage.osds)
+        if self._outage.action == "Out":
+            members, since = self._explained(
+                moment, before.osds_in - status.osds_in, before.osds_in_since, status.osds_in_since
+            )
+            return {"osds_in": before.osds_in - members, "osds_in_since": since}
+        up, since = self._explained(moment, before.osds_up - status.osds_up, before.osds_up_since, status.osds_up_since)
+        # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
+        members = before.osds_in - status.osds_in
+        goes_out = not self._is_back and 0 <= members <= count
+        return {
+            "osds_up": before.osds_up - up,
+            "osds_up_since": since,
+            "osds_in": before.osds_in if goes_out else status.osds_in,
+            "osds_in_since": before.osds_in_since if goes_out or not members else status.osds_in_since,
+        }
+
+    def _explained(self, moment: int, missing: int, since_before: str, since: str) -> tuple[int, str]:
+        """Return how many OSDs are missing, and since when the set is as it is, without what the outage explains."""
+        outage, count = self._outage, len(self._outage.osds)
+        is_given_back = moment >= outage.end
+        if not self._is_back and is_given_back and missing <= 0:
+            self._is_back, self._explained_since = True, since
+        if not self._is_back and not is_given_back and missing == count and not self._explained_since:
+            self._explained_since = since
+        is_in_transit = not self._is_back and (is_given_back or not self._explained_since)
+        is_explained = is_in_transit or since == self._explained_since
+        may_be_missing = not self._is_back and missing <= count and moment < outage.end + RETURN
+        return 0 if may_be_missing else missing, since_before if is_explained else since
+
+
 def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
     """Whether OSDs came back before the conductor gave them back, or never left."""
-    before = next((it.status for it in reversed(samples) if it.status and it.at <= outage.start), None)
-    during = [it.status for it in samples if it.status and outage.start + SETTLED < it.at < outage.end]
-    if before is None:
-        return False
+    before = _status_before(samples, outage)
+    during = [
+        it.status for it in samples if it.status and max(outage.start, outage.away) + SETTLED < it.at < outage.end
+    ]
+    if outage.returned or before is None:
+        return bool(outage.returned)
     if outage.action == "Out":
         return any(status.osds_in > before.osds_in - len(outage.osds) for status in during)
     return any(status.osds_up > before.osds_up - len(outage.osds) for status in during)
 
 
 def clean_after(samples: Sequence[ClusterSample], outage: Outage) -> float | None:
-    """Return the seconds from the end of an outage until all groups are clean, and stay so; None if they are not."""
+    """Return the seconds from the end of an outage until all groups are clean, and stay so; None if they are not.
+
+    None, too, if the samples end before Ceph's states show the end for certain.
+    """
     after = [it for it in samples if it.status and it.at >= outage.end]
+    if not after or after[-1].at < outage.end + LAG:
+        return None
     unclean = [number for number, it in enumerate(after) if it.status and unclean_states(it.status)]
     first = unclean[-1] + 1 if unclean else 0
     return (after[first].at - outage.end) / 10**9 if first < len(after) else None
@@ -168,7 +225,13 @@ class _Cluster:
             )
         for pool in affected:
             lost = {self.domain(pool, number) for number in chosen if number in self.members(pool)}
-            if len(lost) > (spare := pool.size - pool.min_size):
+            spare = pool.size - pool.min_size
+            if pool.is_stretched and spare and len(lost) > 1:
+                yield (
+                    f"pool {pool.name} is stretched over several parts of the cluster, and might lose all copies in "
+                    "one of them; set disturb.osds.count to 1"
+                )
+            if len(lost) > spare:
                 yield (
                     f"pool {pool.name} would become inactive, since it stays active without {spare} of its failure "
                     f"domains (size {pool.size}, min_size {pool.min_size}), and they are in {len(lost)}; lower "

@@ -82,6 +82,7 @@ class Outputs:
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     image: str = ""  # `rbd info` of one of the run's images
     file_system: str = ""  # `ceph fs get` of the run's file system
+    groups: str = ""  # `ceph pg dump pgs_brief`, only of a run that takes OSDs away
 
 
 class _Reading:

@@ -40,6 +40,8 @@ class PoolDetail:
     applications: tuple[str, ...]
     erasure_code_profile: str  # the profile's name; empty for a replicated pool
     stripe_width: int  # bytes of data in a stripe, over all data chunks; 0 for a replicated pool
+    # Whether its groups are active only with copies in several parts of the cluster, such as sites (stretch mode)
+    is_stretched: bool = False
 
     @property
     def is_full(self) -> bool:
@@ -127,10 +129,18 @@ def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
             applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
             erasure_code_profile=pool["erasure_code_profile"].text(),
             stripe_width=width.count() if (width := pool.get("stripe_width")) else 0,
+            is_stretched=bool(parts.count()) if (parts := pool.get("peering_crush_bucket_count")) else False,
         )
         for pool in parse_answer(osd_pool_ls_detail_text).elements()
     )
     return {pool.name: pool for pool in pools}
+
+
+def parse_holders(pg_dump_text: str, pool: PoolDetail) -> frozenset[int]:
+    """Read `ceph pg dump pgs_brief`: the OSDs that hold placement groups of a pool."""
+    groups = parse_answer(pg_dump_text)["pg_stats"].elements()
+    of_pool = (group for group in groups if group["pgid"].text().startswith(f"{pool.number}."))
+    return frozenset(osd.count() for group in of_pool for osd in group["acting"].elements())
 
 
 def parse_profile(text: str) -> ErasureCodeProfile:

@@ -145,13 +145,10 @@ COMMANDS: Mapping[str, Command] = {
 """All commands of the monitors and the manager that Plimsoll runs: no others can be sent."""
 
 _LONGEST = max(len(prefix.split()) for prefix in COMMANDS)
-_TYPED: Mapping[str, Callable[[str], object]] = {
-    "force": lambda _: True,
-    "id": int,
-    "weight": float,
-    **dict.fromkeys(("dumpcontents", "ids", "osd set-group who", "osd unset-group who"), lambda value: [value]),
-}
-"""Arguments that are no strings; with the command if it matters."""
+_TYPED: Mapping[str, Callable[[str], object]] = {"force": lambda _: True, "id": int, "weight": float}
+"""Arguments that are no strings."""
+_LISTS = frozenset({"dumpcontents", "ids", "osd set-group who", "osd unset-group who"})
+"""Last arguments that are lists, and take all remaining values; with the command if it matters."""
 
 
 def request_of(arguments: Sequence[str]) -> dict[str, object]:
@@ -159,10 +156,16 @@ def request_of(arguments: Sequence[str]) -> dict[str, object]:
     for length in range(_LONGEST, 0, -1):
         prefix, values = " ".join(arguments[:length]), arguments[length:]
         command = COMMANDS.get(prefix)
-        if command is not None and len(values) <= len(command.arguments):
-            named = zip(command.arguments, values, strict=False)
-            typed = {name: _TYPED.get(name, _TYPED.get(f"{prefix} {name}", str))(text) for name, text in named}
-            return {"prefix": prefix, "format": "json", **typed}
+        if command is None:
+            continue
+        *others, last = command.arguments or ("",)
+        takes_list = bool({last, f"{prefix} {last}"} & _LISTS)
+        if not takes_list and len(values) > len(command.arguments):
+            continue
+        named = zip(others if takes_list else command.arguments, values, strict=False)
+        request = {"prefix": prefix, "format": "json"} | {name: _TYPED.get(name, str)(text) for name, text in named}
+        rest = list(values[len(others) :])
+        return request | ({last: rest} if takes_list and rest else {})
     raise ValueError(f"`ceph {' '.join(arguments)}` is not among the commands that Plimsoll may run")
 
 

@@ -8,6 +8,10 @@ from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.status import NO_OSDS, OsdsSeen
 from plimsoll.ceph.document import parse_answer
 
+LAG = 10 * 10**9
+"""Nanoseconds by which Ceph's states of placement groups and counters of pools lag at most (`mgr_stats_period`,
+`mon_mgr_digest_period`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataServer:
@@ -116,8 +120,14 @@ class Outage:
     osds: tuple[int, ...]  # their numbers
     action: Literal["Out", "Down"]
     start: int = 0  # when it began to, in Unix nanoseconds; 0 before that
+    away: int = 0  # when Ceph had done so with all of them; 0 before that
     end: int = 0  # when it began to give them back; 0 before that, and until it had
+    returned: tuple[int, ...] = ()  # those that were back before that
     problem: str = ""  # why it could not take them away; empty if it could
+
+    def is_within(self, start: int, end: int) -> bool:
+        """Whether it began and ended in that time, so that there are operations before, during and after it."""
+        return start < self.start < self.end < end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,7 +215,7 @@ class _Driver:
         _log.info("recorded %s", effect.point)
         # An attempt that was aborted has not ended its disturbance.
         if self._cluster is not None:
-            await self._cluster.calm()
+            await self._cluster.calm(self._see)
         self._session.recorded(moment())
 
     def _see(self, view: ClusterView) -> None:

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import LAG, ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import Measurement
 from plimsoll.measure.text import percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, rounded_iops
 
-LAG = 10 * NANOSECONDS  # the longest lag of the counters
 LONGEST_PAUSE = 15 * NANOSECONDS  # three polling intervals; a longer pause was not watched
 _LEAST_COUNTED = 10 * NANOSECONDS
 _MANAGER_POOL = ".mgr"  # the manager writes to its own pool all the time

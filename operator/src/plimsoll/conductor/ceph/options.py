@@ -130,22 +130,44 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     _log.info("restored %d options of the OSDs", len(changes))
 
 
-async def take_away(commands: Commands, osds: Iterable[int], action: Literal["Out", "Down"], *, key: str) -> None:
-    """Take OSDs away after adding them to the record under `key`; see `Commands.ceph` for errors."""
+async def record_osds(
+    commands: Commands, osds: Iterable[int], action: Literal["Out", "Down"], *, key: str
+) -> tuple[RecordedOsd, ...]:
+    """Add OSDs that are to be taken away to the record under `key`; ValueError if one is down or out already.
+
+    See `Commands.ceph` for other errors.
+    """
     record, present = await read_record(commands, key) or OptionRecord(), await _osds(commands)
-    away = tuple(
-        RecordedOsd(number=number, action=action, reweight=osd.reweight)
-        for number in osds
-        if (osd := present.get(number)) is not None and osd.is_up and osd.reweight
-    )
-    await _store(commands, key, record.model_copy(update={"osds": away}))
-    for number in (osd.number for osd in away):
-        if action == "Out":
-            await commands.ceph("osd", "reweight", str(number), "0")
-        else:
-            # Without the flag, the OSD reports itself up again at once.
-            await commands.ceph("osd", "set-group", "noup", f"osd.{number}")
-            await commands.ceph("osd", "down", str(number))
+    recorded = []
+    for number in osds:
+        osd = present.get(number)
+        if osd is None or not osd.is_up or not osd.reweight:
+            raise ValueError(f"osd.{number} is down or out already")
+        recorded.append(RecordedOsd(number=number, action=action, reweight=osd.reweight))
+    await _store(commands, key, record.model_copy(update={"osds": tuple(recorded)}))
+    return tuple(recorded)
+
+
+async def take_away(commands: Commands, osds: Sequence[RecordedOsd]) -> None:
+    """Take OSDs away that are recorded; see `Commands.ceph` for errors."""
+    for osd in osds:
+        if osd.action == "Out":
+            await commands.ceph("osd", "reweight", str(osd.number), "0")
+    if down := [osd.number for osd in osds if osd.action == "Down"]:
+        # Without the flag, the OSDs report themselves up again at once.
+        await commands.ceph("osd", "set-group", "noup", *(f"osd.{number}" for number in down))
+        await commands.ceph("osd", "down", *map(str, down))
+
+
+async def returned_osds(commands: Commands, osds: Sequence[RecordedOsd]) -> tuple[int, ...]:
+    """Return the OSDs among these that are up, or in, although nobody has given them back; see `Commands.ceph`."""
+    present = await _osds(commands)
+
+    def is_away(osd: RecordedOsd) -> bool:
+        now = present.get(osd.number)
+        return now is None or not (now.is_up if osd.action == "Down" else now.reweight)
+
+    return tuple(osd.number for osd in osds if not is_away(osd))
 
 
 async def give_back(commands: Commands, *, key: str) -> None:
@@ -158,15 +180,16 @@ async def give_back(commands: Commands, *, key: str) -> None:
         reweight = present[osd.number].reweight if osd.number in present else None
         if reweight is None:
             _log.warning("osd.%d no longer exists", osd.number)
-        elif osd.action == "Down":
-            # Even if it is not set: a command that was just killed may still set it.
-            await commands.ceph("osd", "unset-group", "noup", f"osd.{osd.number}")
-        elif not reweight or abs(reweight - osd.reweight) < 1 / _REWEIGHTS:
+        elif osd.action == "Out" and reweight and abs(reweight - osd.reweight) >= 1 / _REWEIGHTS:
+            _log.warning("osd.%d has reweight %g, which somebody else has set; it is left", osd.number, reweight)
+        elif osd.action == "Out":
             # Ceph rounds down to one of its steps.
             step = min(1.0, (round(osd.reweight * _REWEIGHTS) + 0.5) / _REWEIGHTS)
             await commands.ceph("osd", "reweight", str(osd.number), f"{step:.6f}")
-        else:
-            _log.warning("osd.%d has reweight %g, which somebody else has set; it is left", osd.number, reweight)
+    down = [f"osd.{osd.number}" for osd in record.osds if osd.action == "Down" and osd.number in present]
+    if down:
+        # Even if it is not set: a command that was just killed may still set it.
+        await commands.ceph("osd", "unset-group", "noup", *down)
     if record.options:
         await _store(commands, key, record.model_copy(update={"osds": ()}))
     else:

@@ -188,6 +188,7 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
         image=await answer(commands.rbd, "info", image, "--format", "json") if image else "",
         file_system=await answer(commands.ceph, "fs", "get", file_system.name) if file_system else "",
         osd_df=await answer(commands.ceph, "osd", "df"),
+        groups=await answer(commands.ceph, "pg", "dump", "pgs_brief") if plan.ceph and plan.ceph.actions else "",
         settings={
             osd: {name: value for name in SETTINGS if (value := await answer(show_option, commands, osd, name))}
             for osd in asked_osds

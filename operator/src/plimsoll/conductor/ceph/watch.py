@@ -17,9 +17,16 @@ from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.safety import POOL_FULL, risks
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
+from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
-from plimsoll.conductor.ceph.options import give_back, read_options, restore_options, take_away
+from plimsoll.conductor.ceph.options import (
+    give_back,
+    read_options,
+    record_osds,
+    restore_options,
+    returned_osds,
+    take_away,
+)
 from plimsoll.conductor.ceph.prepare import Prepared, ask, limit_fill, prepare, restore_scrubs
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
@@ -29,6 +36,7 @@ from plimsoll.plan.document import CephTarget, Plan, flags_object, options_key
 _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0
 _RELEASE_SECONDS = 15.0  # a conductor has 30 s to end after SIGTERM, and first records the attempt in flight
+_OSD_SECONDS = 2.0  # what giving back an OSD may take: monitors commit a change of their map every second
 _SAMPLE_SECONDS = 12.0
 """A cluster that takes longer for its status is not healthy, and a conductor has 30 s to end after SIGTERM."""
 
@@ -71,6 +79,7 @@ class CephCluster:
         self._chosen: dict[DisturbedOsds, tuple[int, ...]] = {}  # the OSDs to take away
         self._outage: Outage | None = None  # of the trial in flight
         self._disturbing: asyncio.Task[None] | None = None
+        self._giving_back = asyncio.Lock()
         self._missing = ""  # why OSDs are still away; empty if none should be given back
         self._full = frozenset[str]()  # the pools of the cluster that have reached their quotas
 
@@ -80,7 +89,8 @@ class CephCluster:
             await self._prepare(see)
             while True:
                 see(self._view(await self._look()))
-                if self._missing and self._disturbing is None:
+                # Also while the trial goes on: others use the cluster, too.
+                if self._missing and (self._disturbing is None or self._disturbing.done()):
                     await self._give_back()
                 if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
                     # Options that differed are read again, so that the gate opens once they no longer do.
@@ -99,7 +109,7 @@ class CephCluster:
         self._outage = Outage(osds=self._chosen[disturbance.osds], action=disturbance.osds.action)
         self._disturbing = asyncio.create_task(self._disturb(self._outage, at, disturbance.for_seconds))
 
-    async def calm(self) -> None:
+    async def calm(self, see: See) -> None:
         """End the disturbance of the trial, unless it has ended."""
         if self._disturbing is not None:
             self._disturbing.cancel()
@@ -107,32 +117,50 @@ class CephCluster:
             self._disturbing = None
         if self._outage is not None and self._outage.start and not self._outage.end:
             await self._give_back()
+            # The last view may be older than the disturbance.
+            for sample in self._samples[-1:]:
+                see(self._view(sample))
 
     async def _disturb(self, outage: Outage, at: int, seconds: float) -> None:
         await asyncio.sleep(max(0, at - time.time_ns()) / NANOSECONDS)
         self._outage = outage = replace(outage, start=time.time_ns())
         try:
-            await take_away(self._commands, outage.osds, outage.action, key=options_key(self._plan.run.uid))
+            key = options_key(self._plan.run.uid)
+            osds = await record_osds(self._commands, outage.osds, outage.action, key=key)
+            # Nothing has changed so far, however long the record took.
+            self._outage = outage = replace(outage, start=time.time_ns())
+            await take_away(self._commands, osds)
+            self._outage = outage = replace(outage, away=time.time_ns())
             await asyncio.sleep(seconds)
         except (CommandError, ValueError) as error:
             _log.warning("OSDs were not taken away: %s", error)
             self._outage = replace(outage, problem=str(error))
+        else:
+            try:
+                self._outage = replace(outage, returned=await returned_osds(self._commands, osds))
+            except (CommandError, ValueError) as error:
+                _log.warning("only the polls show whether the OSDs were still away: %s", error)
         await self._give_back()
 
     async def _give_back(self) -> None:
-        # The samples until now do not show it yet.
-        end = time.time_ns()
-        try:
-            async with asyncio.timeout(self._release):
-                await give_back(self._commands, key=options_key(self._plan.run.uid))
-        except (CommandError, ValueError, TimeoutError) as error:
-            reason = str(error) or f"Ceph did not answer in {self._release:g} s"
-            self._missing = f"OSDs that a trial took away are not given back: {reason}"
-            _log.warning("%s; retrying", self._missing)
-            return
-        self._missing = ""
-        if self._outage is not None:
-            self._outage = replace(self._outage, end=end)
+        async with self._giving_back:
+            outage = self._outage
+            if outage is not None and outage.end:
+                return
+            # The samples until now do not show it yet.
+            end = time.time_ns()
+            limit = max(self._release, _OSD_SECONDS * len(outage.osds) if outage else 0)
+            try:
+                async with asyncio.timeout(limit):
+                    await give_back(self._commands, key=options_key(self._plan.run.uid))
+            except (CommandError, ValueError, TimeoutError) as error:
+                reason = str(error) or f"Ceph did not answer in {limit:g} s"
+                self._missing = f"OSDs that a trial took away are not given back: {reason}"
+                _log.warning("%s; retrying", self._missing)
+                return
+            self._missing = ""
+            if outage is not None:
+                self._outage = replace(outage, end=end)
 
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
@@ -144,7 +172,7 @@ class CephCluster:
 
     async def end(self, facts: TrialFacts, see: See) -> TrialFacts:
         """Take the last sample of a trial, and return its facts with all samples since it began."""
-        await self.calm()
+        await self.calm(see)
         await self._look()
         if self._prepared.options:
             self._readings.append(await read_options(self._commands, self._prepared.options))
@@ -307,12 +335,18 @@ class CephCluster:
         )
         return ClusterView(
             prepared=True,
-            problems=(*filter(None, (self._missing,)), *problems, *reading_problems(reading)),
+            problems=(*filter(None, (self._missing, self._returning(sample))), *problems, *reading_problems(reading)),
             differing_options=differing,
             osds=self.osds,
             risks=risks(checks, self._plan.gates.stop_on),
             full_pools=tuple(sorted(own)),
         )
+
+    def _returning(self, sample: ClusterSample) -> str:
+        """Return that a sample may show groups as they were before OSDs came back, which move again; empty if not."""
+        if self._outage is None or not self._outage.end or sample.at >= self._outage.end + LAG:
+            return ""
+        return "OSDs came back a moment ago; wait until Ceph's status shows what that changed"
 
     async def _full_pools(self) -> frozenset[str]:
         """Return the pools that have reached their quotas; none if unknown."""

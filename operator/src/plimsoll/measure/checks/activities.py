@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from plimsoll.api.names import Operation
 from plimsoll.ceph.gate import moving_states, standing_checks, unclean_states, upkeep_states
-from plimsoll.ceph.watch import ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import LAG, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.checks.check import Evidence, ObservedClient
 from plimsoll.measure.checks.effect import NO_ACTIVITY, Activity, Effect, effect_of
-from plimsoll.measure.cluster import LAG, PoolIo, foreign_io, pool_io
+from plimsoll.measure.cluster import PoolIo, foreign_io, pool_io
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, add, joined
 
 SLOW_OPS = "SLOW_OPS"

@@ -24,7 +24,7 @@ from plimsoll.ceph.gate import (
 )
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
-from plimsoll.ceph.watch import ClusterStatus, PoolCounters
+from plimsoll.ceph.watch import LAG, ClusterStatus, PoolCounters
 from plimsoll.measure.checks.activities import (
     HEAVY_PART,
     SLOW_OPS,
@@ -36,7 +36,7 @@ from plimsoll.measure.checks.activities import (
 )
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
 from plimsoll.measure.checks.effect import MOST_SLOWER, Activity
-from plimsoll.measure.cluster import LAG, PoolIo, statuses_of, unwatched_nanoseconds
+from plimsoll.measure.cluster import PoolIo, statuses_of, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
