@@ -234,8 +234,12 @@ class Share:
             yield Interval(start=start, end=start + slices.width_nanoseconds), text
 
     def slices_in(self, part: Interval) -> Iterator[str]:
-        """Yield the slices whose midpoints lie in a part of the time; see `slices`."""
-        return (text for piece, text in self.slices() if part.start <= piece.start + piece.length // 2 < part.end)
+        """Yield the slices that end in a part of the time, but for their last tenth; see `slices`.
+
+        Operations are in the slice in which they complete, so those that wait from the start of a part on are in it.
+        The last slice may end a little after the measurement.
+        """
+        return (text for piece, text in self.slices() if part.start < piece.start + piece.length * 9 // 10 <= part.end)
 
 
 def rounded_iops(rate: float) -> float:

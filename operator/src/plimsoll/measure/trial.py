@@ -316,7 +316,7 @@ def _disturbance_of(
 ) -> DisturbanceResult | None:
     """Return the phases of a trial, and when its cluster was clean again; None if no OSD was away in the window."""
     outage, watch = facts.outage, facts.cluster
-    if outage is None or watch is None or window is None or not window.start < outage.start < outage.end < window.end:
+    if outage is None or watch is None or window is None or not outage.is_within(window.start, window.end):
         return None
     last = max((sample.at for sample in watch.samples if sample.status), default=outage.end)
     edges = [window.start, outage.start, outage.end, window.end]

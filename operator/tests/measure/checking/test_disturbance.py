@@ -1,6 +1,7 @@
 """A trial that takes OSDs away: what that causes is no finding, all else is; and its phases."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
 from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.api.run import Disturbance
 from plimsoll.api.storage import DisturbedOsds
+from plimsoll.ceph.disturbance import clean_after
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, Outage, PoolCounters
 from plimsoll.measure.checks.judge import cause_of
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import LatencySlices
+from plimsoll.measure.timeline import Interval, Share
 from plimsoll.measure.trial import TrialNumbers
 from support.client_documents import (
     BLOCK,
@@ -37,8 +40,11 @@ assert BEFORE is not None
 UP = BEFORE.osds_up
 
 
-def suffering(**changes: Any) -> tuple[ClusterSample, ...]:
-    """Return looks at a cluster that loses an OSD, and recovers; `changes` are while it is away."""
+def suffering(*, later: Mapping[str, Any] | None = None, **changes: Any) -> tuple[ClusterSample, ...]:
+    """Return looks at a cluster that loses an OSD, and recovers.
+
+    `changes` are while it is away, and `later` after the cluster is clean.
+    """
     away: dict[str, Any] = {
         "osds_up": UP - 1,
         "osds_up_since": "later",
@@ -62,7 +68,8 @@ def suffering(**changes: Any) -> tuple[ClusterSample, ...]:
     def at(second: int) -> ClusterSample:
         if second <= BEGIN:
             return look(second)
-        return look(second, **(away if second < END else recovering if second < CLEAN else {"osds_up_since": "last"}))
+        clean = {"osds_up_since": "last", **(later or {})}
+        return look(second, **(away if second < END else recovering if second < CLEAN else clean))
 
     return tuple(at(second) for second in range(-10, 71, 5))
 
@@ -87,10 +94,56 @@ def test_what_the_outage_causes_is_no_finding_and_without_one_it_is() -> None:
         ({"pg_states": {**DEGRADED, "active+clean+inconsistent": 1}}, "GroupsNotClean"),
         ({"checks": {}, "health": "HEALTH_ERR"}, "ClusterUnhealthy"),
         ({"checks": {"OSD_DOWN": "HEALTH_WARN", "MON_DISK_LOW": "HEALTH_WARN"}}, "ClusterUnhealthy"),
+        ({"later": {"osds_up": UP - 1}}, "OsdsChanged"),  # another one, after the first is back
+        ({"later": {"osds_up_since": "even later"}}, "OsdsChanged"),  # between two polls
+        ({"later": {"osds_in": UP - 1}}, "OsdsChanged"),
     ],
 )
 def test_everything_else_is_a_finding(changes: dict[str, Any], reason: str) -> None:
     assert reason in reasons(disturbed(suffering(**changes)))
+
+
+def changed(samples: tuple[ClusterSample, ...], second: int, **changes: Any) -> tuple[ClusterSample, ...]:
+    """Return the samples with changes from that second of the measured part on."""
+    return tuple(
+        dataclasses.replace(it, status=dataclasses.replace(it.status, **changes))
+        if it.status and it.at >= START + second * SECOND
+        else it
+        for it in samples
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"osds_up": UP - 1}, ["OsdsChanged"]),  # that is another one: those that are out are up
+        ({"osds_up_since": "later"}, ["OsdsChanged"]),
+        ({"osds_in": UP - 2}, ["OsdsChanged"]),
+    ],
+)
+def test_of_osds_that_are_out_none_is_down(changes: dict[str, Any], expected: list[str]) -> None:
+    assert BEFORE is not None
+    up = {"osds_up": UP, "osds_up_since": BEFORE.osds_up_since}
+    out = suffering(**{**up, "osds_in": UP - 1, "osds_in_since": "later", **changes})
+    samples = changed(out, END, **up, osds_in_since="last")
+    assert reasons(disturbed(samples, dataclasses.replace(OUTAGE, action="Out"))) == expected
+
+
+def test_another_osd_that_leaves_and_returns_between_two_polls_of_the_outage_is_a_finding() -> None:
+    assert reasons(disturbed(changed(suffering(), END - 5, osds_up_since="later still"))) == ["OsdsChanged"]
+
+
+def test_an_osd_that_is_down_for_long_goes_out_too() -> None:
+    samples = changed(suffering(), END - 5, osds_in=UP - 1, osds_in_since="later")
+    assert reasons(disturbed(changed(samples, END, osds_in=UP))) == []
+
+
+@pytest.mark.parametrize(("seconds", "is_found"), [(55, False), (65, True)])
+def test_an_osd_that_does_not_come_back_within_a_minute_is_a_finding(seconds: int, *, is_found: bool) -> None:
+    samples = tuple(look(second, osds_up=UP - (second > BEGIN)) for second in range(-10, 115, 5))
+    found = watch(*samples, outage=OUTAGE)
+    assert ("OsdsChanged" in reasons(trial(found, disturbance=DISTURBANCE, length=END + seconds))) is is_found
 
 
 def test_what_was_bad_before_the_outage_is_a_finding() -> None:
@@ -139,14 +192,51 @@ def test_reads_are_compared_before_the_outage_because_ceph_forgets_some_then(
         (looks(), dataclasses.replace(OUTAGE, start=0, end=0), "no OSD was taken away: the trial ended before"),
         (suffering(osds_up=UP), OUTAGE, "osd.2 came up again before the disturbance ended"),
         (looks(), dataclasses.replace(OUTAGE, action="Out"), "osd.2 came in again"),
+        (suffering(), dataclasses.replace(OUTAGE, returned=(2,)), "osd.2 came up again before"),  # another one is down
+        (suffering(), dataclasses.replace(OUTAGE, end=0), "osd.2 could not be given back before the trial ended"),
+        (
+            suffering(),
+            dataclasses.replace(OUTAGE, end=START + 62 * SECOND),
+            "osd.2 was down from second 20 to 62 of 60 measured ones",
+        ),
     ],
 )
 def test_a_disturbance_that_did_not_happen_is_said(
     samples: tuple[ClusterSample, ...], outage: Outage | None, words: str
 ) -> None:
-    finding = only(disturbed(samples, outage), "NotDisturbed")
+    (finding,) = (each for each in disturbed(samples, outage).findings if each.reason == "NotDisturbed")
     assert words in finding.message
     assert (finding.verdict, cause_of(finding)) == (Verdict.INVALID, Cause.HARNESS)
+
+
+@pytest.mark.parametrize(("away", "is_found"), [(0, True), (BEGIN + 6, False)])
+def test_osds_count_as_away_once_ceph_has_taken_all_of_them_away(away: int, *, is_found: bool) -> None:
+    slowly = tuple(
+        dataclasses.replace(it, status=dataclasses.replace(it.status, osds_up=UP))
+        if it.status and it.at < START + (BEGIN + 10) * SECOND
+        else it
+        for it in suffering()
+    )
+    late = tuple(dataclasses.replace(it, at=it.at + SECOND) for it in slowly)
+    outage = dataclasses.replace(OUTAGE, away=START + away * SECOND)
+    assert ("NotDisturbed" in reasons(disturbed(late, outage))) is is_found
+
+
+@pytest.mark.parametrize(
+    ("silent", "where"),
+    [
+        (range(0), ""),
+        (range(BEGIN + 1, END), "during 100 % of the disturbance"),
+        (range(END, CLEAN + 6), "of the recovery"),
+    ],
+)
+def test_polls_that_fail_while_osds_are_away_or_the_cluster_recovers_are_a_finding(silent: range, where: str) -> None:
+    unanswered = tuple(
+        dataclasses.replace(it, status=None) if (it.at - START) // SECOND in silent else it for it in suffering()
+    )
+    found = disturbed(unanswered).findings
+    assert [finding.reason for finding in found] == (["ClusterNotWatched"] if where else [])
+    assert all(where in finding.message for finding in found)
 
 
 def test_a_trial_without_a_watched_cluster_was_not_disturbed() -> None:
@@ -171,6 +261,12 @@ def test_a_cluster_that_is_not_clean_by_the_end_has_no_time() -> None:
     result = disturbed(ill).disturbance
     assert result is not None
     assert (result.clean_seconds, result.watched_seconds) == (None, 30)
+
+
+@pytest.mark.parametrize(("last", "seconds"), [(END + 5, None), (END + 10, 0)])
+def test_groups_that_ceph_shows_as_clean_before_it_can_know_prove_nothing(last: int, seconds: float | None) -> None:
+    samples = tuple(look(second) for second in range(-10, last + 1, 5))
+    assert clean_after(samples, dataclasses.replace(OUTAGE, action="Out")) == seconds
 
 
 SLOW, FAST = 8_000_000, 1_000_000  # nanoseconds, of an objective of 5 ms
@@ -232,6 +328,21 @@ def test_a_probe_of_a_storm_line_is_judged_from_the_start_of_the_outage_until_al
     storm = numbers.disturbance.phase("Storm")
     assert storm is not None
     assert storm.seconds == (CLEAN if samples is not NEVER_CLEAN else LENGTH) - BEGIN
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [(20, 40, [4, 5, 6, 7]), (23, 38, [4, 5, 6]), (24.9, 40, [5, 6, 7]), (40, 60, [8, 9, 10, 11])],
+)
+def test_operations_that_wait_from_the_start_of_a_phase_on_are_in_it(
+    begin: float, end: float, expected: list[int]
+) -> None:
+    """Clients begin 0.1 s late, and what they wait for completes until the end of the slice of 5 s."""
+    slices = LatencySlices(width_nanoseconds=5 * SECOND, histograms=tuple(str(number) for number in range(12)))
+    late = Interval(start=START + SECOND // 10, end=START + LENGTH * SECOND)
+    share = Share(sample=operation(ios=1, bytes=1, latency=latency(1), slices=slices), interval=late)
+    part = Interval(start=START + round(begin * SECOND), end=START + round(end * SECOND))
+    assert [*share.slices_in(part)] == [str(number) for number in expected]
 
 
 def test_an_undisturbed_trial_has_no_phases() -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from plimsoll.api.names import Cause, Operation, Verdict
 from plimsoll.api.status import OsdsSeen
-from plimsoll.ceph.disturbance import has_no_effect
+from plimsoll.ceph.disturbance import clean_after, has_no_effect
 from plimsoll.ceph.gate import (
     checks_text,
     is_only_laggy,
@@ -48,19 +48,30 @@ bytes."""
 
 @TrialCheck(
     reason="ClusterNotWatched",
-    what="part of the measured time without answers from Ceph",
+    what="part of the measured time, or of a disturbance or the recovery from it, without answers from Ceph",
     unit="%",
     suspect=10,
     remedy="see the conductor's log for the reason; the state of the cluster during that time is unknown",
 )
 def cluster_not_watched(evidence: Evidence) -> CheckedValues:
     watch, span = evidence.facts.cluster, evidence.span
-    if watch is not None and span is not None and span.length:
-        part = 100 * unwatched_nanoseconds(watch, span) / span.length
-        answers = sum(sample.status is not None for sample in watch.samples)
-        why = next((f": {quote(sample.problem)}" for sample in watch.samples if sample.status is None), "")
-        detail = f"Ceph did not answer during {percent_text(part)} of the measured time ({answers} answers in all){why}"
-        yield CheckedValue(value=part, detail=detail)
+    if watch is None or span is None:
+        return
+    spans = {"the measured time": span}
+    if outage := evidence.facts.outage:
+        # However short they are compared with the trial, their ends are known from polls.
+        spans["the disturbance"] = Interval(start=outage.start, end=outage.end)
+        recovery = clean_after(watch.samples, outage)
+        if recovery is not None:
+            end = outage.end + round(recovery * NANOSECONDS)
+            spans["the recovery"] = Interval(start=outage.end, end=end)
+    answers = sum(sample.status is not None for sample in watch.samples)
+    why = next((f": {quote(sample.problem)}" for sample in watch.samples if sample.status is None), "")
+    for name, time in spans.items():
+        if time.length:
+            part = 100 * unwatched_nanoseconds(watch, time) / time.length
+            detail = f"Ceph did not answer during {percent_text(part)} of {name} ({answers} answers in all){why}"
+            yield CheckedValue(value=part, detail=detail)
 
 
 @TrialCheck(
@@ -319,20 +330,28 @@ def _within(shares: Iterable[Share], interval: Interval) -> Amount:
 @TrialCheck(
     reason="NotDisturbed",
     cause=Cause.HARNESS,
-    what="disturbances of the workload that did not happen, or did not last",
+    what="disturbances of the workload that did not happen, did not last, or were not within the measured time",
     invalid=0,
     remedy="see the conductor's log; an OSD that comes up again although it may not has lost its flag noup",
 )
 def not_disturbed(evidence: Evidence) -> CheckedValues:
-    watch = evidence.facts.cluster
+    watch, span = evidence.facts.cluster, evidence.span
     if evidence.facts.disturbance is None:
         return
-    planned = watch.outage if watch else None
-    if watch is None or planned is None or evidence.facts.outage is None:
-        reason = (planned.problem if planned else "") or "the trial ended before"
+    outage = watch.outage if watch else None
+    if watch is None or outage is None or outage.problem or not outage.start:
+        reason = (outage.problem if outage else "") or "the trial ended before"
         yield CheckedValue(value=1, detail=f"no OSD was taken away: {quote(reason)}")
-    elif has_no_effect(watch.samples, planned):
-        names, state = first_few([f"osd.{osd}" for osd in planned.osds]), "up" if planned.action == "Down" else "in"
+        return
+    names, was = first_few([f"osd.{osd}" for osd in outage.returned or outage.osds]), outage.action.lower()
+    if not outage.end:
+        yield CheckedValue(value=1, detail=f"{names} could not be given back before the trial ended")
+    elif span is not None and not outage.is_within(span.start, span.end):
+        start, end = (number_text((at - span.start) / NANOSECONDS) for at in (outage.start, outage.end))
+        length = number_text(span.length / NANOSECONDS)
+        yield CheckedValue(value=1, detail=f"{names} was {was} from second {start} to {end} of {length} measured ones")
+    elif has_no_effect(watch.samples, outage):
+        state = "up" if outage.action == "Down" else "in"
         yield CheckedValue(value=1, detail=f"{names} came {state} again before the disturbance ended")
 
 
