@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from plimsoll.ceph.disturbance import NotDisturbableError, chosen_osds
+from plimsoll.api.status import OsdsSeen
+from plimsoll.ceph.disturbance import NotDisturbableError, check_now, chosen_osds, is_too_much
 from plimsoll.ceph.environment import Outputs
+from plimsoll.ceph.watch import ClusterStatus, Outage, parse_status
 from support.ceph_programs import GOLDEN
 
 POOLS = json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text())
@@ -114,3 +117,46 @@ def test_the_first_available_osds_of_one_failure_domain_are_chosen(
 def test_osds_that_the_cluster_cannot_spare_are_refused(state: dict[str, Any], count: int, words: str) -> None:
     with pytest.raises(NotDisturbableError, match=words):
         chosen(outputs(**state), count)
+
+
+MOST = OsdsSeen(up=3, members=3)
+HEALTHY = parse_status((GOLDEN / "status-healthy.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (HEALTHY, ""),
+        (
+            replace(HEALTHY, pg_states={"active+clean+laggy": 1, "active+clean": 40, "active+remapped+backfilling": 1}),
+            "",
+        ),
+        (None, "Ceph did not report its status"),
+        (replace(HEALTHY, osds_up=2), "other OSDs were down or out"),
+        (replace(HEALTHY, osds_in=2), "other OSDs were down or out"),
+        (replace(HEALTHY, pg_states={"active+undersized+degraded": 2}), r"not active\+clean just before \(2 active"),
+    ],
+)
+def test_osds_stay_if_the_cluster_has_lost_something_just_before(status: ClusterStatus | None, words: str) -> None:
+    if not words:
+        check_now(status, MOST)
+        return
+    with pytest.raises(NotDisturbableError, match=words):
+        check_now(status, MOST)
+
+
+@pytest.mark.parametrize(
+    ("action", "up", "members", "expected"),
+    [
+        ("Down", 3, 3, False),
+        ("Down", 2, 3, False),
+        ("Down", 2, 2, False),
+        ("Down", 1, 3, True),
+        ("Out", 3, 2, False),
+        ("Out", 3, 1, True),
+        ("Out", 2, 2, True),
+    ],
+)
+def test_an_outage_ends_if_more_osds_are_missing(action: Any, up: int, members: int, *, expected: bool) -> None:
+    outage = Outage(osds=(0,), action=action)
+    assert is_too_much(replace(HEALTHY, osds_up=up, osds_in=members), MOST, outage) is expected

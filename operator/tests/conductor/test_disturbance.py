@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -252,22 +253,71 @@ async def test_osds_that_came_back_by_themselves_are_noticed_by_their_numbers(ce
     assert watch.outage.returned == (0,)
 
 
-async def test_an_osd_that_is_down_already_is_not_taken_away(ceph: PretendedCeph) -> None:
+def lose_osd_2(state: State) -> None:
+    state["osd-tree"]["nodes"][-1]["status"] = "down"
+    state["osdmap"] = {"num_up_osds": state["osdmap"].get("num_up_osds", 3) - 1}
+
+
+def lose_osd_0_unseen(state: State) -> None:
+    state["osd-tree"]["nodes"][2]["status"] = "down"
+
+
+def take_away_by_others(state: State) -> None:
+    state["config-key"]["plimsoll/other/options"] = "{}"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lose_osd_2, "other OSDs were down or out just before"),
+        (lose_osd_0_unseen, "osd.0 is down or out already"),
+        (take_away_by_others, "run other has set options of the OSDs, or taken OSDs away, which is not undone yet"),
+    ],
+)
+async def test_no_osd_is_taken_away_once_the_cluster_may_not_survive_that(
+    ceph: PretendedCeph, change: Callable[[State], None], problem: str
+) -> None:
     wanted = disturbance()
     cluster = cluster_of(disturbing(wanted))
     await attend_until(cluster, is_prepared)
     await cluster.begin()
     with ceph.changing() as state:
         state["osd-tree"] = json.loads((GOLDEN / "osd-tree.json").read_text())
-        state["osd-tree"]["nodes"][2]["status"] = "down"
+        state["osdmap"] = {}
+        change(state)
+    await cluster._look()
     cluster.disturb(wanted, 0)
     assert cluster._disturbing is not None
     await cluster._disturbing
     watch = (await cluster.end(FACTS, lambda _: None)).cluster
     assert watch is not None
     assert watch.outage is not None
-    assert watch.outage.problem == "osd.0 is down or out already"
-    assert not ceph.commands("ceph osd reweight")
+    assert watch.outage.problem.startswith(problem)
+    assert not ceph.commands("ceph osd reweight 0 0")
+    assert KEY not in ceph.state["config-key"]
+
+
+@pytest.mark.parametrize("action", ["Out", "Down"])
+async def test_osds_are_given_back_at_once_if_another_one_is_lost(ceph: PretendedCeph, action: Action) -> None:
+    wanted, back, lost = disturbance(action), asyncio.Event(), asyncio.Event()
+    cluster = cluster_of(disturbing(wanted))
+
+    def see(view: ClusterView) -> None:
+        if view.prepared and cluster._outage is None:
+            cluster.disturb(wanted, 0)
+        elif cluster._outage and cluster._outage.away and not lost.is_set():
+            lost.set()
+            with ceph.changing() as state:
+                lose_osd_2(state)
+        elif ceph.commands("ceph config-key rm"):
+            back.set()
+
+    attending = asyncio.create_task(cluster.attend(see))
+    async with asyncio.timeout(60):
+        await back.wait()
+    attending.cancel()
+    states = {name: state for name, (state, _, _) in osds(ceph).items()}
+    assert states == {"osd.0": "up", "osd.1": "up", "osd.2": "down"}
 
 
 async def test_what_cannot_be_taken_away_is_said(ceph: PretendedCeph) -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll.api.json_reader import JsonNode
+from plimsoll.api.status import OsdsSeen
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
-from plimsoll.ceph.gate import HEALTH_OK, unclean_states
+from plimsoll.ceph.gate import HEALTH_OK, is_only_laggy, moving_states, states_text, unclean_states
 from plimsoll.ceph.osds import Osd, merge_osds, parse_members, parse_osd_df, parse_osd_tree
 from plimsoll.ceph.pools import CrushRule, PoolDetail, parse_crush_rules, parse_holders, parse_pools
 from plimsoll.ceph.watch import LAG, ClusterSample, ClusterStatus, Outage
@@ -70,6 +71,27 @@ def chosen_osds(
         names = ", ".join(f"osd.{number}" for number in chosen)
         raise NotDisturbableError(f"{names} cannot be taken away: {'; '.join(problems)}")
     return tuple(chosen)
+
+
+def check_now(status: ClusterStatus | None, most: OsdsSeen) -> None:
+    """Raise NotDisturbableError if OSDs may not be taken away at the moment, although they could be before.
+
+    `status` is None if Ceph did not report it, `most` are the most OSDs that the run has seen.
+    """
+    if status is None:
+        raise NotDisturbableError("Ceph did not report its status just before")
+    if status.osds_up < most.up or status.osds_in < most.members:
+        raise NotDisturbableError("other OSDs were down or out just before")
+    moving = moving_states(status)
+    unclean = {state: count for state, count in unclean_states(status).items() if state not in moving}
+    if bad := {state: count for state, count in unclean.items() if not is_only_laggy(state)}:
+        raise NotDisturbableError(f"placement groups were not active+clean just before ({states_text(bad)})")
+
+
+def is_too_much(status: ClusterStatus, most: OsdsSeen, outage: Outage) -> bool:
+    """Whether more OSDs are missing than an outage takes away, which pools may not survive."""
+    down, out, count = most.up - status.osds_up, most.members - status.osds_in, len(outage.osds)
+    return out > count or down > (count if outage.action == "Down" else 0)
 
 
 def undisturbed(samples: Sequence[ClusterSample], outage: Outage) -> tuple[ClusterSample, ...]:

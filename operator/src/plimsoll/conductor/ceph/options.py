@@ -133,9 +133,10 @@ async def restore_options(commands: Commands, *, key: str) -> None:
 async def record_osds(
     commands: Commands, osds: Iterable[int], action: Literal["Out", "Down"], *, key: str
 ) -> tuple[RecordedOsd, ...]:
-    """Add OSDs that are to be taken away to the record under `key`; ValueError if one is down or out already.
+    """Add OSDs that are to be taken away to the record under `key`.
 
-    See `Commands.ceph` for other errors.
+    ValueError if one is down or out already, or if another run has a record: it may have taken others away. See
+    `Commands.ceph` for other errors.
     """
     record, present = await read_record(commands, key) or OptionRecord(), await _osds(commands)
     recorded = []
@@ -145,6 +146,9 @@ async def record_osds(
             raise ValueError(f"osd.{number} is down or out already")
         recorded.append(RecordedOsd(number=number, action=action, reweight=osd.reweight))
     await _store(commands, key, record.model_copy(update={"osds": tuple(recorded)}))
+    # After the own record is stored: of two runs that do this at the same time, one sees the other's.
+    if others := await options_of_others(commands, uid=owner_of_options(key) or ""):
+        raise ValueError(others[0])
     return tuple(recorded)
 
 

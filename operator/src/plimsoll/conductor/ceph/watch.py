@@ -11,7 +11,7 @@ from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Disturbance
 from plimsoll.api.status import NO_OSDS
 from plimsoll.api.storage import DisturbedOsds
-from plimsoll.ceph.disturbance import NotDisturbableError, chosen_osds
+from plimsoll.ceph.disturbance import NotDisturbableError, check_now, chosen_osds, is_too_much
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes, osd_memory_bytes, placement_of
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.options import differing_options, reading_problems
@@ -88,7 +88,11 @@ class CephCluster:
         try:
             await self._prepare(see)
             while True:
-                see(self._view(await self._look()))
+                sample = await self._look()
+                see(self._view(sample))
+                if self._outage_harms(sample):
+                    _log.warning("more OSDs are missing than were taken away, which are given back at once")
+                    await self.calm(see)
                 # Also while the trial goes on: others use the cluster, too.
                 if self._missing and (self._disturbing is None or self._disturbing.done()):
                     await self._give_back()
@@ -125,6 +129,7 @@ class CephCluster:
         await asyncio.sleep(max(0, at - time.time_ns()) / NANOSECONDS)
         self._outage = outage = replace(outage, start=time.time_ns())
         try:
+            check_now(self._samples[-1].status, self.osds)
             key = options_key(self._plan.run.uid)
             osds = await record_osds(self._commands, outage.osds, outage.action, key=key)
             # Nothing has changed so far, however long the record took.
@@ -132,7 +137,7 @@ class CephCluster:
             await take_away(self._commands, osds)
             self._outage = outage = replace(outage, away=time.time_ns())
             await asyncio.sleep(seconds)
-        except (CommandError, ValueError) as error:
+        except (CommandError, ValueError, NotDisturbableError) as error:
             _log.warning("OSDs were not taken away: %s", error)
             self._outage = replace(outage, problem=str(error))
         else:
@@ -341,6 +346,12 @@ class CephCluster:
             risks=risks(checks, self._plan.gates.stop_on),
             full_pools=tuple(sorted(own)),
         )
+
+    def _outage_harms(self, sample: ClusterSample) -> bool:
+        outage = self._outage
+        if outage is None or not outage.start or outage.end or sample.status is None:
+            return False
+        return is_too_much(sample.status, self.osds, outage)
 
     def _returning(self, sample: ClusterSample) -> str:
         """Return that a sample may show groups as they were before OSDs came back, which move again; empty if not."""
