@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from uuid import UUID
@@ -127,6 +128,16 @@ async def test_the_teardown_restores_options_of_a_conductor_that_was_killed(ceph
     assert await torn_down() == ()
     assert (ceph.state["config"], ceph.state["config-key"]) == ({}, {})
     assert ceph.flags("golden") == set()
+
+
+async def test_a_restoration_restores_options_and_touches_no_pool(ceph: PretendedCeph) -> None:
+    """Clients on a dead node may still have their images, and placement groups may be inactive."""
+    await attend_until(cluster_of(PLAN), is_prepared)
+    before = len(ceph.state["log"])
+    assert await torn_down(replace(LEFT, only_restores=True, file_system="files")) == ()
+    assert (ceph.state["config"], ceph.state["config-key"]) == ({}, {})
+    assert all(command.startswith(("ceph config", "ceph osd tree")) for command in ceph.state["log"][before:])
+    assert ceph.flags("golden") != set()
 
 
 async def test_the_teardown_restores_options_although_the_pool_is_gone(ceph: PretendedCeph) -> None:

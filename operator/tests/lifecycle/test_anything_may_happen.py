@@ -24,6 +24,7 @@ from support.pretend_world import CrashError, PretendWorld
 
 _WATCHED = {kind.kind: shape for kind, shape in CHILDREN.items()}
 _RETRY_SECONDS = 5.0
+_BACK_ROUNDS = 42  # of 10 s: the grace period, LOAD_GONE_SECONDS, and what a Job takes
 
 # As functions of any arguments: kopf hands over more than these take.
 queue_changed: Any = watches.queue_changed
@@ -151,12 +152,12 @@ class Anything(RuleBasedStateMachine):
     """Users, machines and programs doing what they do, at any time.
 
     Attributes:
-        storages: of which runs choose one; None is a StorageClass.
+        storages: parts of specifications, of which runs choose one; without any, it is a StorageClass.
         worlds: where it happens.
 
     """
 
-    storages: ClassVar[Sequence[Document | None]] = (None,)
+    storages: ClassVar[Sequence[Document]] = ({},)
     worlds: ClassVar[type[PretendWorld]] = PretendWorld
 
     def __init__(self) -> None:
@@ -325,8 +326,9 @@ class Anything(RuleBasedStateMachine):
     def _come_to_an_end(self) -> None:
         """Every run ends, though what is broken stays broken, but for dead nodes; then nothing but results is left."""
         world = self.world
-        world.cluster.faults.dead_nodes.clear()
         world.conductors.knobs.stuck = False
+        self._have_osds_back()
+        world.cluster.faults.dead_nodes.clear()
         for run in world.runs():
             if not is_going(run):
                 world.change(run["metadata"]["uid"], suspend=False)
@@ -344,9 +346,17 @@ class Anything(RuleBasedStateMachine):
         assert not any(world.rook.images.values())
         assert not any(world.rook.notes.values())
 
+    def _have_osds_back(self) -> None:
+        """See that OSDs come back within minutes although nodes stay dead, unless no other is left for a Job."""
+        world, dead = self.world, self.world.cluster.faults.dead_nodes
+        if world.cluster.away and not dead.issuperset(NODES):
+            for _ in range(_BACK_ROUNDS):
+                world.round(10.0)
+            alive = (pod for pod in world.conductors.pods() if pod["spec"].get("nodeName") not in dead)
+            assert world.cluster.away <= {label(pod, naming.LABEL_RUN_UID) for pod in alive}
+
     def _storage(self, number: int) -> dict[str, object]:
-        storage = self.storages[number % len(self.storages)]
-        return {} if storage is None else {"storage": storage}
+        return self.storages[number % len(self.storages)]
 
     def _named(self, name: str) -> Document | None:
         return next((run for run in self.world.runs() if run["metadata"]["name"] == name), None)

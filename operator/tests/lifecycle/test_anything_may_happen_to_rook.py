@@ -9,7 +9,7 @@ from lifecycle.test_anything_may_happen import Anything
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import label
 from support.pretend_rook import ROOK
-from support.pretend_world import ERASURE_CODED, FILE_SYSTEM, SHARED
+from support.pretend_world import CLAIMS, DISTURBED, ERASURE_CODED, FILE_SYSTEM, LIBRBD, SHARED
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -20,11 +20,11 @@ class AnythingOnRook(Anything):
     """Users, machines, programs and Rook doing what they do, at any time."""
 
     storages = (
-        {"rook": ROOK, "volume": {"size": "1Gi", "access": "LibRBD"}},
-        {"rook": ERASURE_CODED, "volume": {"size": "1Gi"}},
-        {"rook": FILE_SYSTEM, "volume": SHARED},
-        {"rook": ROOK},
-        None,
+        {"storage": {"rook": ROOK, "volume": LIBRBD}, **DISTURBED},
+        {"storage": {"rook": ERASURE_CODED, "volume": CLAIMS}},
+        {"storage": {"rook": FILE_SYSTEM, "volume": SHARED}, **DISTURBED},
+        {"storage": {"rook": ROOK}},
+        {},
     )
 
     @rule(down=st.booleans())

@@ -63,13 +63,19 @@ class Faults:
 
 
 class PretendCluster:
-    """The controllers over one API in memory, and a clock that the test holds in its hands."""
+    """The controllers over one API in memory, and a clock that the test holds in its hands.
+
+    Attributes:
+        away: runs by UID that have taken OSDs away and not given them back.
+
+    """
 
     def __init__(self) -> None:
         self.now = START
         self.faults = Faults()
         self.kube = FakeKube(namespaces=[NAMESPACE], now=lambda: self.now)
         self.kube.put(STORAGE_CLASS)
+        self.away: set[str] = set()
         self._pods_of: dict[str, set[str]] = {}
         self._failed: dict[str, set[str]] = {}
         self._ignored: set[str] = set()

@@ -137,6 +137,7 @@ class _Desk:
             if orphan is not None and not ledger.has(orphan):
                 self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
             self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
+            self._cluster.away.discard(self.uid)
         elif state.phase is RunPhase.COMPLETE:
             if self._all.knobs.stays is not RunPhase.COMPLETE:
                 self._leave(EXIT_COMPLETE)
@@ -159,6 +160,7 @@ class _Desk:
             self._record(ledger, self._aborted(state.in_flight, AbortReason.INTERRUPTED))
         if state.phase not in {RunPhase.COMPLETE, RunPhase.FAILED}:
             self._publish(ledger, phase=RunPhase.INTERRUPTED)
+        self._cluster.away.discard(self.uid)
         self._cluster.end(self._pod, EXIT_INTERRUPTED)
 
     def _gather(self, ledger: Ledger, since: datetime) -> None:
@@ -181,6 +183,8 @@ class _Desk:
             update = {"inFlight": note.model_dump(mode="json", exclude_none=True)}
             self._cluster.edit(self._results[key.point], lambda new: new.setdefault("status", {}).update(update))
             self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
+            if self.plan.ceph is not None and self.plan.ceph.actions:
+                self._cluster.away.add(self.uid)
 
     def _gathered(self) -> str:
         """Return the Job whose clients have all registered, or register now; empty if some have not."""
@@ -194,6 +198,7 @@ class _Desk:
             self._record(ledger, self._aborted(key, AbortReason.CLIENT_LOST))
         else:
             self._record(ledger, self._measured(key))
+        self._cluster.away.discard(self.uid)
         self._publish(ledger, phase=RunPhase.MEASURING)
 
     def _fail(self, ledger: Ledger, reason: FailureReason, words: str, missing: tuple[int, ...] = ()) -> None:
@@ -201,6 +206,7 @@ class _Desk:
         self._publish(ledger, phase=RunPhase.FAILED, failure=failure, missing=missing)
 
     def _leave(self, code: int, words: str = "") -> None:
+        self._cluster.away.discard(self.uid)
         for pod in self._accepted().values():
             self._cluster.end(pod, 0)
         self._cluster.end(self._pod, code, words)

@@ -46,6 +46,7 @@ class RookKnobs:
     Attributes:
         down: Rook's operator does not run.
         pools: which recorded story new pools play.
+        silent: the monitors do not answer the teardown Job; its words.
         unclean: the teardown Job cannot remove what is in Ceph; its words.
         purging: Ceph has not purged deleted volumes when the teardown Job's program ends; its words.
         foreign_images: somebody else has images in all pools.
@@ -57,6 +58,7 @@ class RookKnobs:
 
     down: bool = False
     pools: str = ""
+    silent: str = ""
     unclean: str = ""
     purging: str = ""
     foreign_images: bool = False
@@ -282,14 +284,22 @@ class PretendRook:
                 self._tear_down(pod)
 
     def _tear_down(self, pod: Document) -> None:
+        arguments = dict(text.partition("=")[::2] for text in pod["spec"]["containers"][0]["args"][1:])
+        uid, pool = arguments["--uid"], arguments["--pool"]
+        assert uid == label(pod, naming.LABEL_RUN_UID)
+        if self.knobs.silent:
+            self.cluster.end(pod, 1, self.knobs.silent)
+            return
+        if "--options" in arguments:
+            self.cluster.away.discard(uid)
+        if "--only-restore" in arguments:
+            self.cluster.end(pod, 0)
+            return
         if self.knobs.inactive:
             return
         if self.knobs.unclean:
             self.cluster.end(pod, 1, self.knobs.unclean)
             return
-        arguments = dict(text.partition("=")[::2] for text in pod["spec"]["containers"][0]["args"][1:])
-        uid, pool = arguments["--uid"], arguments["--pool"]
-        assert uid == label(pod, naming.LABEL_RUN_UID)
         self.notes[pool].discard(uid)
         self.images[pool] = {image for image in self.images[pool] if not image.startswith(image_prefix(uid))}
         if name := arguments.get("--file-system"):

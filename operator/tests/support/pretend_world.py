@@ -39,6 +39,7 @@ from support.specs import manifest
 SETTINGS = Settings(
     runner_image="runner:1",
     rook_clusters={"rook-ceph/rook-ceph": ("bench",)},
+    disturb={"rook-ceph/rook-ceph": ()},
     max_client_restarts=3,
     conductor_restarts=3,
 )
@@ -428,6 +429,18 @@ CLAIMS = {"size": "1Gi"}
 SHARED = {"size": "1Gi", "sharing": "Shared"}
 FILE_SYSTEM = {"cluster": ROOK["cluster"], "fileSystem": {"metadataPool": ROOK["pool"], "dataPools": [ROOK["pool"]]}}
 ERASURE_CODED = ROOK | {"pool": {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}}
+
+
+DISTURBED: Mapping[str, Any] = {
+    "workloads": [
+        {
+            "name": "w",
+            "fio": {},
+            "runtimeSeconds": 30,
+            "disturb": {"afterSeconds": 10, "osds": {"count": 1, "action": "Out"}, "forSeconds": 10},
+        }
+    ]
+}
 
 
 def create(world: PretendWorld, name: str = "a", volume: Any = LIBRBD, rook: Any = ROOK, **spec: Any) -> str:

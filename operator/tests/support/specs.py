@@ -232,6 +232,7 @@ def made_for_ceph(made: CephRun) -> list[Object]:
         client.job(run, plan, SETTINGS, client=0, attempt=0),
         conductor.job(run, plan, SETTINGS),
         teardown.network_policy(run, record, SETTINGS),
+        teardown.job(run, record, SETTINGS, only_restores=True),
         teardown.job(run, record, SETTINGS),
     ]
 

@@ -337,7 +337,8 @@ def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
     """
     base = base_name(name, uid)
     pools = {base, f"{base}-data", file_system_name(name, uid)}
-    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid), naming.key_renewal(uid)}
+    names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
+    names |= {naming.restoration(uid), naming.key_renewal(uid)}
     return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
 
 

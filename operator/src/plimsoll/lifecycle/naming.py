@@ -135,6 +135,11 @@ def teardown(uid: str) -> str:
     return f"{MANAGED_BY}-{TEARDOWN}-{uid}"
 
 
+def restoration(uid: str) -> str:
+    """Return the name of the Job in the namespace of teardowns that restores what a lost conductor changed."""
+    return f"{teardown(uid)}-restore"
+
+
 def key_renewal(uid: str) -> str:
     """Return the name of the empty Secret that exists while the keyring Secret `teardown` is replaced."""
     return f"{teardown(uid)}-renewal"

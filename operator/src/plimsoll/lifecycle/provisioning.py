@@ -39,8 +39,8 @@ LOAD_GONE_SECONDS = 300
 """Seconds after a pod's deletion deadline from which on it cannot load the storage, wherever it is.
 
 A kubelet that responds has killed the pod. Otherwise, a conductor gives up when its write is refused
-(`revoke_rights`), or when it could not write its state for a minute, and agents kill their tool and exit after
-a minute without a conductor.
+(`revoke_rights`; a minute after the deadline, the API server no longer accepts the token of its pod), or when it could
+not write its state for a minute, and agents kill their tool and exit after a minute without a conductor.
 """
 
 
@@ -194,7 +194,7 @@ def why_no_devices(namespace: str, pod_security: str) -> str:
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     """Return the next step of removing everything that uses resources."""
-    load, rights = stop_load(seen), revoke_rights(seen, now)
+    load, rights, storage = stop_load(seen), revoke_rights(seen, now), storage_of(run, seen, settings, now)
     if load or seen.jobs or seen.loading_pods:
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.loading_pods and load_is_gone(seen, now):
@@ -205,12 +205,19 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
             )
             fact = Fact.false(Reason.NODE_GONE, message)
         step = Teardown(actions=(*load, *rights), fact=fact)
+        # The removal has to wait for the pods, whose volumes exist as long as they do.
+        if (restoration := storage.restoration(is_needed=load_is_gone(seen, now))) is not None:
+            fact = replace(fact, message=f"{fact.message}; {restoration.fact.message}")
+            step = Teardown(actions=(*step.actions, *restoration.actions), fact=fact)
     else:
-        storage, rest = storage_of(run, seen, settings, now), deletions(removable(seen))
+        rest = deletions(removable(seen))
         claims = [claim.child.name for claim in seen.claims]
         kept_claims = [f"{count_text(len(claims), 'PVC')}: {first_few(claims, 3)}"] if claims else []
         kept = "; ".join([*kept_claims, *storage.kept])
-        if keep_volumes and kept:
+        restoration = storage.restoration(is_needed=bool(keep_volumes and kept))
+        if restoration is not None:
+            step = replace(restoration, actions=(*rest, *restoration.actions))
+        elif keep_volumes and kept:
             step = Teardown(actions=rest, fact=Fact.false(Reason.STORAGE_KEPT, f"spec.cleanup keeps {kept}"))
         elif (removal := storage.removal()) is not None:
             others = (action for action in rest if action not in removal.actions)
@@ -254,6 +261,12 @@ def load_is_gone(seen: Observed, now: datetime) -> bool:
     """Whether a run no longer loads its target; dead nodes and pods' finalizers do not matter."""
     are_gone = all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in seen.loading_pods)
     return are_gone and all(job.child.deleting for job in seen.jobs)
+
+
+def conductor_is_gone(seen: Observed, now: datetime) -> bool:
+    """Whether the conductor's pod is on a dead node, and can no longer change anything in Ceph."""
+    pods = [pod for pod in seen.loading_pods if pod.client is None]
+    return bool(pods) and all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in pods)
 
 
 def stopping_message(seen: Observed) -> str:

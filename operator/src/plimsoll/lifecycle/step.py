@@ -99,7 +99,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     if ending is not None:
         return _finish(run, seen, settings, ending, now)
     if seen.plan is not None:
-        return _continue(run, seen, seen.plan, settings, now)
+        return _restoring(_continue(run, seen, seen.plan, settings, now), run, seen, settings, now)
     if run.document is not None and not run.is_suspended:
         planned = _before_plan(run, run.document, seen, settings, now)
         return _finish(run, seen, settings, planned, now) if isinstance(planned, RunEnding) else planned
@@ -178,6 +178,21 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     is_waiting = seen.state is not None and seen.state.phase is RunPhase.WAITING_FOR_WINDOW
     stage, reason = (Stage.WAITING, Reason.WAITING_FOR_WINDOW) if is_waiting else (Stage.MEASURING, Reason.MEASURING)
     return replace(situation, stage=stage, reason=reason, message=message)
+
+
+def _restoring(situation: Situation, run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
+    """Return the situation with the next step of restoring what a conductor left changed, if no other one does it."""
+    is_suspended = situation.stage is Stage.SUSPENDED
+    is_needed = provisioning.load_is_gone(seen, now) if is_suspended else provisioning.conductor_is_gone(seen, now)
+    restoration = storage_of(run, seen, settings, now).restoration(is_needed=is_needed)
+    if restoration is None:
+        return situation
+    return replace(
+        situation,
+        message="; ".join(filter(None, (situation.message, restoration.fact.message))),
+        actions=(*situation.actions, *restoration.actions),
+        requeue_seconds=min(situation.requeue_seconds or _LOOK_AGAIN_SECONDS, _CLUSTER_SECONDS),
+    )
 
 
 def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Fact | None:

@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
     default=False,
     help="Whether the run may have set options of the OSDs, or taken OSDs away.",
 )
+@click.option("--only-restore", is_flag=True, help="Restore options and OSDs, and remove nothing.")
 @click.option("--user", required=True, help="CephX user, without `client.`.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
@@ -40,6 +41,7 @@ def command(
     images: bool,
     file_system: str,
     options: bool,
+    only_restore: bool,
     user: str,
     termination_log: Path | None,
 ) -> None:
@@ -54,6 +56,7 @@ def command(
         has_images=images,
         file_system=file_system,
         has_options=options,
+        only_restores=only_restore,
     )
 
     async def remove() -> Remains:
@@ -65,7 +68,7 @@ def command(
         _log.info("stopped before everything was removed; the next pod continues")
         sys.exit(EXIT_STOPPED)
     if not left.problems:
-        _log.info("run %s has no objects left in pool %s", uid, pool)
+        _log.info("the OSDs are restored" if only_restore else f"run {uid} has no objects left in pool {pool}")
         return
     reason = "; ".join(left.problems)
     write_termination_message(termination_log, reason)

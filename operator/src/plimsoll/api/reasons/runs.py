@@ -399,7 +399,8 @@ ENTRIES = (
         Reason.NODE_GONE,
         _CLEANED_UP,
         "the last pods exceeded their deletion deadline by five minutes. They count as no longer loading the target, "
-        "so its next run starts; this run waits for its pods",
+        "so its next run starts; this run waits for its pods. A Job has restored the OSDs that it took away, and their "
+        "options, or the message says why not",
         "delete the Node if it will not return, or taint it `node.kubernetes.io/out-of-service`; check the pods' "
         "finalizers",
         load_is_gone=True,

@@ -60,6 +60,7 @@ class TeardownTarget:
     has_images: bool = True  # whether there may be RBD images
     file_system: str = ""  # of the run, which is removed next; empty if there is none
     has_options: bool = False  # whether the conductor may have set options of the OSDs, or taken OSDs away
+    only_restores: bool = False  # whether only these are restored, and nothing is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ async def tear_down(
     options if nothing else is left.
     """
     problems = await _removed(commands, target, limit_seconds=limit_seconds, pause_seconds=pause_seconds)
-    if problems or not target.file_system:
+    if problems or target.only_restores or not target.file_system:
         return Remains(problems)
     # A file system that is removed during a purge leaves a thread of Ceph's manager waiting for ever, with a lock
     # without which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
@@ -159,6 +160,8 @@ class _Pass:
             await self._try(restore_options(self._commands, key=options_key(self._target.uid)))
             if self._is_unresponsive:
                 return self._problems
+        if self._target.only_restores:
+            return self._problems
         try:
             existing = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
         except (CommandError, ValueError) as error:

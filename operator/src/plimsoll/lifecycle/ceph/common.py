@@ -45,6 +45,8 @@ from plimsoll.plan.document import CephTarget, Plan, RunIdentity, ceph_target
 JOB = "Job"
 
 _MAX_CHARACTERS = 500  # maximum length of a Job's own words in a message
+_REMOVE = "remove the run's objects from Ceph"
+_RESTORE = "restore the OSDs and options that the run changed"
 _LONG_SECONDS = 120.0  # a teardown Job takes a few seconds, and half a minute longer if a client of an image died
 
 
@@ -76,12 +78,14 @@ class ExternalObjects:
     network_policy: Child | None = None  # of the teardown Job; None if it does not exist
     jobs: tuple[JobFact, ...] = ()  # teardown Jobs
     pods: tuple[PodFact, ...] = ()  # of these Jobs
+    restoration: JobFact | None = None  # the Job that only restores options and OSDs; None if it does not exist
+    restoration_pods: tuple[PodFact, ...] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)  # UID of such a Job -> the newest warning about it
 
     @property
     def is_empty(self) -> bool:
         """Whether the run has nothing there."""
-        return not (self.kept or self.jobs or self.pods or self.network_policy)
+        return not (self.kept or self.jobs or self.pods or self.restoration or self.network_policy)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -125,7 +129,12 @@ def external_objects_of(
         for obj in everything
         if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)
     ]
-    jobs = (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
+    jobs = [
+        children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners])
+        for job in (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
+    ]
+    restoration = next((job for job in jobs if job.child.name == naming.restoration(run.uid)), None)
+    restoring = [pod for pod, owners in pods if restoration is not None and restoration.child.uid in owners]
     readable: list[render_teardown.TeardownRecord] = []
     for config_map in records:
         with suppress(SpecError):
@@ -148,10 +157,10 @@ def external_objects_of(
         key_generation=str(annotations.get(naming.ANNOTATION_KEY_GENERATION, "")),
         renewal=child("Secret", naming.key_renewal(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
-        jobs=tuple(
-            children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners]) for job in jobs
-        ),
-        pods=tuple(pod for pod, _ in pods),
+        jobs=tuple(job for job in jobs if job is not restoration),
+        pods=tuple(pod for pod, _ in pods if pod not in restoring),
+        restoration=restoration,
+        restoration_pods=tuple(restoring),
         warnings=warnings,
     )
 
@@ -364,7 +373,10 @@ class Access(CephResource):
 
 
 class Leftovers(CephResource):
-    """What conductor and clients create in the pool themselves. It is removed first, while the key still exists."""
+    """What conductor and clients create in the pool themselves. It is removed first, while the key still exists.
+
+    And what the conductor changes for others: OSDs and their options. One that is lost restores nothing.
+    """
 
     delay: ClassVar[str] = "check that Ceph responds"
     """What may delay the Job for long."""
@@ -373,22 +385,29 @@ class Leftovers(CephResource):
         """Return that nothing has to be created."""
         return hidden_fact(holds=True)
 
-    def remove(self) -> Teardown | None:
-        """Return the progress of the removal; None if nothing is left in Ceph.
+    def restore(self, *, is_needed: bool) -> Teardown | None:
+        """Return the progress of restoring OSDs and options; None if that is done."""
+        there, job = self.there, self.there.restoration
+        target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.plan else None
+        if is_needed and target is not None and target.has_record:
+            return self._in_ceph(job, there.restoration_pods, only_restores=True)
+        if job is None:
+            return None
+        return removal_step(f"deleting Job {job.child.place}", *deletions([job.child], foreground=True))
 
-        Without a copy of the key, no pod of the run has ever reached Ceph.
-        """
+    def remove(self) -> Teardown | None:
+        """Return the progress of the removal; None if nothing is left in Ceph."""
         there = self.there
         if there.is_empty:
             return None
         if there.kinds_problem:
             message = f"cannot read the run's Rook objects: {there.kinds_problem}"
             return removal_step(message, reason=Reason.ROOK_NOT_FOUND)
-        if there.keyring is None:
-            return None
-        if there.record is None or there.recorded is None:
-            return self._restore_record()
-        return self._in_ceph(there.recorded)
+        return self._in_ceph(there.jobs[0] if there.jobs else None, there.pods, only_restores=False)
+
+    def renew_key(self) -> Teardown | None:
+        """Return the next step of replacing the Job's copy of the key; None if the copy is current."""
+        return None
 
     def _restore_record(self) -> Teardown:
         """Return the new record, from the operator's plan or the specification, or why it is not written."""
@@ -412,44 +431,56 @@ class Leftovers(CephResource):
         creation = Create(obj=render_teardown.record_config_map(run, record, monitors, self.view.settings))
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
-    def _in_ceph(self, record: render_teardown.TeardownRecord) -> Teardown | None:
-        """Return the progress of the teardown Job, which is replaced if it failed; None if it is complete."""
-        there, settings = self.there, self.view.settings
-        job = there.jobs[0] if there.jobs else None
-        if job is None:
-            # The policy first: without it a pod could reach any address.
-            needs_policy = settings.network_policies.enabled and there.network_policy is None
-            manifest = render_teardown.network_policy if needs_policy else render_teardown.job
-            creation = Create(obj=manifest(self.view.run, record, settings))
-            return removal_step("about to remove the run's objects from Ceph", creation)
-        if job.complete and not job.child.deleting:
+    def _in_ceph(self, job: JobFact | None, pods: Iterable[PodFact], *, only_restores: bool) -> Teardown | None:
+        """Return the next step of having a Job clean up in Ceph; None if that is done, or not needed.
+
+        Without a copy of the key, no pod of the run has ever reached Ceph.
+        """
+        there, run, settings = self.there, self.view.run, self.view.settings
+        if job is not None and job.complete and not job.child.deleting:
             return None
+        if step := self.renew_key():
+            return step
+        if there.keyring is None:
+            return None
+        if there.record is None or there.recorded is None:
+            return self._restore_record()
+        if job is not None:
+            step = self._progress(job, pods, only_restores=only_restores)
+            return replace(step, actions=deletions([job.child] if job.failure else [], foreground=True))
+        # The policy first: without it a pod could reach any address.
+        if settings.network_policies.enabled and there.network_policy is None:
+            creation = Create(obj=render_teardown.network_policy(run, there.recorded, settings))
+        else:
+            creation = Create(obj=render_teardown.job(run, there.recorded, settings, only_restores=only_restores))
+        return removal_step(f"about to {_RESTORE if only_restores else _REMOVE}", creation)
+
+    def _progress(self, job: JobFact, pods: Iterable[PodFact], *, only_restores: bool) -> Teardown:
+        """Return the progress of a Job, whose pods these are, without actions."""
+        there, task = self.there, _RESTORE if only_restores else _REMOVE
         # A pod can have succeeded shortly before its Job is complete.
-        trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
+        trying = sorted((pod for pod in pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
         last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
         problem = (last and (last.problem or last.exit_message)) or job.failure
         warning = "" if trying else there.warnings.get(job.child.uid, "")
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
-            step = self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
-        elif (refused := refused_pod(warning)) and not problem:
+            return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        if (refused := refused_pod(warning)) and not problem:
             message = (
-                f"Job {job.child.place}, which removes the run's objects from Ceph, has no pod: "
-                f"{warning[:_MAX_CHARACTERS]}; change the policy or quota that refuses it in namespace "
-                f"{job.child.namespace}"
+                f"Job {job.child.place}, which is to {task}, has no pod: {warning[:_MAX_CHARACTERS]}; change the "
+                f"policy or quota that refuses it in namespace {job.child.namespace}"
             )
-            step = removal_step(message, reason=refused)
-        elif not problem:
-            step = self._waiting(job)
-        else:
-            message = (
-                f"Job {job.child.place} failed to remove the run's objects from Ceph, and retries: "
-                f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap {job.child.place}, which "
-                "the operator recreates; if the Ceph cluster is gone for good, delete the Secret of that name"
-            )
-            if inactive := rook_facts.inactive_groups(there.cluster):
-                message = f"{inactive}, so {message}"
-            step = removal_step(message, reason=Reason.TEARDOWN_FAILING)
-        return replace(step, actions=deletions([job.child] if job.failure else [], foreground=True))
+            return removal_step(message, reason=refused)
+        if not problem:
+            return removal_step(f"waiting for Job {job.child.place} to {task}") if only_restores else self._waiting(job)
+        message = (
+            f"Job {job.child.place} failed to {task}, and retries: {problem[:_MAX_CHARACTERS]}; if the monitors have "
+            f"moved, delete ConfigMap {job.child.namespace}/{naming.teardown(self.view.run.uid)}, which the operator "
+            "recreates; if the Ceph cluster is gone for good, delete the Secret of that name"
+        )
+        if not only_restores and (inactive := rook_facts.inactive_groups(there.cluster)):
+            message = f"{inactive}, so {message}"
+        return removal_step(message, reason=Reason.TEARDOWN_FAILING)
 
     def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
         """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""

@@ -285,12 +285,10 @@ class RookAccess(common.Access):
 class RookLeftovers(common.Leftovers):
     """The leftovers of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
 
-    def remove(self) -> Teardown | None:
-        """Return the progress of the removal, with a new copy of the key if it was rotated."""
+    def renew_key(self) -> Teardown | None:
+        """Return the next step of replacing the copy of a rotated key; None if the copy is current."""
         there = self.there
         owner = next((fact for fact in there.users if fact.child.name.endswith(f"-{naming.CONDUCTOR}")), None)
-        if any(job.complete for job in there.jobs):
-            return super().remove()
         steps: list[Action] = []
         if there.keyring is None and there.renewal is not None:
             if owner is None:
@@ -301,9 +299,9 @@ class RookLeftovers(common.Leftovers):
         elif owner is not None:
             steps = [*_renewal(self.view, there, owner)]
         if owner is None or not steps:
-            return super().remove()
-        # The Job would try the new key only after a pause of up to six minutes.
-        jobs = deletions((job.child for job in there.jobs), foreground=True)
+            return None
+        # A Job would try the new key only after a pause of up to six minutes.
+        jobs = deletions((job.child for job in (*there.jobs, there.restoration) if job is not None), foreground=True)
         message = f"copying the key of CephClient {owner.child.place} again, which was rotated"
         return common.removal_step(message, *steps, *jobs)
 

@@ -27,12 +27,6 @@ DEVICE_PATH = "/dev/plimsoll-volume"
 ASSIGNMENT_MOUNT = "/etc/plimsoll/assignment"
 ASSIGNMENT_FILE = "assignment.json"
 
-_NODE_GONE_TOLERATIONS: list[Json] = [
-    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
-    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-]
-"""They evict a pod 30 s after its node is gone, not after five minutes."""
-
 
 def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
     """Yield the PVCs: one for each client, or one that all clients share; none without claims."""
@@ -124,7 +118,6 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
         is_root=has_device(plan, client),
         **common.placement(run, plan, wanted, client),
-        tolerations=_NODE_GONE_TOLERATIONS,
         containers=[_container(run, plan, settings, assigned)],
         volumes=volumes,
     )

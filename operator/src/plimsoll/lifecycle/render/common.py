@@ -23,6 +23,10 @@ SESSION_MOUNT = {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True}
 TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container
 TMP_VOLUME = {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}
 
+_NODE_GONE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_SECONDS = 30
+"""A pod is evicted so long after its node is gone. Kubernetes' default is five minutes."""
+
 _USER = 65532  # of the images too
 _HOST = "kubernetes.io/hostname"
 OSD_LABELS = {"app": "rook-ceph-osd"}
@@ -103,6 +107,10 @@ def pod_spec(
             "seccompProfile": {"type": "RuntimeDefault"},
             "fsGroupChangePolicy": "OnRootMismatch",
         },
+        "tolerations": [
+            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+            for key in _NODE_GONE_TAINTS
+        ],
         **content,
     }
 

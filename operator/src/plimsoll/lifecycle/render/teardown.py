@@ -70,8 +70,11 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
     return network.policy(_metadata(run, settings), network.peer(run, naming.TEARDOWN), ingress=[], egress=egress)
 
 
-def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
-    """Return the Job that restores options and flags, and removes images and objects. It is idempotent."""
+def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: bool = False) -> Json:
+    """Return the Job that restores options, OSDs and flags, and removes images and objects. It is idempotent.
+
+    One that only restores options and OSDs does not wait for a pod of its own on a dead node.
+    """
     name, target = naming.teardown(record.run.uid), record.ceph
     pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
     if target.file_system is not None:
@@ -93,6 +96,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
             f"--clients={record.clients}",
             *pools,
             *(["--options"] if target.has_record else []),
+            *(["--only-restore"] if only_restores else []),
             f"--user={target.conductor_user}",
             "--termination-log=/dev/termination-log",
         ],
@@ -106,9 +110,12 @@ def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
         common.TMP_VOLUME,
     ]
     metadata = _metadata(run, settings)
+    if only_restores:
+        metadata["name"] = naming.restoration(record.run.uid)
     pod = common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
     template = pods.pod_template(pod, settings, labels=metadata["labels"])
-    spec = {"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
+    replaced = {} if only_restores else {"podReplacementPolicy": "Failed"}
+    spec = {"backoffLimit": _RESTARTS, **replaced, "template": template}
     return manifest("Job", metadata, spec=spec)
 
 

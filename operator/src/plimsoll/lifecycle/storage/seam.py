@@ -117,6 +117,13 @@ class Resource(ABC):
         """
         return True
 
+    def restore(self, *, is_needed: bool) -> Teardown | None:
+        """Return the next step of restoring what a conductor changed for others, and left so; None if that is done.
+
+        If it is not needed, because a conductor or the removal does it, a restoration that has begun is ended.
+        """
+        return None
+
     def remove(self) -> Teardown | None:
         """Return the next step of its removal; None if nothing is left.
 
@@ -162,6 +169,11 @@ class Storage:
         if not facts:
             return Fact.true(Reason.NOT_NEEDED, "no workload uses a volume")
         return next((fact for fact in facts if not fact.holds), facts[-1])
+
+    def restoration(self, *, is_needed: bool) -> Teardown | None:
+        """Return the next step of restoring what a conductor changed for others; see `Resource.restore`."""
+        steps = (resource.restore(is_needed=is_needed) for resource in self.resources)
+        return next((step for step in steps if step is not None), None)
 
     def removal(self) -> Teardown | None:
         """Walk backwards: return the next step of the removal; None if nothing is left."""
