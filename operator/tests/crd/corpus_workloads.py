@@ -338,7 +338,7 @@ _DISTURBANCES = [
     _disturbed(
         "no time to recover",
         f"{_W}.runtimeSeconds",
-        "add at least 30 s to afterSeconds and forSeconds",
+        "must be at least 30 s more than afterSeconds and forSeconds together",
         workload={"line": _LINE, "runtimeSeconds": 119},
     ),
     *(

@@ -88,6 +88,13 @@ def test_when_the_cluster_was_clean_is_said(cleaned: tuple[float | None, ...], w
     assert words in sentence
 
 
+def test_all_osds_that_trials_took_away_are_said() -> None:
+    first, second = disturbed(0), disturbed(1)
+    assert second.disturbance is not None
+    other = second.model_copy(update={"disturbance": second.disturbance.model_copy(update={"osds": (5,)})})
+    assert "osd.3 or osd.5 was down for 2 s" in next(recovery_sentences([result([first, other])]))
+
+
 def test_runs_are_compared_by_the_rate_during_and_the_time_to_recover() -> None:
     before = [result([disturbed(number, clean=10.0 + number) for number in range(3)])]
     after = [result([disturbed(number - 20, clean=40.0 + number) for number in range(3)], run="candidate")]

@@ -235,8 +235,8 @@ class Workload(Model):
                 or workload.line is None
                 or workload.disturb.ends_after + LEAST_SECONDS_RECOVERING <= workload.runtime_seconds
             ),
-            message="must be longer than the disturbance, because a workload with line and disturb is judged until all "
-            f"placement groups are clean; add at least {LEAST_SECONDS_RECOVERING} s to afterSeconds and forSeconds",
+            message=f"must be at least {LEAST_SECONDS_RECOVERING} s more than afterSeconds and forSeconds together, "
+            "because a workload with line and disturb is judged until all placement groups are clean; increase it",
             field_path=".runtimeSeconds",
         ),
     )

@@ -522,7 +522,9 @@ def recovery_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         first, cleaned = disturbances[0], [trial.clean_seconds for trial in disturbances]
         known = [seconds for seconds in cleaned if seconds is not None]
         away = fmean(trial.end_seconds - trial.start_seconds for trial in disturbances)
-        osds = first_few([f"osd.{number}" for number in first.osds])
+        # Another conductor may have chosen others, if those of the first were lost.
+        chosen = dict.fromkeys(trial.osds for trial in disturbances)
+        osds = " or ".join(first_few([f"osd.{number}" for number in numbers]) for numbers in chosen)
         sentences = [f"{osds} {'was' if len(first.osds) == 1 else 'were'} {first.action.lower()} for {away:.0f} s"]
         if known:
             span = f"{min(known):.0f}" if min(known) == max(known) else f"{min(known):.0f} to {max(known):.0f}"
