@@ -241,6 +241,10 @@ bench-line: setup ## Measure how well the line is found: tables of docs/explanat
 bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: a table of docs/explanation/line.md; needs root
 	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/line_device.py $(LINES)
 
+.PHONY: bench-arrivals
+bench-arrivals: setup ## Measure whether replayed arrivals are random: a table of docs/explanation/line.md; needs root without PLACE
+	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/arrivals.py $(PLACE)
+
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage
 	$(CLUSTER) up

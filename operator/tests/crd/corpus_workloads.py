@@ -422,7 +422,7 @@ LINE_REFUSED = [
             ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.arrivals", "cannot be Poisson with fsyncEvery"),
             ("engine", {"engine": "sync"}, "fio.arrivals", "cannot be Poisson with a synchronous engine"),
             ("jobs", {"jobs": 2}, "fio.arrivals", "cannot be Poisson with several jobs"),
-            ("too many", {"rateIops": 10_001}, "fio.arrivals", "more than 10000 operations per second of a client"),
+            ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 operations per second of a client"),
             ("buffered", {"directIo": False}, "fio.directIo", "must be true with arrivals Poisson"),
             ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),
         )

@@ -89,7 +89,7 @@ def test_both_searches_need_enough_operations(start: int, seconds: Fields, expec
 @pytest.mark.parametrize(
     ("fio", "line", "limits"),
     [
-        ({"ioDepth": [64]}, RATE, [20_000, 80_000]),
+        ({"ioDepth": [64]}, RATE, [100_000, 400_000]),
         ({"jobs": 2}, DEPTH, [4096, 16_384]),
     ],
     ids=["rate", "depth"],
@@ -158,7 +158,7 @@ def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, sh
         ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: 8 must be 0"),
         ({"directIo": False}, DEPTH, "fio.directIo: false must be true"),
         ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 7}, "line.limit: 7 is lower than every load"),
-        ({"ioDepth": [64]}, {**RATE, "limit": 80_008}, "line.limit: 80008 is more than 8 clients"),
+        ({"ioDepth": [64]}, {**RATE, "limit": 400_008}, "line.limit: 400008 is more than 8 clients"),
         ({"ioDepth": [64], "jobs": 2}, RATE, "fio.jobs: 2 must be 1"),
         ({"ioDepth": [64], "pattern": "randwrite", "fsyncEvery": 8}, RATE, "fio.fsyncEvery: 8 must be 0"),
         (

@@ -100,6 +100,19 @@ def test_numbers_of_operations_are_those_of_one_poisson_process(rate: float, per
     assert abs(reads - len(found) * share) < 6 * math.sqrt(len(found) * share * (1 - share)) + 1
 
 
+@given(rate=st.floats(500, 50_000), delay=st.floats(0, 8), seed=st.integers(0, 99))
+def test_a_replay_makes_up_for_what_its_submissions_take(rate: float, delay: float, seed: int) -> None:
+    """Operations start when they are due, or right after the one before: a queue with one server (Lindley 1952)."""
+    due = [time for time, *_ in arrivals(trace(rate=rate, seconds=1, seed=seed))]
+    times = [time for time, *_ in arrivals(trace(rate=rate, seconds=1, seed=seed, delay=delay))]
+    ready, before, free = 0.0, 0, 0.0
+    for expected, time in zip(due, times, strict=True):
+        # fio waits for each gap from the end of the submission before it.
+        start, before = ready + time - before, time
+        assert start == pytest.approx(max(expected, free), abs=2)
+        ready, free = start + delay, max(expected, free) + delay
+
+
 @pytest.mark.parametrize("rate", [100.0, 10_000.0])
 def test_gaps_are_distributed_exponentially(rate: float) -> None:
     times = [time for time, *_ in arrivals(trace(rate=rate, seconds=int(1e5 / rate)))]
@@ -168,6 +181,7 @@ def test_arrivals_are_on_the_data_set_and_outlast_the_measurement() -> None:
     mixed = of(TARGET, pattern="randrw", readPercent=70)
     assert (mixed.rate, mixed.offset, mixed.blocks, mixed.read_percent) == (1000, MEBIBYTE, 2048, 70)
     assert (mixed.seconds, mixed.is_random) == (2 + 5 + SPARE_SECONDS, True)
+    assert mixed.delay == 4
     written = of(TARGET, pattern="write", blockSize="3Mi")
     assert (written.blocks, written.is_random, written.read_percent) == (2, False, 0)
 

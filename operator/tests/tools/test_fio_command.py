@@ -181,9 +181,9 @@ def test_random_arrivals_are_requested_only_if_asked_for() -> None:
 
 
 def test_more_arrivals_than_fio_can_hold_are_refused() -> None:
-    parameters = FioParameters.model_validate({"rateIops": 10_000, "arrivals": "Poisson"})
+    parameters = FioParameters.model_validate({"rateIops": 50_000, "arrivals": "Poisson"})
     context = context_of(device())
-    FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=300)))
+    FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=10, runtime_seconds=60)))
     with pytest.raises(ValueError, match=r"more than 4000000 operations in 500 s.*at most 8000, or shorten"):
         FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=400)))
 

@@ -75,7 +75,7 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
         ({**POISSON, "pattern": "write", "fsyncEvery": 1}, "arrivals", "remove one of them"),
         ({**POISSON, "engine": "psync"}, "arrivals", "use libaio"),
         ({**POISSON, "jobs": 2}, "arrivals", "with several jobs"),
-        ({**POISSON, "rateIops": 10_001}, "arrivals", "more than 10000 operations per second of a client"),
+        ({**POISSON, "rateIops": 50_001}, "arrivals", "more than 50000 operations per second of a client"),
         ({**POISSON, "directIo": False}, "directIo", "submitted one after the other"),
         ({**POISSON, "until": "DataSetDone"}, "until", "cannot be set with arrivals Poisson"),
         ({"pattern": "randrw", "readBack": "NextClient"}, "readBack", "applies only to the patterns read and randread"),

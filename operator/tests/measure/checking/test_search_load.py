@@ -190,6 +190,21 @@ def test_a_device_that_blocks_submissions_broke_although_its_depth_was_never_ful
     assert outcome(numbers) is ProbeOutcome.MET
 
 
+@pytest.mark.parametrize(
+    ("submission", "expected"), [(10_000, ProbeOutcome.MET), (2_000, ProbeOutcome.DEPTH_FULL)], ids=["slow", "fast"]
+)
+def test_only_as_many_arrivals_are_missing_as_submissions_do_not_explain(
+    submission: float, expected: ProbeOutcome
+) -> None:
+    """A tenth is missing while places became free slowly; 10 us for each, of which a trace allows for 2, explain it."""
+    count = 18_000 * RUNTIME
+    timed = sample_of([4_000_000] * (count // 7) + [FAST] * (count - count // 7))
+    found = working(18_000, timed=timed, full=0.001)
+    reads = [one.model_copy(update={"submission_nanoseconds": float(submission)}) for one in found.operations]
+    asked = replace(offer(20_000), depth=64)
+    assert outcome(measure(document(0, measurement(*reads, depth_full_share=0.001)), offer=asked)) is expected
+
+
 def test_an_impossible_share_of_full_depth_costs_its_measurement() -> None:
     assert "OutputUnreadable" in reasons(measure(document(0, working(100, full=1.5)), offer=offer(100)))
 

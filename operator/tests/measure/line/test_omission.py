@@ -147,16 +147,19 @@ def arrivals(load: float, seed: int = 1) -> list[float]:
     return poisson(load, SECONDS, random.Random(seed))  # noqa: S311 - numbers, not secrets
 
 
-def seen(found: Replay, asked: Offer, clients: int = 1) -> Observation:
+def seen(found: Replay, asked: Offer, clients: int = 1, delayed: float = 0.0) -> Observation:
     operation = found.operation(SECONDS)
-    loads = [ClientLoad(rate=asked.load / clients, in_flight=1, longest=0, depth_full_share=found.full_share)] * clients
+    client = ClientLoad(
+        rate=asked.load / clients, in_flight=1, longest=0, depth_full_share=found.full_share, delayed=delayed
+    )
+    loads = [client] * clients
     observation = observed(asked, [operation], WINDOW, loads)
     assert observation is not None
     return observation
 
 
-def outcome(found: Replay, asked: Offer) -> ProbeOutcome:
-    return outcome_of(seen(found, asked), asked.objectives)
+def outcome(found: Replay, asked: Offer, delayed: float = 0.0) -> ProbeOutcome:
+    return outcome_of(seen(found, asked, delayed=delayed), asked.objectives)
 
 
 def every(period: float, length: float) -> list[tuple[float, float]]:
@@ -277,8 +280,9 @@ def test_a_full_depth_does_not_explain_what_submissions_do() -> None:
     """A twentieth of the operations takes longer than places would have to become free in; but they did."""
     found = replayed(arrivals(10_000), Freezing(0.0005, []), DEPTH, SECONDS)
     tail = Replay([*found.latencies[:-2_000], *[0.02] * 2_000], 0.001)
-    assert outcome(tail, offer(1.08 * len(tail.latencies) / SECONDS, limit=0.025)) is ProbeOutcome.MET
-    assert outcome(tail, offer(1.15 * len(tail.latencies) / SECONDS, limit=0.025)) is ProbeOutcome.DEPTH_FULL
+    offered = offer(1.08 * len(tail.latencies) / SECONDS, limit=0.025)
+    assert outcome(tail, offered, delayed=0.08) is ProbeOutcome.MET
+    assert outcome(tail, offered, delayed=0.02) is ProbeOutcome.DEPTH_FULL
 
 
 def test_a_freeze_counts_as_long_as_it_was_although_the_last_bin_is_open() -> None:
@@ -287,7 +291,8 @@ def test_a_freeze_counts_as_long_as_it_was_although_the_last_bin_is_open() -> No
     asked = offer(1.05 * len(frozen.latencies) / SECONDS)
     rate = replace(asked, load=10.0)
     whole = PartialLoad(offered=1_100, achieved=1_000, operations=10_000)
-    waited = omitted_arrivals(rate, [frozen.operation(SECONDS)], whole, 1, asked.objectives[0])
+    client = ClientLoad(rate=1_000, in_flight=1, longest=0)
+    waited = omitted_arrivals(rate, [frozen.operation(SECONDS)], whole, [client], asked.objectives[0])
     assert waited == pytest.approx(10 * 39.995, rel=0.01)
 
 

@@ -183,9 +183,9 @@ def not_steady(evidence: Evidence) -> CheckedValues:
     outage_explains=True,
     what=(
         "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if it "
-        f"is more than {100 * LEAST_SHORTFALL:g} % and, with random arrivals, more than chance explains; or "
-        f"operations beyond an offered rate of even arrivals, if more than {100 * LEAST_EXCESS:g} %; a search "
-        "applies its own rule"
+        f"is more than {100 * LEAST_SHORTFALL:g} %, or operations beyond that rate, if more than "
+        f"{100 * LEAST_EXCESS:g} %; with random arrivals only if it is more than chance explains; a search applies its "
+        "own rule"
     ),
     unit="%",
     suspect=0,
@@ -202,7 +202,9 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
         return
     parts = observation.parts
     for part, among in ((observation.whole, 1), *((part, len(parts)) for part in parts)):
-        arrived, least, most = (100 * share for share in (part.achieved / part.offered, part.least(among), part.most))
+        arrived, least, most = (
+            100 * share for share in (part.achieved / part.offered, part.least(among), part.most(among))
+        )
         bound = f"at most {percent_text(most)}" if arrived > most else f"at least {percent_text(least)}"
         detail = (
             f"{number_text(part.achieved)} of {number_text(part.offered)} {part.operation or 'operation'}s per second "

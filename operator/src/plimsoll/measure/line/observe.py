@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from plimsoll.api.line import Objective, OfferedLoad, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
@@ -21,8 +21,12 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval
 
 LEAST_SHORTFALL = 0.01  # smallest shortfall of the achieved load, as a part of the offered load, that matters
 LEAST_EXCESS = 0.05
-"""Smallest excess of a rate that is due after equal times; less may have been due before the window, and caught up."""
+"""Smallest excess of a rate; less may have been due before the window, and caught up, or come of `ALLOWED_SECONDS`."""
 THINKING_SECONDS = 10e-6  # the longest time between operations that is not the client's fault; fio takes 2 to 8 µs
+ALLOWED_SECONDS = 4e-6
+"""Of what each operation of a replay delays all that follow, the part that its trace allows for: about the least that
+fio and Linux take, so that hardly more arrives than is offered."""
+_POLLING_SECONDS = 2e-6  # of that delay, what is no submission: fio polls in whole microseconds
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 EDGE_SHARE = 0.25
@@ -69,10 +73,10 @@ class PartialLoad:
         """Whether it was achieved, except for what the tool and chance explain in one of so many parts."""
         return self.achieved >= self.offered * self.least(among)
 
-    @property
-    def most(self) -> float:
-        """The share, from 1 on, beyond which more arrived than was due; infinite if chance decides what is due."""
-        return math.inf if self.pending is None else 1 + max(LEAST_EXCESS, self.pending / self.operations)
+    def most(self, among: int = 1) -> float:
+        """Return the share, from 1 on, beyond which more arrived than was due, except for chance in one of so many."""
+        pending = None if self.pending is None else self.pending / self.operations
+        return 1 + max(LEAST_EXCESS, _tolerated_excess(self.operations, among) if pending is None else pending)
 
     def is_mostly_achieved(self, among: int = 1) -> bool:
         """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
@@ -90,10 +94,12 @@ class ClientLoad:
     longest: float  # latency of the longest operation, in seconds
     depth_full_share: float | None = None  # share of submissions, 0 to 1, that filled the depth; None if unknown
     blocked: float = 0.0  # share of the time, 0 to 1, in which submissions blocked: the part of them beyond 10 us each
+    # Share of the time, 0 to 1, by which the rest of them delayed random arrivals beyond what a trace allows for.
+    delayed: float = 0.0
 
     def is_blocked(self, offered: float) -> bool:
         """Whether submissions that blocked are why it did less than it was offered, in operations per second."""
-        missing = 1 - self.rate / offered - self.rate * THINKING_SECONDS
+        missing = 1 - self.rate / offered - self.delayed
         return self.blocked >= max(MOST_BLOCKED, _EXPLAINED * missing)
 
     def part_of(self, offer: Offer, offered: float, seconds: float, clients: int = 1) -> PartialLoad:
@@ -127,9 +133,17 @@ def tolerated_shortfall(operations: float, among: int = 1) -> float:
 
     The square root of a Poisson number scatters by 1/2 around the root of its expectation, however large that is.
     """
-    deviations = -NormalDist().inv_cdf(_CHANCE / max(1, among))
-    least = max(0.0, 1 - deviations / 2 / math.sqrt(operations)) if operations else 0.0
+    least = max(0.0, 1 - _deviations(among) / 2 / math.sqrt(operations)) if operations else 0.0
     return max(LEAST_SHORTFALL, 1 - least**2)
+
+
+def _tolerated_excess(operations: float, among: int) -> float:
+    return (1 + _deviations(among) / 2 / math.sqrt(operations)) ** 2 - 1 if operations else math.inf
+
+
+def _deviations(among: int) -> float:
+    """Return the standard deviations that one of so many parts exceeds as seldom as one trial exceeds three."""
+    return -NormalDist().inv_cdf(_CHANCE / max(1, among))
 
 
 def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
@@ -147,7 +161,9 @@ def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
     return mean_in_flight((result.rates.iops, result.latency.mean_nanoseconds) for result in operations)
 
 
-def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int) -> bool:
+def omits_arrivals(
+    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: Sequence[ClientLoad]
+) -> bool:
     """Whether so many arrivals are missing that an objective says nothing about those that should have come.
 
     Call it only if the depth was full at times. It was full for too long if the missing arrivals that would have been
@@ -170,17 +186,21 @@ def omits_arrivals(offer: Offer, loads: Sequence[OperationResult], whole: Partia
 
 
 def omitted_arrivals(
-    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: int, objective: Objective
+    offer: Offer,
+    loads: Sequence[OperationResult],
+    whole: PartialLoad,
+    clients: Sequence[ClientLoad],
+    objective: Objective,
 ) -> float:
     """Return how many operations that never came at most would have taken longer than an objective permits."""
     if not offer.depth:
         return 0.0
-    rate, latencies = offer.load / clients, [load.latency for load in loads]
+    rate, latencies = offer.load / len(clients), [load.latency for load in loads]
     kept_up = offer.depth / rate
     in_freezes = rate / offer.depth * seconds_beyond(latencies, objective.latency_nanoseconds)
     while_slow = rate / offer.depth * seconds_beyond(latencies, kept_up * NANOSECONDS)
-    explained = whole.achieved / clients * THINKING_SECONDS
-    return max(min(_missing(whole), in_freezes), min(_missing(whole, explained), while_slow))
+    delayed = fmean(client.delayed for client in clients)
+    return max(min(_missing(whole), in_freezes), min(_missing(whole, delayed), while_slow))
 
 
 def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
@@ -254,8 +274,7 @@ def observed(
     total = whole.part_of(offer, offer.load, window.seconds, max(1, len(clients)))
     share = _highest_share(clients, takes_one=offer.depth == 1 and not offer.search) if offer.is_open_loop else None
     waiting = [
-        omitted_arrivals(offer, loads, total, max(1, len(clients)), objective) if share else 0.0
-        for objective in offer.objectives
+        omitted_arrivals(offer, loads, total, clients, objective) if share else 0.0 for objective in offer.objectives
     ]
     return Observation(
         vary=offer.vary,
@@ -265,7 +284,7 @@ def observed(
         blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
         latencies=[_worst(loads, objective) for objective in offer.objectives],
         unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
-        omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, max(1, len(clients))),
+        omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, clients),
     )
 
 
@@ -403,17 +422,20 @@ def client_load(item: ClientMeasurement, window: Interval) -> ClientLoad:
     latencies = [share.sample.latency for share in shares]
     rates = [share.within(window).per_second(window.length).ios for share in shares]
     means = [latency.mean_nanoseconds if latency.kind.has_mean else None for latency in latencies]
-    # What submissions took beyond their usual cost to a client.
-    cost = THINKING_SECONDS * NANOSECONDS
-    blocked = sum(
-        operation.ios * max(0.0, (operation.submission_nanoseconds or 0.0) - cost)
-        for operation in measurement.operations
-    )
+    submissions = [
+        (operation.ios, (operation.submission_nanoseconds or 0.0) / NANOSECONDS) for operation in measurement.operations
+    ]
+    # What submissions took beyond their usual cost to a client, and that cost as far as no trace allows for it.
+    blocked = sum(ios * max(0.0, seconds - THINKING_SECONDS) for ios, seconds in submissions)
+    allowed = ALLOWED_SECONDS - _POLLING_SECONDS
+    delayed = sum(ios * max(0.0, min(seconds, THINKING_SECONDS) - allowed) for ios, seconds in submissions)
+    thread_seconds = measurement.runtime * measurement.submitters / NANOSECONDS
     return ClientLoad(
         client=item.client,
         rate=sum(rates),
         in_flight=mean_in_flight(zip(rates, means, strict=True)),
         longest=max((latency.max_nanoseconds for latency in latencies), default=0) / NANOSECONDS,
         depth_full_share=measurement.depth_full_share,
-        blocked=blocked / (measurement.runtime * measurement.submitters),
+        blocked=blocked / thread_seconds,
+        delayed=delayed / thread_seconds,
     )

@@ -10,6 +10,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import RANDOM_DATA, DataContent
 from plimsoll.measure.histogram import PERCENTILES
+from plimsoll.measure.line.observe import ALLOWED_SECONDS
 from plimsoll.tools.base import Command, StepContext, Timing
 from plimsoll.tools.fio.distribution import scattered_blocks
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
@@ -97,6 +98,7 @@ def trace_command(parameters: FioParameters, context: StepContext) -> Command:
         is_random=parameters.pattern.is_random,
         skew=parameters.skew,
         read_percent=parameters.shares.get(Operation.READ, 0),
+        delay=1e6 * ALLOWED_SECONDS,
     )
     return Command(argv=(), inputs={_TRACE: trace})
 

@@ -136,17 +136,27 @@ class Trace:
     is_random: bool  # whether blocks are visited in random order; otherwise in order, by reads and writes apart
     skew: Zipf | Pareto | None = None  # of random blocks
     read_percent: int  # the operations that are reads, in percent
+    # Microseconds by which each operation delays all that follow, because fio counts a gap from the end of the
+    # submission before it: gaps are shorter by as much.
+    delay: float = 0.0
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""
+        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use.
+
+        If operations are due faster than they can be submitted, they follow each other without gaps until that is made
+        up for.
+        """
         yield from ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
-        end, now, unit = self.seconds * _MICROSECONDS, 0.0, min(self.block_sizes)
+        end, due, unit = self.seconds * _MICROSECONDS, 0.0, min(self.block_sizes)
+        written, ready = 0, 0.0  # time in the trace, and when fio has submitted the operation before
         hundred_sizes = [size for size, percent in self.block_sizes.items() for _ in range(percent)]
         following = {Operation.READ: 0, Operation.WRITE: 0}
         for gap, kind, place in self._numbers():
-            now += -log((gap + 1) / _RANGE) * _MICROSECONDS / self.rate
-            if now >= end:
+            due += -log((gap + 1) / _RANGE) * _MICROSECONDS / self.rate
+            if due >= end:
                 break
+            wait = max(0, int(due - ready))
+            written, ready = written + wait, ready + wait + self.delay
             operation = Operation.READ if kind * 100 < self.read_percent * _RANGE else Operation.WRITE
             # The lower bits are independent of the higher ones, which decide about the operation.
             size = hundred_sizes[kind % 2**32 * 100 // 2**32]
@@ -155,7 +165,7 @@ class Trace:
             if block > last:
                 block = 0
             following[operation] = block + size // unit
-            yield f"{int(now)} data {operation} {self.offset + block * unit} {size}\n"
+            yield f"{written} data {operation} {self.offset + block * unit} {size}\n"
         yield f"{end} data close\n"
 
     def _random_block(self, place: int) -> int:
@@ -172,7 +182,7 @@ class Trace:
             yield from zip(numbers, numbers, numbers, strict=True)
 
 
-_TRACED_PER_SECOND = 400_000
+_TRACED_PER_SECOND = 300_000
 """Arrivals of a trace that an agent writes per second."""
 
 
@@ -203,7 +213,7 @@ class FioParameters(ToolParameters):
             the next permitted operation is not latency.
         arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, like requests of
             many independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With
-            Poisson, a client has at most 10000 operations per second and one job, and takes a whole CPU, because it
+            Poisson, a client has at most 50000 operations per second and one job, and takes a whole CPU, because it
             waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
             not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
         compress_percent: Percentage of each 512 bytes that is constant and can be compressed. The prefill

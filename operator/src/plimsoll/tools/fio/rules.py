@@ -16,9 +16,9 @@ _MIXED = "self.pattern in ['readwrite', 'randrw']"
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
 """Depths for which fio reports how often they were full. A depth of 1 always is."""
 
-MAX_OFFERED = 10_000
-"""Random arrivals per second of a client. Each submission shifts all later arrivals by its own time, about 10 us: by a
-tenth of the mean gap at this rate."""
+MAX_OFFERED = 50_000
+"""Random arrivals per second of a client. What a submission takes beyond `ALLOWED_SECONDS` shifts all later arrivals;
+2 us are a tenth of the mean gap at this rate."""
 
 MAX_ARRIVALS = 4_000_000
 """Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
