@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from plimsoll.report.figure import MOST_SERIES
+from plimsoll.report.plot import MOST_SERIES
 
 TEXT = files("plimsoll.report").joinpath("templates", "report.css").read_text(encoding="utf-8")
 

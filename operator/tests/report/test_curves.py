@@ -6,7 +6,8 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES, sweeps_of
+from plimsoll.report.figure import sweeps_of
+from plimsoll.report.plot import MOST_FIGURES, MOST_SERIES
 from plimsoll.report.sweeps import curves_section
 from plimsoll.report.view import MEBIBYTE, Chart
 from support.goldens import charts_of, run_of, words_of

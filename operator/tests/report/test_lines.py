@@ -14,10 +14,11 @@ from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, DisturbanceResult, Finding, Phase, PhaseOperation
 from plimsoll.measure.line.summary import outcome_text
-from plimsoll.report.figure import plain, runs_of, searches_of
+from plimsoll.report.figure import runs_of, searches_of
 from plimsoll.report.line import headline_sentences, lines_section
 from plimsoll.report.overview import overview_section, results_section, verdicts_section
 from plimsoll.report.page import make_page
+from plimsoll.report.plot import plain
 from plimsoll.report.points import objective_rows, probe_columns, probe_rows
 from plimsoll.report.view import Chart, Section
 from support.goldens import charts_of, run_of, tables_of, texts, words_of

@@ -13,8 +13,9 @@ from markupsafe import escape
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
-from plimsoll.report.figure import ReportedRun, plain, runs_of
+from plimsoll.report.figure import ReportedRun, runs_of
 from plimsoll.report.page import make_page
+from plimsoll.report.plot import plain
 from plimsoll.report.render import embedded, render
 from plimsoll.report.view import Chart, ReportPage
 from support.goldens import CEPH, LATER, SWEEP, charts_of, golden, run_of

@@ -6,7 +6,7 @@ from plimsoll.api.line import Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Series
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
-from plimsoll.report.figure import MOST_FIGURES
+from plimsoll.report.plot import MOST_FIGURES
 from plimsoll.report.trials import MOST_PANELS, timeline_section, trials_section
 from support.goldens import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
 from support.results import aborted, measured, probe, result, searched, steady, trial, trials_of

@@ -19,7 +19,7 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import count_text, first_few
-from plimsoll.report.figure import category_axis, colour, error_bars, in_parts, numbers_axis, scatter, vertical_line
+from plimsoll.report import plot
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
@@ -28,6 +28,7 @@ from plimsoll.report.view import (
     Column,
     Details,
     Json,
+    Number,
     Section,
     Table,
     Text,
@@ -107,7 +108,7 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
 
 
 def _charts(key: str, title: str, lines: Sequence[_Line], limit: float) -> Iterator[Chart]:
-    for number, words, part in in_parts(lines, _LINES):
+    for number, words, part in plot.in_parts(lines, _LINES):
         values = [value for _, metric in part for value in (metric.ratio, metric.low, metric.high) if value]
         ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
         labels = ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]
@@ -119,11 +120,10 @@ def _charts(key: str, title: str, lines: Sequence[_Line], limit: float) -> Itera
                 f"{count_text(len(part), 'gating metric')}. The table below has the numbers."
             ),
             data=[trace for conclusion in Conclusion for trace in _traces(conclusion, part)],
-            layout={
-                "xaxis": numbers_axis("candidate / baseline", ticks, labels),
-                "yaxis": category_axis([place_of(*line) for line in reversed(part)]),
-                "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
-                "showlegend": True,
+            x=plot.numbers_axis("candidate / baseline", ticks, labels),
+            y=plot.category_axis([place_of(*line) for line in reversed(part)]),
+            more={
+                "shapes": [plot.vertical_line(1, "$muted", "solid"), plot.vertical_line(limit, plot.colour(1), "dot")]
             },
             height=_MARGIN_PIXELS + _LINE_PIXELS * len(part),
         )
@@ -132,11 +132,13 @@ def _charts(key: str, title: str, lines: Sequence[_Line], limit: float) -> Itera
 def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
     drawn = [line for line in lines if line[1].conclusion is conclusion]
     if drawn:
-        yield scatter(
+        yield plot.scatter(
             conclusion.value,
             [metric.ratio for _, metric in drawn],
             [place_of(*line) for line in drawn],
-            error_x=error_bars([(metric.low, metric.ratio, metric.high) for _, metric in drawn], thickness=2, width=5),
+            error_x=plot.error_bars(
+                [(metric.low, metric.ratio, metric.high) for _, metric in drawn], thickness=2, width=5
+            ),
             marker={"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
             texts=[f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in drawn],
         )
@@ -190,43 +192,32 @@ def _of_side(side: str, heading: str) -> Iterator[Column[ComparedRow]]:
         return mean
 
     yield Column("", trials, key=f"{side}_trials")
-    yield Column(
-        heading, value, key=side, text=lambda row: metric_text(row.change.metric, value(row)), right=True, priority=3
-    )
+    yield Number(heading, value, key=side, text=lambda row: metric_text(row.change.metric, value(row)), priority=3)
 
 
 def _change(key: str) -> Column[ComparedRow]:
     return Column("", lambda row: getattr(row.change, key), key=key)
 
 
-_ComparedColumn = Column[ComparedRow]
-COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
-    _ComparedColumn(
-        "Point", lambda row: row.point, key="point", text=lambda row: row.point or row.workload, priority=None
-    ),
-    _ComparedColumn("Workload", lambda row: row.workload, key="workload", stacked=True, in_page=False),
-    _ComparedColumn("Parameters", lambda row: row.label, key="label", text=lambda row: row.place, stacked=True),
-    _ComparedColumn("", lambda row: row.clients, key="clients"),
-    _ComparedColumn(
-        "Op", lambda row: operation_text(row.change.operation, row.change.metric), key="operation", priority=1
-    ),
-    _ComparedColumn("Metric", lambda row: row.change.metric, key="metric"),
-    _ComparedColumn("", lambda row: row.metric is None or row.metric.gates, key="gates"),
+_Column, _Number = Column[ComparedRow], Number[ComparedRow]
+COMPARED_COLUMNS: Sequence[Column[ComparedRow]] = (
+    _Column("Point", lambda row: row.point, key="point", text=lambda row: row.point or row.workload, priority=None),
+    _Column("Workload", lambda row: row.workload, key="workload", stacked=True, in_page=False),
+    _Column("Parameters", lambda row: row.label, key="label", text=lambda row: row.place, stacked=True),
+    _Column("", lambda row: row.clients, key="clients"),
+    _Column("Op", lambda row: operation_text(row.change.operation, row.change.metric), key="operation", priority=1),
+    _Column("Metric", lambda row: row.change.metric, key="metric"),
+    _Column("", lambda row: row.metric is None or row.metric.gates, key="gates"),
     *_of_side("baseline", "Baseline"),
     *_of_side("candidate", "Candidate"),
-    _ComparedColumn("Change", lambda row: row.change.ratio, key="ratio", show=change_text, right=True),
-    _ComparedColumn(
-        "95 % interval",
-        lambda row: row.change.low,
-        key="low",
-        text=lambda row: interval_text(row.change),
-        right=True,
-        priority=2,
+    _Number("Change", lambda row: row.change.ratio, key="ratio", show=change_text),
+    _Number(
+        "95 % interval", lambda row: row.change.low, key="low", text=lambda row: interval_text(row.change), priority=2
     ),
     _change("high"),
-    _ComparedColumn("At worst", lambda row: row.change.bound, key="bound", show=change_text, right=True, priority=1),
-    _ComparedColumn("Trials", lambda row: trials_text(row.change), right=True, priority=4),
-    _ComparedColumn(
+    _Number("At worst", lambda row: row.change.bound, key="bound", show=change_text, priority=1),
+    _Number("Trials", lambda row: trials_text(row.change), priority=4),
+    _Column(
         "Conclusion",
         lambda row: row.change.conclusion,
         key="conclusion",
@@ -234,8 +225,8 @@ COMPARED_COLUMNS: Sequence[_ComparedColumn] = (
         mark=lambda row: row.mark,
     ),
     *map(_change, ("p_value", "p_worse", "confirmed", "improved", "trials_needed")),
-    _ComparedColumn("", lambda row: row.metric is not None and row.metric.in_mean, key="in_mean"),
-    _ComparedColumn("", lambda row: row.metric is not None and row.metric.suspected, key="suspected"),
+    _Column("", lambda row: row.metric is not None and row.metric.in_mean, key="in_mean"),
+    _Column("", lambda row: row.metric is not None and row.metric.suspected, key="suspected"),
 )
 """Of the metrics of a comparison: rates per second, nanoseconds, and ratios to the baseline; means have no point."""
 

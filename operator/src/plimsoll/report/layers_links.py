@@ -11,21 +11,15 @@ from plimsoll.api.result import BenchmarkResult, Matrix, Pair
 from plimsoll.measure.layers import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text, number_text, percent_text
-from plimsoll.report.figure import (
-    MOST_FIGURES,
-    UNFINISHED,
-    ReportedRun,
-    colour,
-    linear_axis,
-    results_of,
-    scatter,
-)
+from plimsoll.report import plot
+from plimsoll.report.figure import UNFINISHED, ReportedRun, results_of
 from plimsoll.report.view import (
     MEBIBYTE,
     NONE,
     Block,
     Chart,
     Column,
+    Number,
     Section,
     Table,
     Text,
@@ -94,19 +88,20 @@ def _chart(key: str, title: str, axis: str, rows: Sequence[tuple[LayerRow, Best 
                 "y": [best.value / scale for _, best in rates],
                 "text": [f"{rate_text(best.value / scale)}{_star(best)}" for _, best in rates],
                 "textposition": "auto",
-                "marker": {"color": colour(0)},
+                "marker": {"color": plot.colour(0)},
                 "hovertext": [f"{name}\n{_rate_text(best.point, best, scale, axis)}" for name, best in rates],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
-            scatter(
+            plot.scatter(
                 "limit",
                 [name for name, _ in limited],
                 [limit for _, limit in limited],
-                marker={"color": colour(1), "symbol": "line-ew-open", "size": 42, "line": {"width": 3}},
+                marker={"color": plot.colour(1), "symbol": "line-ew-open", "size": 42, "line": {"width": 3}},
                 hovertemplate="limit %{y:,.1f}<extra></extra>",
             ),
         ],
-        layout={"xaxis": {"type": "category"}, "yaxis": linear_axis(axis), "showlegend": True},
+        x={"type": "category"},
+        y=plot.linear_axis(axis),
     )
 
 
@@ -130,39 +125,20 @@ def _quantity_columns(
     def part(read: Callable[[Best], T]) -> Callable[[LayerRow], T | None]:
         return lambda row: None if (best := best_of(row)) is None else read(best)
 
-    column = Column[LayerRow]
-    yield column(
-        name,
-        part(lambda best: best.value),
-        key=key,
-        text=lambda row: NONE if (best := best_of(row)) is None else f"{show(best.value)}{_star(best)}",
-        right=True,
-        priority=priority,
-    )
-    yield column("Limit", part(lambda best: best.limit), key=f"{key}_limit", show=show, right=True, priority=priority)
-    yield column(
-        "Set by",
-        part(lambda best: best.limited_by),
-        key=f"{key}_limited_by",
-        text=lambda row: NONE if (best := best_of(row)) is None else limiting_text(row.layer, best),
-        priority=None,
-    )
-    yield column(
-        "Of limit",
-        part(lambda best: best.efficiency),
-        key=f"{key}_efficiency",
-        show=ratio_text,
-        right=True,
-        priority=priority,
-    )
+    def shown(read: Callable[[LayerRow, Best], str]) -> Callable[[LayerRow], str]:
+        return lambda row: NONE if (best := best_of(row)) is None else read(row, best)
+
+    column, number = Column[LayerRow], Number[LayerRow]
+    value = shown(lambda _, best: f"{show(best.value)}{_star(best)}")
+    limiting = shown(lambda row, best: limiting_text(row.layer, best))
+    yield number(name, part(lambda best: best.value), key=key, text=value, priority=priority)
+    yield number("Limit", part(lambda best: best.limit), key=f"{key}_limit", show=show, priority=priority)
+    yield column("Set by", part(lambda best: best.limited_by), key=f"{key}_limited_by", text=limiting, priority=None)
+    efficiency = part(lambda best: best.efficiency)
+    yield number("Of limit", efficiency, key=f"{key}_efficiency", show=ratio_text, priority=priority)
     yield column("At", part(lambda best: best.point), key=f"{key}_point", priority=None)
-    yield column(
-        "Verdict",
-        part(lambda best: best.verdict or UNFINISHED),
-        key=f"{key}_verdict",
-        mark=lambda row: "" if (best := best_of(row)) is None else best.verdict or UNFINISHED,
-        priority=None,
-    )
+    verdict = part(lambda best: best.verdict or UNFINISHED)
+    yield column("Verdict", verdict, key=f"{key}_verdict", mark=lambda row: verdict(row) or "", priority=None)
 
 
 LAYER_COLUMNS: Sequence[Column[LayerRow]] = (
@@ -279,24 +255,18 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
         "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier).",
         *sentences,
     ]
-    if (more := len(tables) - MOST_FIGURES) > 0:
+    if (more := len(tables) - plot.MOST_FIGURES) > 0:
         paragraphs.append(f"{count_text(more, 'more table')} omitted; `plimsoll results` shows all.")
-    return Section(key="links", title="Links", blocks=[Text(paragraphs=paragraphs), *tables[:MOST_FIGURES]])
+    return Section(key="links", title="Links", blocks=[Text(paragraphs=paragraphs), *tables[: plot.MOST_FIGURES]])
 
 
 def link_columns(links: Links) -> Sequence[Column[Pair]]:
-    column = Column[Pair]
+    column, number = Column[Pair], Number[Pair]
     return (
         column("From", lambda pair: links.name(pair.client), sort=lambda pair: pair.client),
         column("To", lambda pair: links.name(pair.peer), sort=lambda pair: pair.peer),
-        column(links.unit, links.value, text=links.text, right=True),
-        column(
-            f"lowest {links.unit}",
-            links.least,
-            show=lambda rate: NONE if rate is None else number_text(rate),
-            right=True,
-            priority=2,
-        ),
-        column("Retransmits", lambda pair: pair.retransmits, right=True, priority=1),
+        number(links.unit, links.value, text=links.text),
+        number(f"lowest {links.unit}", links.least, show=number_text, priority=2),
+        number("Retransmits", lambda pair: pair.retransmits, priority=1),
         column("Outlier", lambda pair: "outlier" if pair.is_outlier else "", priority=None),
     )

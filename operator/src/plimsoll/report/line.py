@@ -17,23 +17,8 @@ from plimsoll.measure.line.summary import (
     unit_text,
 )
 from plimsoll.measure.text import count_text
-from plimsoll.report.figure import (
-    PlottedSearch,
-    SearchedWorkload,
-    category_axis,
-    colour,
-    dash,
-    error_bars,
-    in_parts,
-    latency_axis,
-    limited,
-    linear_axis,
-    microseconds,
-    numbers_axis,
-    scatter,
-    verdict_text,
-    vertical_line,
-)
+from plimsoll.report import plot
+from plimsoll.report.figure import PlottedSearch, SearchedWorkload, verdict_text
 from plimsoll.report.points import (
     LINE_COLUMNS,
     headline_of,
@@ -138,7 +123,7 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
     blocks: list[Block] = [
         Text(paragraphs=sentences[:_MOST_SENTENCES]),
         page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
-        *limited(words, charts, "the table of lines has every search"),
+        *plot.limited(words, charts, "the table of lines has every search"),
     ]
     for workload in workloads:
         probes = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
@@ -167,7 +152,7 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
 def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     for place, part, searches in _together([search for search in workload.searches if search.probes]):
         for objective in workload.search.objectives:
-            latencies = [microseconds(probe.latency(objective)) for search in searches for probe in search.probes]
+            latencies = [plot.microseconds(probe.latency(objective)) for search in searches for probe in search.probes]
             lowest = min(filter(None, latencies), default=objective.latency_microseconds)
             figure = _Figure(workload=workload, objective=objective, searches=searches, floor=_BELOW * lowest)
             title = f"p{objective.percentile} latency against load: {workload.workload}"
@@ -183,12 +168,9 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
                     f"is {objective_text(objective)}. {lines}. The tables of lines and of probes have the numbers."
                 ),
                 data=[*_traces(figure)],
-                layout={
-                    "xaxis": numbers_axis(f"offered operations {loads}, all clients", _TICKS, _TICK_TEXTS),
-                    "yaxis": latency_axis(f"p{objective.percentile} latency"),
-                    "shapes": [*_shapes(figure)],
-                    "showlegend": True,
-                },
+                x=plot.numbers_axis(f"offered operations {loads}, all clients", _TICKS, _TICK_TEXTS),
+                y=plot.latency_axis(f"p{objective.percentile} latency"),
+                more={"shapes": [*_shapes(figure)]},
                 height=420,
             )
 
@@ -196,7 +178,7 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
 def _together(searches: Sequence[PlottedSearch]) -> Iterator[tuple[int, str, Sequence[PlottedSearch]]]:
     """Yield the searches of each figure, as `in_parts` does; each storm line has one with its calm line."""
     if not any(search.line.storm for search in searches):
-        yield from in_parts(searches, _TOGETHER)
+        yield from plot.in_parts(searches, _TOGETHER)
         return
     for place, pair in enumerate(dict.fromkeys(search.pair for search in searches)):
         yield place, "", [search for search in searches if search.pair == pair]
@@ -215,12 +197,12 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
         # Away from a bound.
         bound = "triangle-left" if search.line.low is None else "triangle-right"
         symbols.append((bound if search.line.estimate is None else "circle") + _suffix(search.result.status.verdict))
-    trace = scatter(
+    trace = plot.scatter(
         "line, 95 %",
         map(_drawn_load, lines),
         [search.name for search in searches],
-        error_x=error_bars([(line.low, line.estimate, line.high) for line in lines], thickness=2, width=6),
-        marker={"color": colour(0), "size": 10, "symbol": symbols},
+        error_x=plot.error_bars([(line.low, line.estimate, line.high) for line in lines], thickness=2, width=6),
+        marker={"color": plot.colour(0), "size": 10, "symbol": symbols},
         texts=[f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
     )
     varied = "operations per second" if workload.search.vary is Vary.RATE else unit
@@ -229,11 +211,9 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
         title=title,
         description=f"{title}, {unit}, with its 95 % interval: {'; '.join(loads)}.",
         data=[trace],
-        layout={
-            "xaxis": linear_axis(f"{varied}, all clients"),
-            "yaxis": category_axis([search.name for search in reversed(searches)]),
-            "showlegend": False,
-        },
+        x=plot.linear_axis(f"{varied}, all clients"),
+        y=plot.category_axis([search.name for search in reversed(searches)]),
+        legend=False,
         height=_MARGIN_PIXELS + _SEARCH_PIXELS * len(searches),
     )
 
@@ -254,7 +234,7 @@ def _shapes(figure: _Figure) -> Iterator[Json]:
     across = {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
     yield across | {"line": {"color": "$text", "dash": "dash", "width": 1.5}, "label": label}
     for number, search in enumerate(figure.searches):
-        line, name = search.line, "$text" if figure.is_single else colour(number)
+        line, name = search.line, "$text" if figure.is_single else plot.colour(number)
         if line.low is not None or line.high is not None:
             # A logarithmic axis has no 0.
             loads = [probe.load for probe in search.probes if probe.load]
@@ -265,7 +245,9 @@ def _shapes(figure: _Figure) -> Iterator[Json]:
                 yield band | {"fillcolor": name, "opacity": 0.15, "line": {"width": 0}, "layer": "below"}
         if line.estimate:
             text = {"text": figure.name_of(search).partition(",")[0], "textposition": "end", "xanchor": "right"}
-            yield vertical_line(line.estimate, name, dash(number)) | ({"label": text} if figure.has_storm else {})
+            yield plot.vertical_line(line.estimate, name, plot.dash(number)) | (
+                {"label": text} if figure.has_storm else {}
+            )
 
 
 def _traces(figure: _Figure) -> Iterator[Json]:
@@ -278,7 +260,7 @@ def _traces(figure: _Figure) -> Iterator[Json]:
         # Marks of the searches have no legend of their own, so that it names each search and each form once.
         for outcome in _outcomes(figure.searches):
             marker = {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]}
-            yield scatter(outcome_text(outcome), [None], [None], marker=marker, hoverinfo="skip")
+            yield plot.scatter(outcome_text(outcome), [None], [None], marker=marker, hoverinfo="skip")
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
@@ -290,17 +272,17 @@ def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
     """Return the median latency of neighbouring loads that were achieved."""
     groups: dict[int, list[tuple[float, float]]] = {}
     for probed in search.probes:
-        height = microseconds(probed.latency(figure.objective))
+        height = plot.microseconds(probed.latency(figure.objective))
         if height is not None and probed.load and probed.probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probed.load) / _SAME_LOAD), []).append((probed.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
     interval = interval_text(search.line, figure.workload.search)
-    return scatter(
+    return plot.scatter(
         "median" if figure.is_single else f"{figure.name_of(search)}: {interval}",
         [x for x, _ in medians],
         [y for _, y in medians],
         mode="lines",
-        line={"color": "$muted" if figure.is_single else colour(number), "dash": dash(number), "width": 1.5},
+        line={"color": "$muted" if figure.is_single else plot.colour(number), "dash": plot.dash(number), "width": 1.5},
         hoverinfo="skip",
     )
 
@@ -320,11 +302,11 @@ def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOu
         )
         texts.append("\n".join(lines))
     symbols = [_FORMS[outcome] + _suffix(probed.trial.verdict) for probed in probes]
-    return scatter(
+    return plot.scatter(
         outcome_text(outcome),
         [probed.load or None for probed in probes],
-        [microseconds(probed.latency(figure.objective)) or figure.floor for probed in probes],
-        marker={"color": _COLOURS[outcome] if figure.is_single else colour(number), "size": 9, "symbol": symbols},
+        [plot.microseconds(probed.latency(figure.objective)) or figure.floor for probed in probes],
+        marker={"color": _COLOURS[outcome] if figure.is_single else plot.colour(number), "size": 9, "symbol": symbols},
         texts=texts,
         showlegend=figure.is_single,
     )

@@ -10,13 +10,13 @@ from pydantic import JsonValue
 
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.names import Outcome, Verdict, format_numbers
-from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.api.result import BenchmarkResult, Finding, Fingerprint
 from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import verdict_of
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
-from plimsoll.measure.text import count_text
+from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import leaves
 from plimsoll.report.figure import (
     UNFINISHED,
@@ -41,6 +41,7 @@ from plimsoll.report.view import (
     Column,
     Counts,
     Details,
+    Number,
     Reasons,
     Section,
     Table,
@@ -363,43 +364,48 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
     """Return everything recorded about every run, collapsed."""
     blocks: list[Block] = []
     for run in runs:
-        statuses = [result.status for result in run.results]
-        fingerprints = [status.fingerprint for status in statuses if status.fingerprint]
-        points = Table(
-            caption="Points",
-            headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
-            rows=[_point_row(result) for result in run.results],
-        )
-        tables = [
-            points,
-            _leaves(
-                "Fingerprint, identity: the specification and the storage", [each.identity for each in fingerprints]
-            ),
-            _leaves(
-                "Fingerprint, context: seed, versions and other possible causes of a difference",
-                [each.context for each in fingerprints],
-            ),
-            _leaves("Environment, as found", [status.environment.document() for status in statuses]),
-        ]
+        fingerprints = [result.status.fingerprint for result in run.results if result.status.fingerprint]
+        documents = {
+            "Fingerprint, identity: the specification and the storage": [each.identity for each in fingerprints],
+            "Fingerprint, context: seed, versions and other possible causes of a difference": [
+                each.context for each in fingerprints
+            ],
+            "Environment, as found": [result.status.environment.document() for result in run.results],
+        }
+        points = page_table("Points", _POINT_COLUMNS, run.results, sortable=False)
+        tables = [points, *(_leaves(caption, found) for caption, found in documents.items())]
         blocks.append(Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=tables))
     return Section(key="provenance", title="Provenance", blocks=blocks)
 
 
-def _point_row(result: BenchmarkResult) -> list[Cell]:
-    spec, fingerprint = result.spec, result.status.fingerprint
-    identity, context = (fingerprint.identity_sha256, fingerprint.context_sha256) if fingerprint else ("", "")
-    clients = dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)
-    warnings = dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)
-    parameters = {key: value for key, value in spec.parameters.items() if value is not None}
-    return [
-        Cell(text=spec.point),
-        Cell(text=spec.tool),
-        Cell(text=value_text(parameters)),
-        Cell(text=value_text([*clients])),
-        Cell(text=identity[:_DIGEST] or NONE, title=identity),
-        Cell(text=context[:_DIGEST] or NONE, title=context),
-        Cell(text=value_text([*warnings]) or NONE),
-    ]
+def _warnings(result: BenchmarkResult) -> str:
+    return value_text(list(dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)))
+
+
+def _digest_column(heading: str, read: Callable[[Fingerprint], str]) -> Column[BenchmarkResult]:
+    def digest(result: BenchmarkResult) -> str:
+        return read(result.status.fingerprint) if result.status.fingerprint else ""
+
+    return Column(heading, digest, text=lambda result: digest(result)[:_DIGEST] or NONE, title=digest)
+
+
+_POINT_COLUMNS: Sequence[Column[BenchmarkResult]] = (
+    Column("Point", lambda result: result.spec.point),
+    Column("Tool", lambda result: result.spec.tool),
+    Column(
+        "Parameters",
+        lambda result: {key: value for key, value in result.spec.parameters.items() if value is not None},
+        show=value_text,
+    ),
+    Column(
+        "Clients",
+        lambda result: list(dict.fromkeys(", ".join(map(str, trial.clients)) for trial in result.status.trials)),
+        show=value_text,
+    ),
+    _digest_column("Identity SHA-256", lambda fingerprint: fingerprint.identity_sha256),
+    _digest_column("Context SHA-256", lambda fingerprint: fingerprint.context_sha256),
+    Column("Warnings", lambda result: _warnings(result) or None),
+)
 
 
 def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table:
@@ -407,10 +413,10 @@ def _leaves(caption: str, documents: Sequence[Mapping[str, JsonValue]]) -> Table
     for document in documents:
         for key, value in leaves(document):
             settings.setdefault(key, {})[value_text(value)] = None
-    rows: list[list[Cell]] = []
-    for key, values in sorted(settings.items()):
-        more = [f"and {len(values) - _VALUES} more"] if len(values) > _VALUES else []
-        rows.append([Cell(text=key), Cell(text=_SEPARATOR.join([*list(values)[:_VALUES], *more]))])
+    rows = [
+        [Cell(text=key), Cell(text=first_few([*values], _VALUES, _SEPARATOR))]
+        for key, values in sorted(settings.items())
+    ]
     return Table(caption=caption, headings=("What", "Value; | where points differ"), rows=rows)
 
 
@@ -420,7 +426,7 @@ _HostsRow = tuple[str, BenchmarkResult, Sequence[Hosts]]
 
 def _hosts_column(
     heading: str, read: Callable[[Hosts], Spread | None], show: Callable[[float], str] = "{:.2f}".format
-) -> Column[_HostsRow]:
+) -> Number[_HostsRow]:
     def spreads(row: _HostsRow) -> list[Spread]:
         return [spread for hosts in row[2] if (spread := read(hosts)) is not None]
 
@@ -431,7 +437,7 @@ def _hosts_column(
         value = middle(row)
         return NONE if value is None else f"{show(value)} ({show(max(spread.max for spread in spreads(row)))})"
 
-    return Column(heading, middle, text=text, right=True)
+    return Number(heading, middle, text=text)
 
 
 def _kibibytes(value: float) -> str:

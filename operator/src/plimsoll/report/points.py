@@ -28,7 +28,7 @@ from plimsoll.report.figure import (
     steadiness_of,
     verdict_text,
 )
-from plimsoll.report.view import NONE, Column, duration_text, mebibytes, ratio_text
+from plimsoll.report.view import NONE, Column, Number, duration_text, mebibytes, ratio_text
 
 T = TypeVar("T")
 
@@ -84,43 +84,42 @@ def _of(read: Callable[[OperationSummary], T | None]) -> Callable[[PointRow], T 
     return lambda row: None if row.operation is None else read(row.operation)
 
 
+def _of_iops(read: Callable[[Statistic], T | None]) -> Callable[[PointRow], T | None]:
+    return _of(lambda op: read(iops) if (iops := iops_of(op)) else None)
+
+
 def _of_search(read: Callable[[PointRow], T | None]) -> Callable[[PointRow], T | None]:
     return lambda row: read(row) if is_search(row.result) else None
 
 
-def _mean(statistic: Statistic | None) -> float | None:
-    return None if statistic is None else statistic.mean
-
-
 def _latency(
     heading: str, read: Callable[[OperationSummary], Statistic | None], *, key: str = "", priority: int | None = None
-) -> Column[PointRow]:
+) -> Number[PointRow]:
     def bounds(row: PointRow) -> str:
         statistic = row.operation and read(row.operation)
         if not statistic or statistic.low is None:
             return ""
         return f"{duration_text(max(0, statistic.low))} to {duration_text(statistic.high)}"
 
-    return Column(
-        heading,
-        _of(lambda operation: _mean(read(operation))),
-        key=key,
-        show=duration_text,
-        title=bounds,
-        right=True,
-        priority=priority,
-    )
+    mean = _of(lambda op: statistic.mean if (statistic := read(op)) else None)
+    return Number(heading, mean, key=key, show=duration_text, title=bounds, priority=priority)
 
 
-def _percentile(name: str) -> Column[PointRow]:
+def _percentile(name: str) -> Number[PointRow]:
     priority = {"50": 5, "99": 2}.get(name)
     key = "" if priority is None else f"latency_p{name}_nanoseconds"
-    return _latency(f"p{name}", lambda operation: operation.percentiles.get(name), key=key, priority=priority)
+    return _latency(f"p{name}", lambda op: op.percentiles.get(name), key=key, priority=priority)
 
 
 def _trials(row: PointRow) -> int:
     summary = row.result.status.summary
     return row.line.counted if is_search(row.result) else summary.trials if summary else 0
+
+
+def _trials_text(row: PointRow) -> str:
+    return (
+        lines.line_probes_text(row.line) if is_search(row.result) else f"{_trials(row)}/{row.result.spec.repetitions}"
+    )
 
 
 def _attempts_text(row: PointRow) -> str:
@@ -158,90 +157,70 @@ def point_label(result: BenchmarkResult) -> str:
     return f"{result.spec.label} {data_set_text(trial.cluster for trial in result.status.trials)}".strip()
 
 
-_PointColumn = Column[PointRow]
-RUN = _PointColumn("Run", lambda row: row.run, key="run", priority=None)
-_POINT = _PointColumn(
+_Column, _Number = Column[PointRow], Number[PointRow]
+RUN = _Column("Run", lambda row: row.run, key="run", priority=None)
+_POINT = _Column(
     "Point", lambda row: row.result.spec.point, key="point", title=lambda row: row.result.spec.label, priority=None
 )
-_WORKLOAD = _PointColumn("Workload", lambda row: row.result.spec.workload, key="workload", stacked=True, in_page=False)
-_PARAMETERS = _PointColumn(
+_WORKLOAD = _Column("Workload", lambda row: row.result.spec.workload, key="workload", stacked=True, in_page=False)
+_PARAMETERS = _Column(
     "Parameters", lambda row: row.result.spec.label, key="label", text=lambda row: point_label(row.result), stacked=True
 )
-_CLIENTS = _PointColumn("Clients", lambda row: row.result.spec.clients, key="clients", right=True, priority=3)
-_VERDICT = _PointColumn(
+_CLIENTS = _Number("Clients", lambda row: row.result.spec.clients, key="clients", priority=3)
+_VERDICT = _Column(
     "Verdict", lambda row: verdict_text(row.result), key="verdict", mark=lambda row: verdict_text(row.result)
 )
 
-RESULT_COLUMNS: Sequence[_PointColumn] = (
+RESULT_COLUMNS: Sequence[Column[PointRow]] = (
     _POINT,
     RUN,
     _WORKLOAD,
     _PARAMETERS,
     _CLIENTS,
-    _PointColumn("Op", _of(lambda operation: operation.operation.value), key="operation", priority=2),
-    _PointColumn(
+    _Column("Op", _of(lambda op: op.operation.value), key="operation", priority=2),
+    _Number(
         "IOPS ± 95 %",
-        _of(lambda operation: _mean(iops_of(operation))),
+        _of_iops(lambda iops: iops.mean),
         key="iops",
-        text=lambda row: (
-            rate_text(iops.mean, iops.half_width) if row.operation and (iops := iops_of(row.operation)) else NONE
-        ),
-        right=True,
+        text=lambda row: _of_iops(lambda iops: rate_text(iops.mean, iops.half_width))(row) or NONE,
     ),
-    _PointColumn(
-        "", _of(lambda operation: iops.half_width if (iops := iops_of(operation)) else None), key="iops_half_width"
-    ),
-    _PointColumn(
+    _Column("", _of_iops(lambda iops: iops.half_width), key="iops_half_width"),
+    _Number(
         "CV",
-        _of(lambda operation: iops.coefficient_of_variation if (iops := iops_of(operation)) else None),
+        _of_iops(lambda iops: iops.coefficient_of_variation),
         key="iops_variation",
         show=partial(ratio_text, decimals=1),
-        right=True,
         priority=None,
     ),
-    _PointColumn(
-        "MiB/s",
-        _of(lambda operation: operation.bytes_per_second.mean),
-        key="bytes_per_second",
-        show=mebibytes,
-        right=True,
-        priority=4,
-    ),
-    _latency("mean", lambda operation: operation.mean_latency, key="latency_mean_nanoseconds"),
+    _Number("MiB/s", _of(lambda op: op.bytes_per_second.mean), key="bytes_per_second", show=mebibytes, priority=4),
+    _latency("mean", lambda op: op.mean_latency, key="latency_mean_nanoseconds"),
     *(_percentile(str(percentile)) for percentile in PERCENTILES),
-    _PointColumn(
+    _Number(
         "max",
-        _of(lambda operation: operation.latency.max_nanoseconds),
+        _of(lambda op: op.latency.max_nanoseconds),
         key="latency_max_nanoseconds",
         show=duration_text,
-        right=True,
         priority=None,
     ),
-    _PointColumn(
+    _Number(
         "stalled",
         lambda row: longest_stall(row.result) if row.operation else None,
         key="stall_seconds",
-        show=lambda seconds: NONE if seconds is None else f"{seconds:g} s",
-        right=True,
+        show="{:g} s".format,
         priority=None,
     ),
-    _PointColumn(
+    _Number(
         "Trials",
         _trials,
         key="trials",
-        text=lambda row: (
-            lines.line_probes_text(row.line)
-            if is_search(row.result)
-            else f"{_trials(row)}/{row.result.spec.repetitions}"
-        ),
+        text=_trials_text,
         sort=lambda row: row.line.probes if is_search(row.result) else _trials(row) / row.result.spec.repetitions,
         title=_attempts_text,
-        right=True,
         priority=6,
     ),
-    _PointColumn("", lambda row: row.result.spec.repetitions, key="repetitions"),
-    _PointColumn("", lambda row: len(row.result.status.trials), key="attempts"),
-    _PointColumn(
+    _Column("", lambda row: row.result.spec.repetitions, key="repetitions"),
+    _Column("", lambda row: len(row.result.status.trials), key="attempts"),
+    _Column(
         "Steady",
         lambda row: steadiness_of(row.result) if row.operation else None,
         key="steady",
@@ -249,7 +228,7 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         priority=None,
     ),
     _VERDICT,
-    _PointColumn(
+    _Column(
         "Reasons",
         reasons_text,
         key="reasons",
@@ -257,15 +236,13 @@ RESULT_COLUMNS: Sequence[_PointColumn] = (
         title=lambda row: "" if row.operation else no_numbers(row.result),
         stacked=True,
     ),
-    _PointColumn("", lambda row: while_disturbed(row.result, row.operation, Metric.DURING), key="iops_during"),
-    _PointColumn(
-        "", lambda row: while_disturbed(row.result, row.operation, Metric.RECOVERY), key="recovery_nanoseconds"
-    ),
-    _PointColumn("", _of_search(lambda row: lines.headline_text(row.line, row.search)), key="line"),
-    _PointColumn("", _of_search(lambda row: row.search.vary.value), key="line_vary"),
-    _PointColumn("", _of_search(lambda row: row.line.ending and row.line.ending.value), key="line_ending"),
+    _Column("", lambda row: while_disturbed(row.result, row.operation, Metric.DURING), key="iops_during"),
+    _Column("", lambda row: while_disturbed(row.result, row.operation, Metric.RECOVERY), key="recovery_nanoseconds"),
+    _Column("", _of_search(lambda row: lines.headline_text(row.line, row.search)), key="line"),
+    _Column("", _of_search(lambda row: row.search.vary.value), key="line_vary"),
+    _Column("", _of_search(lambda row: row.line.ending and row.line.ending.value), key="line_ending"),
     *(
-        _PointColumn("", _of_search(attrgetter(f"line.{name}")), key=f"line_{name}")
+        _Column("", _of_search(attrgetter(f"line.{name}")), key=f"line_{name}")
         for name in ("estimate", "low", "high", "probes", "counted")
     ),
 )
@@ -297,36 +274,25 @@ def search_sentences(rows: Iterable[PointRow]) -> Iterator[tuple[PointRow, str, 
         yield row, headline_of(row), f"{ending_sentence_of(row)}{of_storm}"
 
 
-LINE_COLUMNS: Sequence[_PointColumn] = (
+LINE_COLUMNS: Sequence[Column[PointRow]] = (
     _POINT,
     RUN,
     _WORKLOAD,
     _PARAMETERS,
-    _PointColumn("Objectives", lambda row: lines.objectives_text(row.search.objectives), stacked=True),
-    _PointColumn("Clients", lambda row: row.result.spec.clients, right=True, priority=4),
-    _PointColumn(
-        "Line", lambda row: row.line.estimate, text=lambda row: lines.load_with_unit(row.line, row.search), right=True
-    ),
-    _PointColumn(
+    _Column("Objectives", lambda row: lines.objectives_text(row.search.objectives), stacked=True),
+    _Number("Clients", lambda row: row.result.spec.clients, priority=4),
+    _Number("Line", lambda row: row.line.estimate, text=lambda row: lines.load_with_unit(row.line, row.search)),
+    _Number(
         "95 % interval",
         lambda row: row.line.low,
         text=lambda row: lines.interval_text(row.line, row.search),
-        right=True,
         priority=3,
     ),
-    _PointColumn(
-        "Width",
-        lambda row: row.line.width_percent,
-        text=lambda row: lines.width_text(row.line),
-        right=True,
-        priority=None,
-    ),
-    _PointColumn(
-        "Probes", lambda row: row.line.probes, text=lambda row: lines.line_probes_text(row.line), right=True, priority=3
-    ),
-    _PointColumn("Ending", lambda row: lines.ending_text(row.line), title=ending_sentence_of, priority=2),
+    _Number("Width", lambda row: row.line.width_percent, text=lambda row: lines.width_text(row.line), priority=None),
+    _Number("Probes", lambda row: row.line.probes, text=lambda row: lines.line_probes_text(row.line), priority=3),
+    _Column("Ending", lambda row: lines.ending_text(row.line), title=ending_sentence_of, priority=2),
     _VERDICT,
-    _PointColumn("Reasons", reasons_text, stacked=True),
+    _Column("Reasons", reasons_text, stacked=True),
 )
 
 
@@ -353,16 +319,11 @@ def _of_probe(read: Callable[[Probe], T | None]) -> Callable[[ProbeRow], T | Non
     return lambda row: None if row.trial.probe is None else read(row.trial.probe)
 
 
-def _load_text(load: float | None) -> str:
-    return NONE if load is None else lines.rounded_load(load)
-
-
-def _objective_column(objective: Objective) -> Column[ProbeRow]:
-    return Column(
+def _objective_column(objective: Objective) -> Number[ProbeRow]:
+    return Number(
         lines.objective_text(objective),
         lambda row: max(filter(None, judged_latencies(row.trial, objective).values()), default=None),
         text=lambda row: " / ".join(map(duration_text, judged_latencies(row.trial, objective).values())) or NONE,
-        right=True,
         priority=2,
     )
 
@@ -373,10 +334,21 @@ def _outcome_text(row: ProbeRow) -> str:
     return lines.outcome_text(row.trial.probe.outcome) if row.trial.probe else NONE
 
 
+def _judged_latency(row: ProbeRow) -> int | None:
+    if row.operation is None or row.objective is None:
+        return None
+    return judged_latencies(row.trial, row.objective).get(row.operation.operation)
+
+
+def _why(row: ProbeRow) -> str:
+    if row.trial.abort:
+        return f"{row.trial.abort.reason}: {row.trial.abort.message}"
+    return " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
+
+
 def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]]:
     """Return the columns of probes; without a search, the columns of CSV, where each row has one objective."""
-    column = Column[ProbeRow]
-    unit = lines.unit_text(search) if search else ""
+    column, number, unit = Column[ProbeRow], Number[ProbeRow], lines.unit_text(search) if search else ""
     return (
         column(
             "Point",
@@ -386,50 +358,32 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
             priority=None,
         ),
         column("Run", lambda row: row.run, key="run", priority=None),
-        column(
+        number(
             "Probe",
             lambda row: row.trial.pass_number,
             key="probe",
             text=lambda row: f"{row.trial.pass_number}{f'.{row.trial.attempt}' if row.trial.attempt else ''}",
             sort=lambda row: row.trial.pass_number + row.trial.attempt / 100,
-            right=True,
         ),
         column("", lambda row: row.trial.attempt, key="attempt"),
-        column(f"Offered {unit}", _of_probe(lambda probe: probe.offered), key="offered", show=_load_text, right=True),
-        column("Achieved", _of_probe(lambda probe: probe.achieved), key="achieved", show=_load_text, right=True),
-        column(
+        number(f"Offered {unit}", _of_probe(lambda probe: probe.offered), key="offered", show=lines.rounded_load),
+        number("Achieved", _of_probe(lambda probe: probe.achieved), key="achieved", show=lines.rounded_load),
+        number(
             "Depth full",
             _of_probe(lambda probe: probe.depth_full_percent),
             key="depth_full_percent",
-            show=lambda percent: NONE if percent is None else f"{percent:.2f} %",
-            right=True,
+            show="{:.2f} %".format,
             priority=2,
         ),
         *(map(_objective_column, search.objectives) if search else ()),
         column("", lambda row: row.operation and row.operation.operation.value, key="operation"),
         column("", lambda row: row.objective and row.objective.percentile, key="percentile"),
-        column(
-            "",
-            lambda row: (
-                judged_latencies(row.trial, row.objective).get(row.operation.operation)
-                if row.operation and row.objective
-                else None
-            ),
-            key="latency_nanoseconds",
-        ),
+        column("", _judged_latency, key="latency_nanoseconds"),
         column("", lambda row: row.objective and row.objective.latency_nanoseconds, key="limit_nanoseconds"),
         column("", lambda row: row.trial.outcome.value, key="trial_outcome"),
         column("Outcome", _of_probe(lambda probe: probe.outcome.value), key="outcome", text=_outcome_text),
         column("Verdict", lambda row: row.trial.verdict.value, key="verdict", mark=lambda row: row.trial.verdict.value),
-        column(
-            "Why",
-            lambda row: (
-                f"{row.trial.abort.reason}: {row.trial.abort.message}"
-                if row.trial.abort
-                else " ".join(dict.fromkeys(finding.reason for finding in row.trial.findings))
-            ),
-            priority=None,
-        ),
+        column("Why", _why, priority=None),
     )
 
 
@@ -462,17 +416,12 @@ PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
     Column("Point", lambda row: row.point),
     Column("Operation", lambda row: row.operation),
     Column("Phase", lambda row: row.phase),
-    Column("Length", lambda row: row.seconds, show=lambda seconds: f"{seconds:.0f} s", right=True),
-    Column("IOPS", lambda row: row.iops, show=rate_text, right=True),
-    Column("MiB/s", lambda row: row.bytes_per_second, show=mebibytes, right=True),
-    Column("p50", lambda row: row.p50, show=duration_text, right=True),
-    Column("p99", lambda row: row.p99, show=duration_text, right=True),
-    Column(
-        "All stalled",
-        lambda row: row.stall_seconds,
-        show=lambda seconds: NONE if seconds is None else f"{seconds:.1f} s",
-        right=True,
-    ),
+    Number("Length", lambda row: row.seconds, show="{:.0f} s".format),
+    Number("IOPS", lambda row: row.iops, show=rate_text),
+    Number("MiB/s", lambda row: row.bytes_per_second, show=mebibytes),
+    Number("p50", lambda row: row.p50, show=duration_text),
+    Number("p99", lambda row: row.p99, show=duration_text),
+    Number("All stalled", lambda row: row.stall_seconds, show="{:.1f} s".format),
 )
 
 

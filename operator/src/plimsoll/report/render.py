@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly
 
 from plimsoll import __version__
 from plimsoll.api.json_reader import printable_text
-from plimsoll.report.figure import plain
+from plimsoll.report import plot
 from plimsoll.report.view import Block, Chart, Details, ReportPage
 
 
@@ -49,7 +49,7 @@ def embedded(page: ReportPage) -> Markup:
     """Return the figures as JSON that cannot end its HTML element."""
     # By the identifiers that the template writes.
     figures = {
-        printable_text(chart.key): {"data": plain(chart.data), "layout": plain(chart.layout)}
+        printable_text(chart.key): {"data": plot.plain(chart.data), "layout": plot.plain(chart.layout)}
         for section in page.sections
         for chart in _charts(section.blocks)
     }

@@ -11,10 +11,21 @@ from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text,
 from plimsoll.measure.hypotheses.judge import Interval
 from plimsoll.measure.text import count_text
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.figure import colour, error_bars, linear_axis, scatter
+from plimsoll.report import plot
 from plimsoll.report.overview import value_text
 from plimsoll.report.trends import changes_before
-from plimsoll.report.view import NONE, Block, Chart, Column, Section, Text, bytes_rate_text, page_table, ratio_text
+from plimsoll.report.view import (
+    NONE,
+    Block,
+    Chart,
+    Column,
+    Number,
+    Section,
+    Text,
+    bytes_rate_text,
+    page_table,
+    ratio_text,
+)
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.changes import JudgedChange
@@ -82,6 +93,11 @@ def _round_verdict(row: RoundRow) -> str:
     return NONE if compares_none else ended.verdict.value
 
 
+def _changes_text(row: RoundRow) -> str:
+    texts = (f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in row[1])
+    return "; ".join(texts) or NONE
+
+
 ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
     Column("Round", lambda row: row[0].name),
     Column(
@@ -96,16 +112,7 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
         title=lambda _: "digest of the run, the variants and repeat",
         priority=None,
     ),
-    Column(
-        "Changed since the round before",
-        lambda row: (
-            "; ".join(
-                f"{change.key}: {value_text(change.baseline)} → {value_text(change.candidate)}" for change in row[1]
-            )
-            or NONE
-        ),
-        priority=None,
-    ),
+    Column("Changed since the round before", _changes_text, priority=None),
 )
 
 
@@ -115,15 +122,14 @@ CHANGE_COLUMNS: Sequence[Column[JudgedChange]] = (
     Column("Op", lambda change: operation_text(change.group.operation, change.metric)),
     Column("Metric", lambda change: change.metric),
     Column("Against", lambda change: change.against, priority=1),
-    Column("Change", lambda change: change.ratios.ratio, show=change_text, right=True),
-    Column(
+    Number("Change", lambda change: change.ratios.ratio, show=change_text),
+    Number(
         "95 % interval",
         lambda change: change.ratios.low,
         text=lambda change: f"{change_text(change.ratios.low)} to {change_text(change.ratios.high)}",
-        right=True,
         priority=2,
     ),
-    Column("Rounds", lambda change: change.rounds, right=True, priority=None),
+    Number("Rounds", lambda change: change.rounds, priority=None),
     Column(
         "Conclusion",
         lambda change: change.judgement.conclusion,
@@ -170,6 +176,17 @@ def estimate_texts(decision: Decision) -> tuple[str, str]:
     return f"{estimate}{unit}", f"{low} to {high}{unit}"
 
 
+def _replicates_text(decision: Decision) -> str:
+    """Return the replicates on each side: `5+5 trials`."""
+    if decision.unit is None:
+        return NONE
+    return f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
+
+
+def _expected_text(decision: Decision) -> str:
+    return expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO)
+
+
 HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
     Column("Hypothesis", lambda decision: decision.name, stacked=True),
     Column("Variant", lambda decision: decision.variant or None, stacked=True),
@@ -178,35 +195,10 @@ HYPOTHESIS_COLUMNS: Sequence[Column[Decision]] = (
         lambda decision: f"{decision.verdict}{' *' if decision.is_suspect else ''}",
         mark=lambda decision: decision.verdict,
     ),
-    Column(
-        "Estimate",
-        lambda decision: decision.estimate,
-        text=lambda decision: estimate_texts(decision)[0],
-        right=True,
-        priority=2,
-    ),
-    Column(
-        "95 % interval",
-        lambda decision: decision.low,
-        text=lambda decision: estimate_texts(decision)[1],
-        right=True,
-        priority=1,
-    ),
-    Column(
-        "Expected",
-        lambda decision: expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO),
-        right=True,
-        priority=1,
-    ),
-    Column(
-        "From",
-        # The replicates on each side: `5+5 trials`.
-        lambda decision: (
-            NONE if decision.unit is None else f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
-        ),
-        right=True,
-        priority=3,
-    ),
+    Number("Estimate", lambda each: each.estimate, text=lambda each: estimate_texts(each)[0], priority=2),
+    Number("95 % interval", lambda each: each.low, text=lambda each: estimate_texts(each)[1], priority=1),
+    Number("Expected", _expected_text, priority=1),
+    Number("From", _replicates_text, priority=3),
 )
 
 
@@ -228,32 +220,29 @@ def published_section(compared: StudyComparison | None) -> Section | None:
         title=f"Shares of {name} and yours",
         description=f"{words}.",
         data=[
-            scatter(
+            plot.scatter(
                 name,
                 [_PERCENT * middle for middle in middles],
                 names,
-                error_x=error_bars(published, 1 / _PERCENT, thickness=2, width=5),
-                marker={"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
+                error_x=plot.error_bars(published, 1 / _PERCENT, thickness=2, width=5),
+                marker={"color": plot.colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
                 texts=[f"{share.name}\n{published_text(share)}: {share.published.text}" for share in shares],
             ),
-            scatter(
+            plot.scatter(
                 "yours",
                 [None if value is None else _PERCENT * value for _, value, _ in own],
                 names,
-                error_x=error_bars(own, 1 / _PERCENT, thickness=2, width=5),
+                error_x=plot.error_bars(own, 1 / _PERCENT, thickness=2, width=5),
                 marker={
-                    "color": colour(0),
+                    "color": plot.colour(0),
                     "symbol": ["circle-open-dot" if share.own.is_suspect else "circle" for share in shares],
                     "size": 11,
                 },
                 texts=[f"{share.name}\n{own_text(share.own)}: {own_rates_text(share.own)}" for share in shares],
             ),
         ],
-        layout={
-            "xaxis": linear_axis("percent"),
-            "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
-            "showlegend": True,
-        },
+        x=plot.linear_axis("percent"),
+        y={"type": "category", "autorange": "reversed", "automargin": True},
         height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
     )
     paragraphs = [_PUBLISHED_WORDS, *difference_texts(compared)]
@@ -298,13 +287,12 @@ def own_rates_text(share: OwnShare) -> str:
 SHARE_COLUMNS: Sequence[Column[ComparedShare]] = (
     Column("Share", lambda share: share.name, folded=True),
     Column("Experiment", lambda share: share.experiment, priority=None),
-    Column("Study", lambda share: share.published.high, text=published_text, right=True),
-    Column(
+    Number("Study", lambda share: share.published.high, text=published_text),
+    Number(
         "Yours",
         lambda share: share.own.value,
         text=lambda share: own_text(share.own),
         mark=lambda share: Verdict.SUSPECT if share.own.is_suspect else "",
-        right=True,
     ),
     Column("Study's numbers", lambda share: share.published.text, priority=2),
     Column("Published in", lambda share: share.published.place, priority=None),

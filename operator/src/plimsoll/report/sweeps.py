@@ -10,33 +10,15 @@ from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.operation import Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.figure import (
-    MICROSECOND,
-    MOST_FIGURES,
-    MOST_SERIES,
-    PlottedPoint,
-    PlottedSweep,
-    axis_number,
-    axis_text,
-    axis_value,
-    colour,
-    dash,
-    error_bars,
-    figures_section,
-    in_parts,
-    latency_axis,
-    linear_axis,
-    microseconds,
-    numbers_axis,
-    scatter,
-    symbol,
-)
+from plimsoll.report import plot
+from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
 from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, bytes_rate_text, duration_text
 from plimsoll.tools.registry import DEPTH_AXES
 
 _P99 = "99"
 _NAMES = ("50", "90", "95", "99", "99.9", "99.99")
 _WIDE = 50
+_SHARES = ("all", "10 %", "1 %", "0.1 %", "0.01 %", "0.001 %", "10⁻⁶", "10⁻⁷")
 _STEP = 0.02
 """Difference of the decimal logarithm of either coordinate; closer points are indistinguishable in the figure."""
 
@@ -63,19 +45,22 @@ class _Quantity:
 
 
 _IOPS = _Quantity(
-    key="iops", title="IOPS", axis=linear_axis("operations per second"), statistic=lambda point: point.operation.iops
+    key="iops",
+    title="IOPS",
+    axis=plot.linear_axis("operations per second"),
+    statistic=lambda point: point.operation.iops,
 )
 _LATENCY = _Quantity(
     key="p99",
     title="p99 latency",
-    axis=latency_axis("99th percentile of latency"),
+    axis=plot.latency_axis("99th percentile of latency"),
     statistic=lambda point: p99 if (p99 := point.operation.percentiles.get(_P99)) and p99.mean else None,
-    scale=MICROSECOND,
+    scale=plot.MICROSECOND,
 )
 _BYTES = _Quantity(
     key="bytes",
     title="Throughput",
-    axis=linear_axis("MiB per second, all clients"),
+    axis=plot.linear_axis("MiB per second, all clients"),
     statistic=lambda point: point.operation.bytes_per_second,
     scale=MEBIBYTE,
 )
@@ -88,7 +73,7 @@ _AGAINST = (
 def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the response curves; None without a sweep over depth or clients."""
     charts = [chart for sweep in sweeps for chart in _curves(sweep)]
-    return figures_section("curves", "Response curves", _WORDS, charts, limit=2 * MOST_FIGURES)
+    return plot.figures_section("curves", "Response curves", _WORDS, charts, limit=2 * plot.MOST_FIGURES)
 
 
 def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
@@ -96,7 +81,7 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
         axis = sweep.axis_among(names)
         if axis is None:
             continue
-        parts = in_parts([*_series(sweep, axis)], MOST_SERIES)
+        parts = plot.in_parts([*_series(sweep, axis)], plot.MOST_SERIES)
         for (number, part, series), quantity in product(parts, quantities):
             traces = [*_traces(series, axis, quantity)]
             if not traces:
@@ -112,11 +97,9 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
                     f"{'; '.join(trace['name'] for trace in traces)}. The table of results has the numbers."
                 ),
                 data=traces,
-                layout={
-                    "xaxis": numbers_axis(words, sorted(ticks), labels),
-                    "yaxis": quantity.axis,
-                    "showlegend": len(traces) > 1,
-                },
+                x=plot.numbers_axis(words, sorted(ticks), labels),
+                y=quantity.axis,
+                legend=len(traces) > 1,
             )
 
 
@@ -149,15 +132,15 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
             )
             texts.append("\n".join(lines))
         intervals = [(statistic.low, statistic.mean, statistic.high) for _, statistic in drawn]
-        symbols = [symbol(number, point.verdict) for point, _ in drawn]
-        yield scatter(
+        symbols = [plot.symbol(number, point.verdict) for point, _ in drawn]
+        yield plot.scatter(
             label,
             [axis_number(point.result, axis) for point, _ in drawn],
             [statistic.mean / quantity.scale for _, statistic in drawn],
             mode="lines+markers",
-            error_y=error_bars(intervals, quantity.scale),
-            line={"color": colour(number), "dash": dash(number), "width": 2},
-            marker={"color": colour(number), "size": 9, "symbol": symbols},
+            error_y=plot.error_bars(intervals, quantity.scale),
+            line={"color": plot.colour(number), "dash": plot.dash(number), "width": 2},
+            marker={"color": plot.colour(number), "size": 9, "symbol": symbols},
             texts=texts,
         )
 
@@ -165,7 +148,7 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
 def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     """Return the latency distributions; None if no tool records any."""
     charts = [chart for sweep in sweeps for chart in _distributions(sweep)]
-    return figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts)
+    return plot.figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts)
 
 
 def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
@@ -196,7 +179,7 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
             text = point.operation.latency.histogram
             if text is not None and (histogram := Histogram.decode(text)).total:
                 recorded.append((point, histogram))
-    for number, words, part in in_parts(recorded, MOST_SERIES):
+    for number, words, part in plot.in_parts(recorded, plot.MOST_SERIES):
         traces = [
             trace
             for place, (point, histogram) in enumerate(part)
@@ -225,15 +208,9 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
                 f"for {len(part)} points. The table below it has the percentiles."
             ),
             data=traces,
-            layout={
-                "xaxis": latency_axis("latency, submission to completion", only_decades=is_wide),
-                "yaxis": {
-                    "title": {"text": "share of operations that took longer"},
-                    "type": "log",
-                    "tickvals": [10**-power for power in range(8)],
-                    "ticktext": ["all", "10 %", "1 %", "0.1 %", "0.01 %", "0.001 %", "10⁻⁶", "10⁻⁷"],
-                },
-            },
+            x=plot.latency_axis("latency, submission to completion", only_decades=is_wide),
+            y=plot.numbers_axis("share of operations that took longer", [10**-power for power in range(8)], _SHARES),
+            legend=len(part) > 1,
             height=420,
             table=Table(
                 caption=f"Percentiles of the merged histograms: {sweep.title}",
@@ -247,23 +224,23 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
 def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
     name, group = _name(sweep, point), point.run.label + point.result.spec.point
     points = ccdf(histogram)
-    yield scatter(
+    yield plot.scatter(
         name,
-        [microseconds(nanoseconds) for nanoseconds, _ in points],
+        [plot.microseconds(nanoseconds) for nanoseconds, _ in points],
         [share for _, share in points],
         mode="lines",
         legendgroup=group,
-        line={"color": colour(number), "dash": dash(number), "width": 2, "shape": "hv"},
+        line={"color": plot.colour(number), "dash": plot.dash(number), "width": 2, "shape": "hv"},
         hoverinfo="skip",
     )
     percentiles = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
-    yield scatter(
+    yield plot.scatter(
         name,
-        [microseconds(value) for _, value in percentiles],
+        [plot.microseconds(value) for _, value in percentiles],
         [1 - float(p) / 100 for p, _ in percentiles],
         legendgroup=group,
         showlegend=False,
-        marker={"color": colour(number), "size": 8, "symbol": symbol(number, point.verdict)},
+        marker={"color": plot.colour(number), "size": 8, "symbol": plot.symbol(number, point.verdict)},
         texts=[f"{name}\np{p} {duration_text(value)}" for p, value in percentiles],
     )
 

@@ -13,25 +13,9 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.figure import (
-    MICROSECOND,
-    MOST_SERIES,
-    ReportedRun,
-    category_axis,
-    colour,
-    dash,
-    drawable,
-    error_bars,
-    figures_section,
-    in_parts,
-    latency_axis,
-    linear_axis,
-    scatter,
-    symbol,
-    verdict_text,
-    vertical_line,
-)
-from plimsoll.report.view import MEBIBYTE, Chart, Column, Json, Section, duration_text, metric_text, page_table
+from plimsoll.report import plot
+from plimsoll.report.figure import ReportedRun, drawable, verdict_text
+from plimsoll.report.view import MEBIBYTE, Chart, Column, Json, Number, Section, duration_text, metric_text, page_table
 from plimsoll.suite.judging import Trend, TrendRow, trends_of
 from plimsoll.suite.measured import MeasuredRound
 
@@ -72,9 +56,9 @@ def trends_section(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> Sectio
     charts = [
         _chart(f"trend-{number}-{part}", place, drawn, words)
         for number, (place, trends) in enumerate(ordered)
-        for part, words, drawn in in_parts(trends, MOST_SERIES)
+        for part, words, drawn in plot.in_parts(trends, plot.MOST_SERIES)
     ]
-    return figures_section("trend", "Over the rounds", _WORDS, charts, remedy=_IN_ROUNDS)
+    return plot.figures_section("trend", "Over the rounds", _WORDS, charts, remedy=_IN_ROUNDS)
 
 
 def changes_before(rounds: Sequence[tuple[EndedRound, MeasuredRound]]) -> list[list[Difference]]:
@@ -114,12 +98,11 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
             f"line for each of {count_text(len(trends), 'variant')}.{marked}"
         ),
         data=[_trace(index, trend) for index, trend in enumerate(trends)],
-        layout={
-            "xaxis": {"title": {"text": "start of the round (UTC)"}, "type": "date"},
-            "yaxis": linear_axis(_axis_title(metric)) if metric.is_rate else latency_axis(_axis_title(metric)),
-            "shapes": [vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
+        x={"title": {"text": "start of the round (UTC)"}, "type": "date"},
+        y=plot.linear_axis(_axis_title(metric)) if metric.is_rate else plot.latency_axis(_axis_title(metric)),
+        more={
+            "shapes": [plot.vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
             "annotations": [_ALONG_LINE | {"x": _time(minute), "text": text} for minute, text in marks],
-            "showlegend": True,
         },
         table=page_table(
             f"{title}, all rounds", _TREND_COLUMNS, [(trend, row) for trend in trends for row in trend.rows]
@@ -129,24 +112,24 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
 
 def _trace(index: int, trend: Trend) -> Json:
     metric, rows = trend.quantity.metric, trend.rows
-    scale = MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else MICROSECOND
+    scale = MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else plot.MICROSECOND
     symbols: list[str] = []
     texts: list[str] = []
     for row in rows:
-        hollow = "x" if _regressed(row) else f"{symbol(index)}-open"
-        symbols.append(symbol(index) if row.round.accepted else hollow)
+        hollow = "x" if _regressed(row) else f"{plot.symbol(index)}-open"
+        symbols.append(plot.symbol(index) if row.round.accepted else hollow)
         value = metric_text(metric, row.estimate) + (f" ({_interval_text(trend, row)})" if row.interval else "")
         texts.append(f"{trend.quantity.variant}, round {row.round.name}\n{value}\n{_state_text(row)}")
     ends = [row.interval or (None, None) for row in rows]
     intervals = [(low, row.estimate, high) for row, (low, high) in zip(rows, ends, strict=True)]
-    return scatter(
+    return plot.scatter(
         trend.quantity.variant,
         [_time(row.round.minute) for row in rows],
         [row.estimate / scale for row in rows],
         mode="lines+markers",
-        error_y=error_bars(intervals, scale),
-        line={"color": colour(index), "dash": dash(index), "width": 1.5},
-        marker={"color": colour(index), "symbol": symbols, "size": 9},
+        error_y=plot.error_bars(intervals, scale),
+        line={"color": plot.colour(index), "dash": plot.dash(index), "width": 1.5},
+        marker={"color": plot.colour(index), "symbol": symbols, "size": 9},
         texts=texts,
     )
 
@@ -167,28 +150,23 @@ def _change_name(change: Difference) -> str:
     return _NAMES.get(change.key, change.key)
 
 
-_TrendColumn = Column[tuple[Trend, TrendRow]]
-_TREND_COLUMNS: Sequence[_TrendColumn] = (
-    _TrendColumn("Variant", lambda case: case[0].quantity.variant),
-    _TrendColumn("Round", lambda case: case[1].round.name, sort=lambda case: case[1].round.minute),
-    _TrendColumn(
-        "Mean",
-        lambda case: case[1].estimate,
-        text=lambda case: metric_text(case[0].quantity.metric, case[1].estimate),
-        right=True,
+_TREND_COLUMNS: Sequence[Column[tuple[Trend, TrendRow]]] = (
+    Column("Variant", lambda case: case[0].quantity.variant),
+    Column("Round", lambda case: case[1].round.name, sort=lambda case: case[1].round.minute),
+    Number(
+        "Mean", lambda case: case[1].estimate, text=lambda case: metric_text(case[0].quantity.metric, case[1].estimate)
     ),
-    _TrendColumn(
+    Number(
         "95 % interval",
         lambda case: case[1].interval and case[1].interval[0],
         text=lambda case: _interval_text(*case),
-        right=True,
     ),
-    _TrendColumn(
+    Column(
         "Baseline",
         lambda case: _state_text(case[1]),
         mark=lambda case: "Regression" if _regressed(case[1]) and not case[1].round.accepted else "",
     ),
-    _TrendColumn("Changed", lambda case: ", ".join(dict.fromkeys(map(_change_name, case[1].changes)))),
+    Column("Changed", lambda case: ", ".join(dict.fromkeys(map(_change_name, case[1].changes)))),
 )
 
 
@@ -235,24 +213,24 @@ _QUANTITIES = (
     _Quantity(
         key="rate",
         title="operations per second",
-        axis=linear_axis("operations per second"),
+        axis=plot.linear_axis("operations per second"),
         statistic=lambda result, operation: iops_of(summary) if (summary := _summary(result, operation)) else None,
         text=lambda value: f"{rate_text(value)} IOPS",
     ),
     _Quantity(
         key="p99",
         title="p99 latency",
-        axis=latency_axis("p99 latency"),
+        axis=plot.latency_axis("p99 latency"),
         statistic=lambda result, operation: (
             summary.percentiles.get("99") if (summary := _summary(result, operation)) else None
         ),
         text=duration_text,
-        scale=MICROSECOND,
+        scale=plot.MICROSECOND,
     ),
     _Quantity(
         key="line",
         title="line",
-        axis=linear_axis("load at the line"),
+        axis=plot.linear_axis("load at the line"),
         statistic=_variants_line,
         text=rate_text,
         is_of_operation=False,
@@ -272,7 +250,7 @@ def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
         for quantity in _QUANTITIES
         for chart in _variants_charts(f"variants-{number}-{operation.value}", runs, workload, operation, quantity)
     ]
-    return figures_section("variants", "Variants", _VARIANTS_WORDS, charts)
+    return plot.figures_section("variants", "Variants", _VARIANTS_WORDS, charts)
 
 
 def _variants_charts(
@@ -286,7 +264,7 @@ def _variants_charts(
             variants.append((run.label, points))
     what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
     operations = f" of {operation}s" if quantity.is_of_operation else ""
-    for part, words, drawn in in_parts(variants, MOST_SERIES):
+    for part, words, drawn in plot.in_parts(variants, plot.MOST_SERIES):
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(result.spec.point for _, points in drawn for result, _ in points)
         yield Chart(
@@ -297,12 +275,9 @@ def _variants_charts(
                 f"each of {count_text(len(drawn), 'variant')}."
             ),
             data=[_variant_trace(index, name, points, quantity) for index, (name, points) in enumerate(drawn)],
-            layout={
-                "xaxis": category_axis([*places]),
-                "yaxis": quantity.axis,
-                "scattermode": "group",
-                "showlegend": True,
-            },
+            x=plot.category_axis([*places]),
+            y=quantity.axis,
+            more={"scattermode": "group"},
         )
 
 
@@ -315,12 +290,12 @@ def _variant_trace(
         interval = " to ".join(quantity.text(max(0.0, end)) for end in ends if end is not None)
         value = quantity.text(statistic.mean) + (f" ({interval})" if None not in ends else "")
         texts.append(f"{name}, {result.spec.point}: {verdict_text(result)}\n{value}")
-    symbols = [symbol(index, verdict_text(result)) for result, _ in points]
-    return scatter(
+    symbols = [plot.symbol(index, verdict_text(result)) for result, _ in points]
+    return plot.scatter(
         name,
         [result.spec.point for result, _ in points],
         [statistic.mean / quantity.scale for _, statistic in points],
-        error_y=error_bars([(each.low, each.mean, each.high) for _, each in points], quantity.scale),
-        marker={"color": colour(index), "symbol": symbols, "size": 10},
+        error_y=plot.error_bars([(each.low, each.mean, each.high) for _, each in points], quantity.scale),
+        marker={"color": plot.colour(index), "symbol": symbols, "size": 10},
         texts=texts,
     )

@@ -9,36 +9,26 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_probe_not_counted
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text
+from plimsoll.report import plot
 from plimsoll.report.figure import (
     ReportedRun,
-    category_axis,
-    colour,
     counting,
-    dash,
     does_data_set_once,
     drawable,
-    error_bars,
-    in_parts,
     is_search,
-    limited,
-    linear_axis,
     longest_stall,
-    microseconds,
     results_of,
-    scatter,
-    symbol,
     verdict_text,
-    vertical_line,
 )
 from plimsoll.report.points import PHASE_COLUMNS, phase_rows, recovery_sentences
-from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Section, Text, page_table
+from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Number, Section, Text, page_table
 
 MOST_PANELS = 12
 _POINTS = 16
 _POINT_PIXELS = 34
 _MARGIN_PIXELS = 130
 _MOST_ROWS = 200
-_COLOURS = {Verdict.VALID: colour(0), Verdict.SUSPECT: "$warn", Verdict.INVALID: "$bad"}
+_COLOURS = {Verdict.VALID: plot.colour(0), Verdict.SUSPECT: "$warn", Verdict.INVALID: "$bad"}
 
 _WORDS = (
     "The common window is the time in which all clients were measuring; dashed lines are its bounds. Each line is a "
@@ -61,21 +51,21 @@ def attempt_text(trial: Trial) -> str:
     return f"pass {trial.pass_number}{again}"
 
 
+def _worst_client_text(trial: Trial) -> str | None:
+    stalls = trial.stalls
+    if stalls is None:
+        return None
+    name = "" if stalls.worst_client is None else f" (client {stalls.worst_client})"
+    return f"{stalls.worst_client_seconds:g} s{name}"
+
+
 _WINDOW_COLUMNS: Sequence[Column[Trial]] = (
     Column("Trial", attempt_text),
-    Column("Window", lambda trial: trial.window and f"{trial.window.seconds:.3f} s", right=True),
-    Column("Overlap", lambda trial: trial.window and f"{trial.window.overlap:.3f}", right=True),
-    Column("Start spread", lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s", right=True),
-    Column("All stalled", lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s", right=True),
-    Column(
-        "Worst client stalled",
-        lambda trial: (
-            trial.stalls
-            and f"{trial.stalls.worst_client_seconds:g} s"
-            + ("" if trial.stalls.worst_client is None else f" (client {trial.stalls.worst_client})")
-        ),
-        right=True,
-    ),
+    Number("Window", lambda trial: trial.window and f"{trial.window.seconds:.3f} s"),
+    Number("Overlap", lambda trial: trial.window and f"{trial.window.overlap:.3f}"),
+    Number("Start spread", lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s"),
+    Number("All stalled", lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s"),
+    Number("Worst client stalled", _worst_client_text),
     Column("Verdict", lambda trial: trial.verdict, mark=lambda trial: trial.verdict),
 )
 
@@ -138,12 +128,9 @@ def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several
             f"long. Verdict {verdict_text(result)}; longest stall {longest_stall(result) or 0.0:g} s."
         ),
         data=[*(_trace(*series, in_bytes=in_bytes) for series in drawn), *_stalls(trials)],
-        layout={
-            "xaxis": {"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
-            "yaxis": linear_axis(unit),
-            "shapes": [*(vertical_line(x, "$muted", "dash") for x in (0.0, end)), *_outages(trials)],
-            "showlegend": True,
-        },
+        x={"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
+        y=plot.linear_axis(unit),
+        more={"shapes": [*(plot.vertical_line(x, "$muted", "dash") for x in (0.0, end)), *_outages(trials)]},
         height=300,
         table=page_table(f"Windows of {name}", _WINDOW_COLUMNS, trials, sortable=False),
     )
@@ -158,14 +145,14 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
     starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
     end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds
     hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
-    return scatter(
+    return plot.scatter(
         name,
         [*starts, max(end, starts[-1])],  # the start of each interval, and the end of the last one
         volumes if in_bytes else ios,
         mode="lines",
         line={
-            "color": colour([*Operation].index(operation.operation)),
-            "dash": dash(trial.pass_number),
+            "color": plot.colour([*Operation].index(operation.operation)),
+            "dash": plot.dash(trial.pass_number),
             "width": 1.8,
             "shape": "hv",
         },
@@ -184,21 +171,20 @@ def _latencies(number: int, result: BenchmarkResult) -> Chart | None:
         name = f"{operation.operation}, pass {trial.pass_number}"
         starts = [place * series.interval_seconds for place in range(len(series.p99_nanoseconds))]
         line = {
-            "color": colour([*Operation].index(operation.operation)), "dash": dash(trial.pass_number), "shape": "hv"
-        }  # fmt: skip
-        tails = [microseconds(value) for value in series.p99_nanoseconds]
-        traces.append(scatter(name, starts, tails, mode="lines", line=line))
+            "color": plot.colour([*Operation].index(operation.operation)),
+            "dash": plot.dash(trial.pass_number),
+            "shape": "hv",
+        }
+        tails = [plot.microseconds(value) for value in series.p99_nanoseconds]
+        traces.append(plot.scatter(name, starts, tails, mode="lines", line=line))
     return Chart(
         key=f"time-p99-{number}",
         title=f"{result.spec.point}: 99th percentile of latency over time",
         description=f"99th percentile of latency of {result.spec.point} over the window; OSDs were away in the shade.",
         data=traces,
-        layout={
-            "xaxis": {"title": {"text": "seconds of the common window"}},
-            "yaxis": {"title": {"text": "µs"}, "type": "log"},
-            "shapes": [*_outages(counting(result))],
-            "showlegend": True,
-        },
+        x={"title": {"text": "seconds of the common window"}},
+        y={"title": {"text": "µs"}, "type": "log"},
+        more={"shapes": [*_outages(counting(result))]},
         height=300,
     )
 
@@ -220,7 +206,7 @@ def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
             if not any(rates):
                 times.append((place + 0.5) * series[0].interval_seconds)
     if times:
-        yield scatter(
+        yield plot.scatter(
             "nothing completed",
             times,
             [0.0] * len(times),
@@ -245,14 +231,13 @@ def why(trial: Trial) -> str:
     return "no reason was recorded" if trial.outcome is Outcome.ABORTED else "replaced by a later attempt"
 
 
-_AttemptColumn = Column[tuple[ReportedRun, BenchmarkResult, Trial]]
-_ATTEMPT_COLUMNS: Sequence[_AttemptColumn] = (
-    _AttemptColumn("Run", lambda row: row[0].label),
-    _AttemptColumn("Point", lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
-    _AttemptColumn("Attempt", lambda row: attempt_text(row[2])),
-    _AttemptColumn("Began", lambda row: row[2].started_at),
-    _AttemptColumn("Outcome", lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
-    _AttemptColumn("Why", lambda row: why(row[2])),
+_ATTEMPT_COLUMNS: Sequence[Column[tuple[ReportedRun, BenchmarkResult, Trial]]] = (
+    Column("Run", lambda row: row[0].label),
+    Column("Point", lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
+    Column("Attempt", lambda row: attempt_text(row[2])),
+    Column("Began", lambda row: row[2].started_at),
+    Column("Outcome", lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
+    Column("Why", lambda row: why(row[2])),
 )
 
 
@@ -260,7 +245,7 @@ def trials_section(runs: Sequence[ReportedRun]) -> Section:
     """Return the trials of all points, and a table of the attempts that do not count."""
     several = len(runs) > 1
     charts = [chart for number, run in enumerate(runs) for chart in _charts(number, run, several=several)]
-    blocks: list[Block] = [*limited(_TRIALS_WORDS, charts)]
+    blocks: list[Block] = [*plot.limited(_TRIALS_WORDS, charts)]
     uncounted: list[tuple[ReportedRun, BenchmarkResult, Trial]] = []
     for run, result in results_of(runs):
         good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
@@ -287,14 +272,14 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
         for operation in sorted(operations, key=[*Operation].index):
             cases.setdefault((result.spec.workload, operation), []).append((result, summaries.get(operation)))
     for (workload, operation), points in cases.items():
-        for place, words, part in in_parts(points, _POINTS):
+        for place, words, part in plot.in_parts(points, _POINTS):
             title = f"{workload}, {operation}" + (f", {run.label}" if several else "") + words
             means = [(result, summary.iops) for result, summary in part if summary]
-            bars = scatter(
+            bars = plot.scatter(
                 "mean, 95 %",
                 [iops.mean for _, iops in means],
                 [result.spec.point for result, _ in means],
-                error_x=error_bars([(iops.low, iops.mean, iops.high) for _, iops in means], thickness=2, width=7),
+                error_x=plot.error_bars([(iops.low, iops.mean, iops.high) for _, iops in means], thickness=2, width=7),
                 marker={"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
                 texts=[
                     f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials"
@@ -310,11 +295,8 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
                     "that count and its confidence interval. The table of results has the means and the intervals."
                 ),
                 data=[trace for trace in traces if trace["x"]],
-                layout={
-                    "xaxis": linear_axis("operations per second"),
-                    "yaxis": category_axis([result.spec.point for result, _ in reversed(part)]),
-                    "showlegend": True,
-                },
+                x=plot.linear_axis("operations per second"),
+                y=plot.category_axis([result.spec.point for result, _ in reversed(part)]),
                 height=_MARGIN_PIXELS + _POINT_PIXELS * len(part),
             )
 
@@ -332,10 +314,10 @@ def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -
         reasons = ", ".join(dict.fromkeys(finding.reason for finding in trial.findings))
         outcome = f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
         texts.append(f"{point}, {outcome}\n{rate_text(iops)} IOPS")
-    return scatter(
+    return plot.scatter(
         verdict.value,
         [iops for _, _, iops in attempts],
         [point for point, _, _ in attempts],
-        marker={"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
+        marker={"color": _COLOURS[verdict], "symbol": plot.symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
         texts=texts,
     )

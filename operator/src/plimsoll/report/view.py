@@ -1,7 +1,7 @@
 """The parts of a page, columns that terminals, pages and CSV share, and how numbers are written in them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from plimsoll.api.names import Layer, Metric, format_duration
@@ -49,9 +49,17 @@ class Chart:
     title: str
     description: str  # its content in words, for screen readers
     data: Sequence[Json]  # plotly's traces. Names such as `$series0` are colours of the theme.
-    layout: Json  # plotly's layout
+    x: Json  # plotly's axes
+    y: Json
+    legend: bool = True
+    more: Json = field(default_factory=dict)  # of plotly's layout, such as shapes
     height: int = 360  # pixels
     table: Table | None = None  # the numbers; None if they are elsewhere in the page
+
+    @property
+    def layout(self) -> Json:
+        """Return plotly's layout."""
+        return {"xaxis": self.x, "yaxis": self.y, "showlegend": self.legend, **self.more}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +139,7 @@ class Column(Generic[R]):
     value: Callable[[R], Any]
     _: KW_ONLY
     key: str = ""  # the name in CSV; empty: not there
-    show: Callable[[Any], str] = lambda value: NONE if value is None else str(value)
+    show: Callable[[Any], str] = str  # of a known value
     text: Callable[[R], str] | None = None  # in place of `show`, if more than the value is shown
     sort: Callable[[R], float | None] | None = None  # the sort key in a page; a number's own value by default
     mark: Callable[[R], str] = lambda _: ""  # a verdict or a conclusion, which has a colour
@@ -147,11 +155,18 @@ class Column(Generic[R]):
         value = self.value(row)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return Cell(
-            text=self.text(row) if self.text else self.show(value),
+            text=self.text(row) if self.text else NONE if value is None else self.show(value),
             sort=self.sort(row) if self.sort else value if is_number else None,
             mark=self.mark(row),
             title=self.title(row),
         )
+
+
+@dataclass(frozen=True)
+class Number(Column[R]):
+    """A column of numbers, aligned to the right."""
+
+    right: bool = True
 
 
 def page_table(
