@@ -38,6 +38,18 @@ class Exit(IntEnum):
     INTERRUPTED = 128 + signal.SIGINT
 
 
+@contextmanager
+def exit_on(
+    *kinds: type[Exception], what: str, remedy: str = "", kind: type[click.ClickException] = click.ClickException
+) -> Iterator[None]:
+    """Exit if the block raises one of these errors: with `what` failed, the reason, and the remedy."""
+    try:
+        yield
+    except kinds as error:
+        reason = isinstance(error, OSError) and error.strerror
+        raise kind(f"{what}{reason or error}{remedy}") from error
+
+
 PLUGIN = "kubectl plimsoll"  # name of the program when kubectl starts it as `kubectl-plimsoll`
 
 

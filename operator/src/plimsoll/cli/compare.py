@@ -13,7 +13,7 @@ from rich.text import Text
 from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, exit_on
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import pipeline_option, rule_options, write_csv, write_document, write_otava
 from plimsoll.cli.source import load_results, runs_of
@@ -185,10 +185,8 @@ def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[Benc
         if not pairs or not likeness_of(pairs).is_same:
             message = f"--noise {source} has another specification than {baseline}; compare them to see the differences"
             raise click.ClickException(message)
-    try:
+    with exit_on(RepeatsError, what=f"--noise {' '.join(same)}: "):
         return Floor(runs=runs)
-    except RepeatsError as error:
-        raise click.ClickException(f"--noise {' '.join(same)}: {error}") from error
 
 
 def _points(results: tuple[BenchmarkResult, ...]) -> str:

@@ -6,7 +6,6 @@ import shutil
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,12 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from plimsoll.agent.caches import SWITCH, may_drop_caches
 from plimsoll.agent.volume import available_bytes, device_size, file_name, occupied_bytes
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
+from plimsoll.cli import exit_on
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.assignment import BlockDevice, DataFile, SharedDirectory
@@ -28,6 +29,7 @@ from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import TargetKind
 
 LOCK_FILE = ".plimsoll.lock"
+_WRITABLE = "; choose a writable directory"
 _BLKID_NOTHING_FOUND = 2
 _PROBE_SECONDS = 3.0  # udev locks a device briefly after a program has closed it
 
@@ -62,32 +64,25 @@ def client_volume(
 
 def make_directory(parent: Path, plan: Plan) -> Path:
     """Create a directory for the run's data in the user's directory; PlaceError on failure."""
-    try:
+    with exit_on(OSError, what=f"--directory {parent}: ", kind=PlaceError):
         return Path(tempfile.mkdtemp(prefix=f"plimsoll-{plan.run.name}-", dir=parent))
-    except OSError as error:
-        raise PlaceError(f"--directory {parent}: {error.strerror}") from error
 
 
 def make_results_directory(path: Path) -> None:
     """Create the directory for results; a PlaceError if nothing can be written there."""
-    try:
+    with exit_on(OSError, what=f"--results {path}: ", remedy=_WRITABLE, kind=PlaceError):
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
-    except OSError as error:
-        raise PlaceError(f"--results {path}: {error.strerror}; choose a writable directory") from error
 
 
 def make_raw_directory(path: Path, *, resume: bool) -> Path:
     """Create the directory for raw output; a PlaceError if it is not empty, unless the run is resumed."""
-    try:
+    with exit_on(OSError, what=f"--raw-output {path}: ", remedy=_WRITABLE, kind=PlaceError):
         path.mkdir(parents=True, exist_ok=True)
         is_used = not resume and any(path.iterdir())
-    except OSError as error:
-        raise PlaceError(f"--raw-output {path}: {error.strerror}; choose a writable directory") from error
     if is_used:
-        raise PlaceError(
-            f"--raw-output {path} is not empty; choose another directory, or add --resume to continue its run"
-        )
+        remedy = "choose another directory, or add --resume to continue its run"
+        raise PlaceError(f"--raw-output {path} is not empty; {remedy}")
     return path.absolute()
 
 
@@ -100,27 +95,21 @@ def check_devices(devices: Sequence[Path]) -> None:
     if len({device.resolve() for device in devices}) != len(devices):
         raise PlaceError("--device is given twice for the same device; give each device once")
     for device in devices:
-        try:
+        with exit_on(OSError, what=f"--device {device}: ", kind=PlaceError):
             is_device = stat.S_ISBLK(device.stat().st_mode)
-        except OSError as error:
-            raise PlaceError(f"--device {device}: {error.strerror}") from error
         if not is_device:
             raise PlaceError(f"--device {device} is not a block device; use --directory for files")
-        try:
+        what, remedy = f"--device {device} is in use or cannot be written: ", "; unmount or release it first"
+        with exit_on(OSError, what=what, remedy=remedy, kind=PlaceError):
             # Exclusive, which fails while it or a partition of it is mounted or in use (`open(2)`).
             os.close(os.open(device, os.O_RDWR | os.O_EXCL))
-        except OSError as error:
-            raise PlaceError(
-                f"--device {device} is in use or cannot be written: {error.strerror}; unmount or release it first"
-            ) from error
         # The device itself, not a cache of signatures.
         command = ["blkid", "--probe", str(device)]
         probe = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
         if probe.returncode != _BLKID_NOTHING_FOUND:
             data = (probe.stdout or probe.stderr).strip()
-            raise PlaceError(
-                f"--device {device} contains data ({data}); run `wipefs --all {device}` if it is not needed"
-            )
+            remedy = f"run `wipefs --all {device}` if it is not needed"
+            raise PlaceError(f"--device {device} contains data ({data}); {remedy}")
 
 
 @contextmanager
@@ -133,10 +122,9 @@ def claimed_directory(directory: Path, name: str) -> Iterator[None]:
         holder = ""
         with suppress(OSError), path.open("rb") as file:
             holder = file.read(200).decode(errors="replace").strip()
-        raise PlaceError(
-            f"--directory {directory} is being measured by another run ({holder or 'which one is unknown'}); "
-            "wait until it has ended: two runs would share the throughput"
-        ) from error
+        run = f"{directory} is being measured by another run ({holder or 'which one is unknown'})"
+        remedy = "wait until it has ended: two runs would share the throughput"
+        raise PlaceError(f"--directory {run}; {remedy}") from error
     except OSError as error:
         raise PlaceError(f"--directory {directory} cannot be locked: {path}: {error.strerror}") from error
     try:
@@ -155,17 +143,21 @@ def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
     """Lock devices as other programs that write to whole devices do; a PlaceError if one is locked already."""
     with ExitStack() as stack:
         for device in devices:
-            try:
+            with exit_on(OSError, what=f"--device {device}: ", kind=PlaceError):
                 descriptor = os.open(device, os.O_RDONLY)
                 stack.callback(os.close, descriptor)
-                _lock_in_time(descriptor)
-            except BlockingIOError as error:
-                message = (
-                    f"--device {device} is locked by another program, possibly another run; wait until it has ended"
-                )
-                raise PlaceError(message) from error
-            except OSError as error:
-                raise PlaceError(f"--device {device}: {error.strerror}") from error
+                try:
+                    # Another program may hold it briefly.
+                    waiting = Retrying(
+                        retry=retry_if_exception_type(BlockingIOError),
+                        stop=stop_after_delay(_PROBE_SECONDS),
+                        wait=wait_fixed(0.1),
+                        reraise=True,
+                    )
+                    waiting(fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    holder = "another program, possibly another run; wait until it has ended"
+                    raise PlaceError(f"--device {device} is locked by {holder}") from error
         yield
 
 
@@ -183,20 +175,6 @@ def _locked_file(path: Path) -> int:
             raise
         # A run that just ended removed the file between the two calls.
         os.close(descriptor)
-
-
-def _lock_in_time(descriptor: int) -> None:
-    """Lock a file that another process may hold briefly; a BlockingIOError if it holds it for longer."""
-    deadline = time.monotonic() + _PROBE_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,11 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 import yaml
@@ -178,54 +179,53 @@ def read_file(path: Path) -> BenchmarkRun | BenchmarkSuite:
 
 def decode_file(path: Path, document: JsonValue) -> BenchmarkRun | BenchmarkSuite:
     """Return the run or the suite of a document; exits if it is invalid. Errors name `path`."""
-    kind = document.get("kind", RUN_KIND) if isinstance(document, dict) else RUN_KIND
-    if kind not in (RUN_KIND, SUITE_KIND):
-        problem = Problem(field="kind", value=shown(kind), remedy=f"must be {RUN_KIND} or {SUITE_KIND}")
-        _refuse(path, SpecError([problem]))
-    try:
+    with _valid(path):
+        kind = document.get("kind", RUN_KIND) if isinstance(document, dict) else RUN_KIND
+        if kind not in (RUN_KIND, SUITE_KIND):
+            problem = Problem(field="kind", value=shown(kind), remedy=f"must be {RUN_KIND} or {SUITE_KIND}")
+            raise SpecError([problem])
         return decode_suite(document) if kind == SUITE_KIND else decode_run(document)
-    except SpecError as error:
-        _refuse(path, error)
 
 
 def read_document(path: Path) -> JsonValue:
     """Return the document in a file, or `-` for standard input, which need not be valid; exits if there is none."""
-    try:
-        with click.open_file(str(path), "rb") as file:
-            # Just enough of an endless file to reject it.
-            content = file.read(MAX_TEXT_BYTES + 1)
-        return read_manifest(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
-    except UnicodeDecodeError as error:
-        _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
-    except OSError as error:
-        _refuse(path, SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]))
-    except SpecError as error:
-        _refuse(path, error)
+    with _valid(path):
+        try:
+            with click.open_file(str(path), "rb") as file:
+                # Just enough of an endless file to reject it.
+                content = file.read(MAX_TEXT_BYTES + 1)
+            text = content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace")
+        except UnicodeDecodeError as error:
+            raise SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]) from error
+        except OSError as error:
+            raise SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]) from error
+        return read_manifest(text)
 
 
 def freeze(path: Path, run: BenchmarkRun, seed: int | None) -> Plan:
     """Return the plan of a run, with a random seed by default; exits if the run cannot be planned."""
-    try:
+    with _valid(path):
         plan = make_plan(run, seed=chosen_seed(seed))
         check_fits_deadline(plan)
-    except SpecError as error:
-        _refuse(path, error)
-    return plan
+        return plan
 
 
 def freeze_variants(path: Path, suite: BenchmarkSuite, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by its name; exits with all errors if the suite cannot be measured."""
-    try:
+    with _valid(path):
         return variant_plans(suite, seed=seed)
-    except SpecError as error:
-        _refuse(path, error)
 
 
 def chosen_seed(seed: int | None) -> int:
     return secrets.randbits(63) if seed is None else seed
 
 
-def _refuse(path: Path, error: Exception) -> NoReturn:
-    lines = "\n".join(f"  {line}" for line in str(error).splitlines())
-    source = "standard input" if path == STANDARD_INPUT else path
-    raise click.ClickException(f"{source} is invalid:\n{lines}") from error
+@contextmanager
+def _valid(path: Path) -> Iterator[None]:
+    """Exit with all errors if the block finds that the document is invalid."""
+    try:
+        yield
+    except SpecError as error:
+        lines = "\n".join(f"  {line}" for line in str(error).splitlines())
+        source = "standard input" if path == STANDARD_INPUT else path
+        raise click.ClickException(f"{source} is invalid:\n{lines}") from error

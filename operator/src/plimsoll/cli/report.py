@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli import exit_on
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.source import are_suites, load_results
@@ -92,10 +93,8 @@ def write_page(page: ReportPage, file: Path) -> None:
         message = f"a report requires {error.name}, which is not installed; run pip install plotly jinja2"
         raise click.ClickException(message) from error
     text = render(page)
-    try:
+    with exit_on(OSError, what=f"{file} cannot be written: "):
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{file} cannot be written: {error.strerror}") from error
 
 
 def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:

@@ -24,7 +24,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, exit_on
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.cluster_run import Load, cluster_run_options, request_round, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
@@ -241,10 +241,8 @@ def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> 
 
 def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     """Return the frozen plan of a results directory, if it still matches the file."""
-    try:
+    with exit_on(OSError, SpecError, what=f"{results} contains no run to resume: "):
         plan = read_plan(results)
-    except (OSError, SpecError) as error:
-        raise click.ClickException(f"{results} contains no run to resume: {error}") from error
     now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
     if now != plan:
         message = f"{file} has changed since the run in {results} started; restore it, or choose another --results"

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from plimsoll.api.errors import Problem, SpecError, did_you_mean, problems_of
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult, ResultMeta
+from plimsoll.cli import exit_on
 from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program
 from plimsoll.conductor.sink import read_results
 from plimsoll.kube.port import ApiError, Kind, Kube
@@ -125,19 +126,15 @@ def load_results(source: str) -> list[BenchmarkResult]:
     if isinstance(place, InCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
     remedy = "is it the results directory of a run that has recorded a trial?"
-    try:
+    with exit_on(SpecError, ValueError, RecursionError, OSError, what=f"the results in {source} cannot be read: "):
         if place.is_dir():
             results = read_results(place)
         else:
             results, remedy = _read_file(place), "create the file with `plimsoll results ... -o json`"
-    except (SpecError, ValueError, RecursionError, OSError) as error:
-        raise click.ClickException(f"the results in {source} cannot be read: {error}") from error
     if not results:
         raise click.ClickException(f"{source} contains no results; {remedy}")
-    try:
+    with exit_on(RepeatsError, what=f"{source}: "):
         check_distinct([results])
-    except RepeatsError as error:
-        raise click.ClickException(f"{source}: {error}") from error
     return results
 
 
@@ -161,10 +158,8 @@ async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
 
 
 async def _of_cluster(kube: Kube, run: InCluster) -> list[BenchmarkResult]:
-    try:
+    with exit_on(SpecError, what=f"the results of {run} cannot be read: "):
         results = await results_of_run(kube, run.namespace, run.name)
-    except SpecError as error:
-        raise click.ClickException(f"the results of {run} cannot be read: {error}") from error
     if results:
         return results
     with suppress(ApiError):
@@ -176,9 +171,9 @@ async def _of_cluster(kube: Kube, run: InCluster) -> list[BenchmarkResult]:
 def selected_points(results: Sequence[BenchmarkResult], points: Sequence[str]) -> list[BenchmarkResult]:
     """Return the results of these points, all results without a name; exits if a point does not exist."""
     names = [result.spec.point for result in results]
-    unknown = [point for point in points if point not in names]
-    if unknown:
-        raise click.UsageError(f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}")
+    for point in points:
+        if point not in names:
+            raise click.UsageError(f"--point {point} is not a point; the points are {first_few(names, 20)}")
     return [result for result in results if not points or result.spec.point in points]
 
 

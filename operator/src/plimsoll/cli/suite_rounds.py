@@ -18,7 +18,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
 from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, EndedRound, RoundVerdict, minute_of_round, round_name
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, exit_on
 from plimsoll.cli.cluster import ask, program
 from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.local_storage import Target, make_results_directory
@@ -130,13 +130,12 @@ def resume_round(directory: Path, file: Path, suite: BenchmarkSuite, targets: Ma
 def read_round(directory: Path) -> LocalRound:
     """Return the round of a directory; exits if there is none."""
     try:
-        suite = load_suite((directory / SUITE_FILE).read_text())
+        with exit_on(SpecError, what=f"{directory / SUITE_FILE} is invalid: "):
+            suite = load_suite((directory / SUITE_FILE).read_text())
         start = RoundStart.model_validate_json((directory / ROUND_FILE).read_text())
     except OSError as error:
         message = f"{directory} contains no round of a suite: {error.strerror}: {error.filename}"
         raise click.ClickException(message) from error
-    except SpecError as error:
-        raise click.ClickException(f"{directory / SUITE_FILE} is invalid: {error}") from error
     except ValidationError as error:
         message = f"{directory / ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
         raise click.ClickException(message) from error
@@ -303,13 +302,10 @@ async def read_suite(kube: Kube, place: InCluster) -> tuple[BenchmarkSuite, Benc
     document = await kube.get(place.kind, place.name, place.namespace)
     if document is None:
         raise await no_such_object(kube, place)
-    try:
+    what = f"suite {place} cannot be read; is it of a later version than this program? "
+    with exit_on(SpecError, ValidationError, what=what):
         status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
         return decode_suite(dict(document)), status, str(document["metadata"]["uid"])
-    except (SpecError, ValidationError) as error:
-        raise click.ClickException(
-            f"suite {place} cannot be read; is it of a later version than this program? {error}"
-        ) from error
 
 
 async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
@@ -374,11 +370,8 @@ async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[
         async with limit:
             return await results_of_run(kube, place.namespace, name)
 
-    try:
-        results = await asyncio.gather(*map(of_run, names))
-    except SpecError as error:
-        raise click.ClickException(f"the results of suite {place} cannot be read: {error}") from error
-    return dict(zip(names, results, strict=True))
+    with exit_on(SpecError, what=f"the results of suite {place} cannot be read: "):
+        return dict(zip(names, await asyncio.gather(*map(of_run, names)), strict=True))
 
 
 def _study(suite: BenchmarkSuite, results: RoundResults) -> StudyComparison | None:

@@ -29,7 +29,7 @@ from plimsoll.api.suite_status import (
     SuiteDisplay,
     round_name,
 )
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, exit_on
 from plimsoll.cli.cluster import explain
 from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_object
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
@@ -166,29 +166,20 @@ class WatchedRun:
         return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
+_TABLE_COLUMNS = {"label": "Point", "clients": "Clients", "operation": "Op", "iops": "IOPS", "p99": "P99"} | {
+    name.lower(): name for name in ("Line", "Trials", "Verdict", "Reason")
+}
+"""Field of a `WatchedPoint` -> column of the API server's table."""
+
+
 async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[WatchedPoint]:
     """Return the rows of a run's results, sorted by name."""
-    name, labels = run["metadata"]["name"], {naming.LABEL_RUN_UID: run["metadata"]["uid"]}
-
-    def cell(row: Mapping[str, Any], column: str) -> str:
-        value = row.get(column)
-        return "" if value is None else str(value)
-
-    points = [
-        WatchedPoint(
-            name=cell(row, "Name").removeprefix(f"{name}-"),
-            label=cell(row, "Point"),
-            clients=cell(row, "Clients"),
-            operation=cell(row, "Op"),
-            iops=cell(row, "IOPS"),
-            p99=cell(row, "P99"),
-            line=cell(row, "Line"),
-            trials=cell(row, "Trials"),
-            verdict=cell(row, "Verdict"),
-            reason=cell(row, "Reason"),
-        )
-        for row in await kube.table(RESULT, namespace=namespace, labels=labels)
-    ]
+    prefix, labels = f"{run['metadata']['name']}-", {naming.LABEL_RUN_UID: run["metadata"]["uid"]}
+    points: list[WatchedPoint] = []
+    for row in await kube.table(RESULT, namespace=namespace, labels=labels):
+        values = {key: row.get(column) for key, column in _TABLE_COLUMNS.items()}
+        texts = {key: "" if value is None else str(value) for key, value in values.items()}
+        points.append(WatchedPoint(name=str(row.get("Name")).removeprefix(prefix), **texts))
     return sorted(points, key=lambda point: point.name)
 
 
@@ -275,13 +266,10 @@ class WatchedSuite:
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
     """Read a suite, and the display of the run that is being measured; exits if the status cannot be read."""
     metadata = suite["metadata"]
-    try:
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    what = f"the status of suite {name} cannot be read; is it of a later version than this program? "
+    with exit_on(ValidationError, what=what):
         status = BenchmarkSuiteStatus.model_validate(suite.get("status") or {}, extra="ignore")
-    except ValidationError as error:
-        raise click.ClickException(
-            f"the status of suite {metadata['namespace']}/{metadata['name']} cannot be read; is it of a later version "
-            f"than this program? {error}"
-        ) from error
     display = read_leniently(WatchedDisplay, ((run or {}).get("status") or {}).get("display") or {})
     progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
