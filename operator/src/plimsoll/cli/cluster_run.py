@@ -21,8 +21,8 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
 from plimsoll.cli.options import YAML, Duration, StorageClassName, decode_file, freeze, freeze_variants, write_document
+from plimsoll.cli.plan import ONLY_CLUSTER, written_text
 from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
-from plimsoll.cli.suite_plan import ONLY_CLUSTER, written_text
 from plimsoll.cli.tables import Terminal, facts_table
 from plimsoll.cli.watch import watch
 from plimsoll.lifecycle.storage.registry import provider_for

@@ -15,17 +15,7 @@ from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, Verdict
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ClusterAccess, access, ask, cluster_options, explain, given
 from plimsoll.cli.cluster_run import Load, generated_run
-from plimsoll.cli.diagnosis import (
-    KINDS,
-    RIGHTS,
-    Facts,
-    Finding,
-    Hidden,
-    State,
-    diagnose,
-    environment_of,
-    operator_of,
-)
+from plimsoll.cli.diagnosis import KINDS, RIGHTS, Facts, Finding, Hidden, State, diagnose, environment_of, operator_of
 from plimsoll.cli.doctor_local import check_machine
 from plimsoll.cli.local_storage import Target
 from plimsoll.cli.options import TABLE, StorageClassName, document_option, fio_option, write_document

@@ -10,7 +10,7 @@ from plimsoll.api.environment import StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.options import CSV, TABLE, output_option, write_csv, write_document
+from plimsoll.cli.options import CSV, TABLE, document_of, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
 from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.conductor.roster import MAX_FACTS
@@ -50,8 +50,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     if output != TABLE:
         documents = [
             {
-                "layer": row.layer,
-                "operation": row.operation,
+                **document_of(row, "layer", "operation"),
                 "bytesPerSecond": _best(row.bytes_per_second),
                 "iops": _best(row.iops),
             }
@@ -156,13 +155,4 @@ def _explanations(
 
 
 def _best(best: Best | None) -> dict[str, object] | None:
-    if best is None:
-        return None
-    return {
-        "value": best.value,
-        "limit": best.limit,
-        "limitedBy": best.limited_by and best.limited_by.value,
-        "efficiency": best.efficiency,
-        "point": best.point,
-        "verdict": best.verdict and best.verdict.value,
-    }
+    return None if best is None else document_of(best, "value", "limit", "limited_by", "efficiency", "point", "verdict")

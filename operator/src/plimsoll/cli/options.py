@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 import yaml
 from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
 
 from plimsoll.api.errors import Problem, SpecError, shown
 from plimsoll.api.manifest import MAX_TEXT_BYTES, read_manifest
@@ -154,6 +155,11 @@ def write_document(document: object, form: str) -> None:
         is_printable = json.dumps(value, ensure_ascii=False).isprintable()
         text = yaml.safe_dump(value, sort_keys=False, allow_unicode=is_printable, width=120).rstrip("\n")
     click.echo(text)
+
+
+def document_of(value: object, *names: str) -> dict[str, Any]:
+    """Return attributes of an object as JSON has them: by their names in camelCase."""
+    return {to_camel(name): getattr(value, name) for name in names}
 
 
 def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:

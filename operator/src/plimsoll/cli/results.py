@@ -9,19 +9,8 @@ from rich.text import Text
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, options
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.options import (
-    CSV,
-    JUNIT,
-    MARKDOWN,
-    OTAVA,
-    TABLE,
-    pipeline_option,
-    write_csv,
-    write_document,
-    write_otava,
-)
 from plimsoll.cli.report import reported_suite
 from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_results import rounds_document, show_rounds
@@ -48,13 +37,13 @@ from plimsoll.report.points import (
 from plimsoll.report.view import csv_rows
 
 
-@click.command(short_help="Show results, also as CSV, JSON, JUnit XML or Markdown.")
+@click.command(short_help="Show results, also as options.CSV, JSON, JUnit XML or Markdown.")
 @click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of the lines.")
 @accept_option
 @click.option("--strict", is_flag=True, help="With -o junit: a Suspect point has failed.")
-@pipeline_option
+@options.pipeline_option
 @cluster_options
 def command(
     *,
@@ -90,10 +79,10 @@ def command(
     inconclusive; and 1 if a later round failed. Only comparisons with accepted rounds and missing runs decide: a
     comparison between variants shows what a variant costs. Hypotheses do not change the exit code.
     """
-    if strict and output != JUNIT:
+    if strict and output != options.JUNIT:
         raise click.UsageError("--strict is for -o junit; all other formats show Suspect points as such")
     if are_suites(sources):
-        if points or probes or output == CSV:
+        if points or probes or output == options.CSV:
             option = "--point" if points else "--probes" if probes else "-o csv"
             raise click.UsageError(f"{option} is for runs; name the results of one run of the suite")
         rounds = load_rounds(sources, accepted)
@@ -103,7 +92,7 @@ def command(
         sys.exit(exit_code(rounds.last))
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")
-    if probes and output in {JUNIT, MARKDOWN, OTAVA}:
+    if probes and output in {options.JUNIT, options.MARKDOWN, options.OTAVA}:
         raise click.UsageError(f"--probes does not support -o {output}; use -o csv")
     of_sources = [(source, selected_points(load_results(source), points)) for source in sources]
     if probes:
@@ -122,9 +111,9 @@ def _output_rounds(rounds: SuiteRounds, output: str, *, strict: bool) -> None:
         case "markdown":
             click.echo(rounds_markdown(reported_suite(rounds)), nl=False)
         case "otava-csv":
-            write_otava(otava_of_rounds(reported_suite(rounds)))
+            options.write_otava(otava_of_rounds(reported_suite(rounds)))
         case _:
-            write_document(rounds_document(rounds), output)
+            options.write_document(rounds_document(rounds), output)
 
 
 def _output_runs(of_sources: Sequence[tuple[str, Sequence[BenchmarkResult]]], output: str, *, strict: bool) -> None:
@@ -137,26 +126,26 @@ def _output_runs(of_sources: Sequence[tuple[str, Sequence[BenchmarkResult]]], ou
                     console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
                 show_results(console, results)
         case "csv":
-            write_csv(RESULT_COLUMNS, result_rows(named(selected)))
+            options.write_csv(RESULT_COLUMNS, result_rows(named(selected)))
         case "junit":
             click.echo(junit_text([suite_of_run(run, strict=strict) for run in runs_of(selected)]))
         case "markdown":
             click.echo(results_markdown(runs_of(selected)), nl=False)
         case "otava-csv":
-            write_otava(otava_of_runs(runs_of(selected)))
+            options.write_otava(otava_of_runs(runs_of(selected)))
         case _:
-            write_document([result.model_dump(mode="json") for result in selected], output)
+            options.write_document([result.model_dump(mode="json") for result in selected], output)
 
 
 def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
     if not searches:
         raise click.ClickException("no search for the line is among these results; omit --probes to see them")
-    if output != TABLE:
+    if output != options.TABLE:
         columns, rows = probe_columns(), objective_rows(probe_rows(named(searches)))
-        if output == CSV:
-            write_csv(columns, rows)
+        if output == options.CSV:
+            options.write_csv(columns, rows)
         else:
-            write_document([*csv_rows(columns, rows)], output)
+            options.write_document([*csv_rows(columns, rows)], output)
         return
     console = Terminal()
     for number, result in enumerate(searches):

@@ -24,31 +24,11 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import Points, RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli import Exit, exit_on
+from plimsoll.cli import Exit, exit_on, local_storage, options
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.cluster_run import Load, cluster_run_options, request_round, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
-from plimsoll.cli.local_storage import (
-    PlaceError,
-    Target,
-    fit_to_machine,
-    make_directory,
-    make_raw_directory,
-    make_results_directory,
-)
-from plimsoll.cli.options import (
-    STANDARD_INPUT,
-    destroy_option,
-    fio_option,
-    freeze,
-    freeze_variants,
-    load_seed_option,
-    read_document,
-    read_file,
-    results_option,
-    strict_option,
-    timeout_option,
-)
+from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
 from plimsoll.cli.results import exit_of_numbers, show_next_step
 from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, exit_code, resume_round
@@ -158,7 +138,7 @@ def measure(
 ) -> Exit:
     """Run with a temporary data directory and session secret, print the results, and return the exit code."""
     _remove_leftovers(results)
-    data = make_directory(target.directory, plan) if target.directory is not None else None
+    data = local_storage.make_directory(target.directory, plan) if target.directory is not None else None
     secret = Path(tempfile.mkdtemp(prefix="plimsoll-session-"))
     try:
         if data is not None:
@@ -233,8 +213,8 @@ def new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> 
         message = f"{results} contains the results of a run; add --resume to continue it, or choose another --results"
         raise click.ClickException(message)
     named = run.model_copy(update={"metadata": run.metadata.model_copy(update={"uid": str(uuid.uuid4())})})
-    plan = freeze(file, named, seed)
-    make_results_directory(results)
+    plan = options.freeze(file, named, seed)
+    local_storage.make_results_directory(results)
     replace_file(results / PLAN_FILE, plan.model_dump_json(indent=1), sync=True)
     return plan
 
@@ -243,7 +223,7 @@ def resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     """Return the frozen plan of a results directory, if it still matches the file."""
     with exit_on(OSError, SpecError, what=f"{results} contains no run to resume: "):
         plan = read_plan(results)
-    now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
+    now = options.freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
     if now != plan:
         message = f"{file} has changed since the run in {results} started; restore it, or choose another --results"
         raise click.ClickException(message)
@@ -339,8 +319,8 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
     metavar="[VARIANT=]DEVICE",
     help="Measure this block device; may be repeated. DESTROYS ITS DATA.",
 )
-@destroy_option
-@results_option
+@options.destroy_option
+@options.results_option
 @click.option(
     "--raw-output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -351,13 +331,13 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
     is_flag=True,
     help="On this machine: continue with the first trial that is missing in the results directory.",
 )
-@load_seed_option
-@fio_option
+@options.load_seed_option
+@options.fio_option
 @click.option("-y", "--yes", is_flag=True, help="In a cluster: do not ask for a confirmation.")
 @click.option("--rm", "remove", is_flag=True, help="In a cluster: remove it at the end, with its results.")
 @click.option("--dry-run", is_flag=True, help="Print the manifest instead of creating it; needs no cluster.")
-@timeout_option("In a cluster: stop watching after this time")
-@strict_option
+@options.timeout_option("In a cluster: stop watching after this time")
+@options.strict_option
 @cluster_options
 def command(
     *,
@@ -408,10 +388,10 @@ def command(
         raise click.UsageError(f"--storage-class replaces a FILE; leave out one of them, or set it in {file}")
     if file is None or not is_here:
         source = file or Path("the generated run")
-        document = read_document(file) if file else dict(generated or {})
+        document = options.read_document(file) if file else dict(generated or {})
         code = run_in_cluster(source, document, yes=yes, remove=remove, dry_run=dry_run, timeout=timeout, strict=strict)
         sys.exit(code)
-    manifest = read_file(file)
+    manifest = options.read_file(file)
     results = results or Path("plimsoll-results") / manifest.metadata.name
     if isinstance(manifest, BenchmarkSuite):
         if raw_output is not None:
@@ -422,7 +402,7 @@ def command(
     target = targets_of([""], directories, devices)[""]
     run = fit_to_machine(file, manifest, target, fio)
     with target.claimed(run.metadata.name):
-        raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
+        raw = None if raw_output is None else local_storage.make_raw_directory(raw_output, resume=resume)
         plan = resumed_plan(file, run, results) if resume else new_plan(file, run, results, seed)
         sys.exit(measure(run, plan, target, results=results, fio=fio, raw_output=raw, strict=strict))
 
@@ -438,14 +418,14 @@ def _round(
     resuming: bool,
 ) -> LocalRound:
     """Return the round to measure; exits if a variant cannot be measured on this machine."""
-    if file == STANDARD_INPUT:
+    if file == options.STANDARD_INPUT:
         raise click.UsageError("a suite on this machine needs a FILE, which is kept with its results")
     if resuming and seed is not None:
         raise click.UsageError("--seed applies to a new round; the round that is resumed has its own seed")
-    freeze_variants(file, suite, 0)
+    options.freeze_variants(file, suite, 0)
     for name, run in variant_runs(suite).items():
         here = _named(file, name)
-        freeze(here, fit_to_machine(here, run, places[name], fio), 0)
+        options.freeze(here, fit_to_machine(here, run, places[name], fio), 0)
     return resume_round(results, file, suite, places) if resuming else begin_round(results, file, suite, places, seed)
 
 

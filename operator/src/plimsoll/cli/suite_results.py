@@ -8,6 +8,7 @@ from rich.text import Text
 
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli.compare import show_comparison
+from plimsoll.cli.options import document_of
 from plimsoll.cli.suite_rounds import SuiteRounds
 from plimsoll.cli.tables import STYLES, fitted, print_line, results_table
 from plimsoll.measure.compare.repeats import as_one_run
@@ -61,22 +62,12 @@ def _study_document(compared: StudyComparison) -> Mapping[str, object]:
     """Return the shares, as parts of 1."""
     shares = [
         {
-            "name": share.name,
-            "experiment": share.experiment,
-            "published": {
-                "low": share.published.low,
-                "high": share.published.high,
-                "numbers": share.published.text,
-                "origin": share.published.origin.value,
-            },
+            **document_of(share, "name", "experiment"),
+            "published": {**document_of(share.published, "low", "high", "origin"), "numbers": share.published.text},
             "own": {
-                "value": share.own.value,
-                "low": share.own.low,
-                "high": share.own.high,
+                **document_of(share.own, "value", "low", "high", "is_suspect", "missing"),
                 "bytesPerSecond": share.own.rate,
                 "ofBytesPerSecond": share.own.limit,
-                "isSuspect": share.own.is_suspect,
-                "missing": share.own.missing,
             },
         }
         for share in compared.shares
@@ -152,16 +143,12 @@ def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
         ],
         "comparisons": [
             {
-                "name": compared.name,
-                "baseline": compared.baseline,
-                "candidate": compared.candidate,
-                "conclusion": compared.conclusion,
+                **document_of(compared, "name", "baseline", "candidate", "conclusion", "doubts"),
                 "countsRuns": compared.of_runs,
                 "missingRuns": compared.missing,
                 "comparison": compared.comparison.model_dump(mode="json") if compared.comparison else None,
                 "differences": [{**asdict(each), "points": points} for each, points in compared.likeness.differences],
                 "unexplained": [asdict(difference) for difference in compared.unexplained],
-                "doubts": compared.doubts,
             }
             for compared in evaluation.comparisons
         ],
@@ -171,10 +158,7 @@ def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
             {
                 "round": ended.name,
                 "directory": str(rounds.directories[ended.minute]) if rounds.directories else None,
-                "digest": ended.digest,
-                "verdict": ended.verdict,
-                "accepted": ended.accepted,
-                "pinned": ended.pinned,
+                **document_of(ended, "digest", "verdict", "accepted", "pinned"),
             }
             for ended, _ in rounds.rounds
         ],
@@ -192,29 +176,20 @@ def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
 
 
 def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
+    changes = [
+        {
+            **document_of(change, "against", "points", "metric", "rounds"),
+            "workload": change.group.workload,
+            "point": change.point or None,
+            "operation": operation_text(change.group.operation, change.metric),
+            **document_of(change.ratios, "ratio", "low", "high"),
+            **document_of(change.judgement, "conclusion", "improved", "suspected"),
+        }
+        for change in variant.judged
+    ]
     return {
-        "variant": variant.variant,
-        "conclusion": variant.conclusion,
+        **document_of(variant, "variant", "conclusion", "drift", "is_drift"),
         "againstAccepted": variant.change,
-        "drift": variant.drift,
-        "isDrift": variant.is_drift,
         "reasons": [*variant.reasons],
-        "found": [
-            {
-                "against": change.against,
-                "workload": change.group.workload,
-                "point": change.point or None,
-                "points": change.points,
-                "operation": operation_text(change.group.operation, change.metric),
-                "metric": change.metric,
-                "ratio": change.ratios.ratio,
-                "low": change.ratios.low,
-                "high": change.ratios.high,
-                "rounds": change.rounds,
-                "conclusion": change.judgement.conclusion,
-                "improved": change.judgement.improved,
-                "suspected": change.judgement.suspected,
-            }
-            for change in variant.judged
-        ],
+        "found": changes,
     }

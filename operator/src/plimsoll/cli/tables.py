@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -16,18 +16,10 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.measure.text import count_text
+from plimsoll.report import points
 from plimsoll.report.figure import UNFINISHED
 from plimsoll.report.layers_links import Links, link_columns, links_of
-from plimsoll.report.points import (
-    LINE_COLUMNS,
-    PHASE_COLUMNS,
-    RESULT_COLUMNS,
-    line_rows,
-    named,
-    phase_rows,
-    result_rows,
-)
-from plimsoll.report.view import NONE, Column
+from plimsoll.report.view import NONE, Column, Number
 
 NO_TERMINAL_COLUMNS = 160  # the width for files and pipes: every column fits
 _GAP = 2
@@ -71,14 +63,12 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Texts:
-    """One column of a table for terminals. Only `folded` texts may span several lines."""
+    """One column of a table for terminals with the texts of its rows. Only `folded` texts may span several lines."""
 
     heading: str
     texts: Sequence[Text]
-    right: bool = False
-    folded: bool = False
-    stacked: bool = False
-    priority: int = 0
+    folded: bool
+    column: Column[Any] | None = None  # None: the stacked columns below each other
 
     @property
     def width(self) -> int:
@@ -86,6 +76,10 @@ class _Texts:
         if self.folded:
             return _FOLDED_COLUMNS
         return max(cell_len(self.heading), *(text.cell_len for text in self.texts), 1)
+
+
+def _width(layout: Sequence[_Texts]) -> int:
+    return sum(column.width for column in layout) + _GAP * (len(layout) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,24 +90,22 @@ class FittedTable:
     remedy: str  # the command or option that shows all columns
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        def width(layout: Sequence[_Texts]) -> int:
-            return sum(column.width for column in layout) + _GAP * (len(layout) - 1)
-
-        layout = next((layout for layout in self.layouts if width(layout) <= options.max_width), self.layouts[-1])
+        layout = next((layout for layout in self.layouts if _width(layout) <= options.max_width), self.layouts[-1])
+        fits = _width(layout) <= options.max_width
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         for column in layout:
             table.add_column(
                 column.heading,
-                justify="right" if column.right else "left",
+                justify="right" if column.column and column.column.right else "left",
                 no_wrap=not column.folded,
                 overflow="fold",
-                min_width=column.width if width(layout) <= options.max_width or not column.folded else None,
+                min_width=column.width if fits or not column.folded else None,
             )
         for row in zip(*(column.texts for column in layout), strict=True):
             table.add_row(*row)
         yield table
-        omitted = [column.heading for column in self.layouts[0] if not column.stacked and column not in layout]
-        if omitted:
+        single = [column for column in self.layouts[0] if column.column and not column.column.stacked]
+        if omitted := [column.heading for column in single if column not in layout]:
             yield Text(f"No room for {', '.join(omitted)}: use a wider terminal, or {self.remedy}.", style="dim")
 
 
@@ -155,33 +147,27 @@ def fitted(
     ]
     stacks = [[column.cell(row).text for column in shown if column.stacked] for row in rows]
     repeated = {number for number in range(1, len(rows)) if blank_repeats and stacks[number] == stacks[number - 1]}
-    wide = [
-        _Texts(
-            heading=column.heading,
-            texts=[
-                Text() if column.stacked and number in repeated else Text(cell.text, style=STYLES.get(cell.mark, ""))
-                for number, cell in enumerate(map(column.cell, rows))
-            ],
-            right=column.right,
-            folded=column.folded or column.stacked,
-            stacked=column.stacked,
-            priority=column.priority or 0,
-        )
-        for column in shown
-    ]
+    wide: list[_Texts] = []
+    for column in shown:
+        cells = map(column.cell, rows)
+        texts = [Text(cell.text, style=STYLES.get(cell.mark, "")) for cell in cells]
+        if column.stacked:
+            texts = [Text() if number in repeated else text for number, text in enumerate(texts)]
+        folded = column.folded or column.stacked
+        wide.append(_Texts(heading=column.heading, texts=texts, folded=folded, column=column))
 
     def stacked_text(number: int, lines: Sequence[str]) -> Text:
         first, *others = ("",) if number in repeated else [text for text in lines if text not in {"", NONE}]
         return Text(first).append("".join(f"\n{text}" for text in others), style="dim")
 
-    single = [column for column in wide if not column.stacked]
+    single = {column: column.column.priority or 0 for column in wide if column.column and not column.column.stacked}
     first: list[_Texts] = []
     if len(single) < len(wide):
         texts = [stacked_text(number, lines) for number, lines in enumerate(stacks)]
-        first = [_Texts(heading=stack, texts=texts, folded=True, stacked=True)]
+        first = [_Texts(heading=stack, texts=texts, folded=True)]
     narrow = [
-        [*first, *(column for column in single if column.priority <= limit)]
-        for limit in sorted({column.priority for column in single}, reverse=True)
+        [*first, *(column for column, priority in single.items() if priority <= limit)]
+        for limit in sorted(set(single.values()), reverse=True)
     ]
     return FittedTable(layouts=[wide, *narrow], remedy=remedy)
 
@@ -192,14 +178,14 @@ def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableTyp
     if len(searches) < len(results) or not results:
         yield results_table(result for result in results if result.spec.line is None)
     if searches:
-        yield fitted(LINE_COLUMNS, [*line_rows(named(searches))], remedy="-o csv")
-    if phases := [*phase_rows(results)]:
-        yield fitted(PHASE_COLUMNS, phases, remedy="-o json")
+        yield fitted(points.LINE_COLUMNS, [*points.line_rows(points.named(searches))], remedy="-o csv")
+    if phases := [*points.phase_rows(results)]:
+        yield fitted(points.PHASE_COLUMNS, phases, remedy="-o json")
 
 
 def results_table(results: Iterable[BenchmarkResult]) -> FittedTable:
     """Return a table with one line per operation of every point."""
-    return fitted(RESULT_COLUMNS, [*result_rows(named(results))], remedy="-o csv")
+    return fitted(points.RESULT_COLUMNS, [*points.result_rows(points.named(results))], remedy="-o csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,33 +198,34 @@ class LinksTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         links = self.links
         yield Text(f"\n{self.title}, {links.unit}", style="bold")
-        width = max(len(links.name(client)) for client in links.clients)
-        for place, peer in enumerate(links.peers):
-            width += _GAP + max(len(str(peer)), *(len(links.text(row[place])) for row in links.grid))
+        grid = self._grid()
         is_sparse = 2 * len(links.pairs) < len(links.clients) * len(links.peers)
-        if is_sparse or width > options.max_width:
+        if is_sparse or _width(grid.layouts[0]) > options.max_width:
             slowest = sorted(links.pairs, key=links.value)[:_SLOWEST]
             yield fitted(link_columns(links), slowest, remedy="-o json")
             if left_out := len(links.pairs) - len(slowest):
                 yield Text(f"{count_text(left_out, 'faster pair')} not shown: use -o json.", style="dim")
         else:
-            yield from self._grid()
+            yield grid
+            if others := [links.name(peer) for peer in links.peers if peer not in links.clients]:
+                yield Text(f"to: {', '.join(others)}", style="dim")
         if links.outliers:
             yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
 
-    def _grid(self) -> Iterator[RenderableType]:
-        links = self.links
-        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        table.add_column("from / to", no_wrap=True)
-        for peer in links.peers:
-            table.add_column(str(peer), justify="right", no_wrap=True)
-        for client, row in zip(links.clients, links.grid, strict=True):
-            cells = (Text(links.text(pair), style="yellow" if pair and pair.is_outlier else "") for pair in row)
-            table.add_row(Text(links.name(client)), *cells)
-        yield table
-        others = [links.name(peer) for peer in links.peers if peer not in links.clients]
-        if others:
-            yield Text(f"to: {', '.join(others)}", style="dim")
+    def _grid(self) -> FittedTable:
+        cells = {(pair.client, pair.peer): pair for pair in self.links.pairs}
+
+        def column(peer: int) -> Number[int]:
+            def is_outlier(client: int) -> bool:
+                return (client, peer) in cells and cells[client, peer].is_outlier
+
+            return Number(
+                str(peer),
+                lambda client: self.links.text(cells.get((client, peer))),
+                mark=lambda client: Verdict.SUSPECT if is_outlier(client) else "",
+            )
+
+        return fitted([Column("from / to", self.links.name), *map(column, self.links.peers)], self.links.clients)
 
 
 def links_tables(results: Iterable[BenchmarkResult]) -> Iterator[LinksTable]:

@@ -202,12 +202,6 @@ class Links:
     def _nodes(self) -> Mapping[int, str]:
         return self.matrix.nodes
 
-    @cached_property
-    def grid(self) -> list[list[Pair | None]]:
-        """A row for each client that loads, with a cell for each one that serves."""
-        cells = {(pair.client, pair.peer): pair for pair in self.pairs}
-        return [[cells.get((client, peer)) for peer in self.peers] for client in self.clients]
-
     def sentence(self, pair: Pair) -> str:
         rate = f"{number_text(self.value(pair))} {self.unit}"
         part = percent_text(100 * self.value(pair) / self.usual) if self.usual else NONE

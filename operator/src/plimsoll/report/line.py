@@ -7,27 +7,10 @@ from statistics import median
 
 from plimsoll.api.line import Line, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.summary import (
-    headline_text,
-    interval_text,
-    load_text,
-    objective_text,
-    outcome_text,
-    rounded_load,
-    unit_text,
-)
+from plimsoll.measure.line import summary as lines
 from plimsoll.measure.text import count_text
-from plimsoll.report import plot
+from plimsoll.report import plot, points
 from plimsoll.report.figure import PlottedSearch, SearchedWorkload, verdict_text
-from plimsoll.report.points import (
-    LINE_COLUMNS,
-    headline_of,
-    leading_rows,
-    line_rows,
-    probe_columns,
-    probe_rows,
-    search_sentences,
-)
 from plimsoll.report.trials import attempt_text
 from plimsoll.report.view import Block, Chart, Details, Json, Section, Text, duration_text, page_table
 
@@ -112,24 +95,26 @@ def lines_section(workloads: Sequence[SearchedWorkload]) -> Section | None:
         for number, workload in enumerate(workloads)
         for chart in (*_latency_charts(number, workload), *_lines_charts(number, workload))
     ]
-    rows = [*line_rows((search.run.label, search.result) for workload in workloads for search in workload.searches)]
+    rows = [
+        *points.line_rows((search.run.label, search.result) for workload in workloads for search in workload.searches)
+    ]
     several = len({row.run for row in rows}) > 1
     leave_out = () if several else {"Run"}
     sentences = [
         f"{row.result.spec.point}, {row.result.spec.label}{f', {row.run}' if several else ''}: {text}. {why}"
-        for row, text, why in search_sentences(rows)
+        for row, text, why in points.search_sentences(rows)
     ]
     words = f"{_WORDS} {_STORM_WORDS}" if any(row.line.storm for row in rows) else _WORDS
     blocks: list[Block] = [
         Text(paragraphs=sentences[:_MOST_SENTENCES]),
-        page_table("All lines", LINE_COLUMNS, rows, leave_out=leave_out),
+        page_table("All lines", points.LINE_COLUMNS, rows, leave_out=leave_out),
         *plot.limited(words, charts, "the table of lines has every search"),
     ]
     for workload in workloads:
-        probes = [*probe_rows((search.run.label, search.result) for search in workload.searches)]
+        probes = [*points.probe_rows((search.run.label, search.result) for search in workload.searches)]
         if probes:
             title = f"Probes of {workload.workload}"
-            table = page_table(title, probe_columns(workload.search), probes, leave_out=leave_out)
+            table = page_table(title, points.probe_columns(workload.search), probes, leave_out=leave_out)
             blocks.append(Details(title=f"{title}: {len(probes)}", blocks=[*table.limited(_MOST_ROWS)]))
     return Section(key="line", title="The line", blocks=blocks)
 
@@ -138,13 +123,13 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
     """Yield what each search found in a few words: `line, 4Ki: carries 12,400 ± 600 IOPS at p99 <= 5 ms.`."""
     names = {id(search.result): search.name for workload in workloads for search in workload.searches}
     searches = [(search.run.label, search.result) for workload in workloads for search in workload.searches]
-    rows = [*leading_rows(line_rows(searches))]
+    rows = [*points.leading_rows(points.line_rows(searches))]
     for row in rows[:_MOST_SENTENCES]:
         verdicts = [verdict_text(row.result)]
         if row.storm is not None and verdict_text(row.storm) not in verdicts:
             verdicts.append(f"storm line {verdict_text(row.storm)}")
         mark = "" if verdicts == ["Valid"] else f" [{', '.join(verdicts)}]"
-        yield f"{row.result.spec.workload}, {names[id(row.result)]}: {headline_of(row)}{mark}."
+        yield f"{row.result.spec.workload}, {names[id(row.result)]}: {points.headline_of(row)}{mark}."
     if len(rows) > _MOST_SENTENCES:
         yield f"Searches that are not named here: {len(rows) - _MOST_SENTENCES}; the table of lines has them."
 
@@ -158,14 +143,17 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
             title = f"p{objective.percentile} latency against load: {workload.workload}"
             if len({search.pair for search in searches}) == 1 < len({search.pair for search in workload.searches}):
                 title = f"{title}, {searches[0].name}"
-            lines = "; ".join(f"{search.name} {headline_text(search.line, workload.search)}" for search in searches)
+            headlines = "; ".join(
+                f"{search.name} {lines.headline_text(search.line, workload.search)}" for search in searches
+            )
             loads = "per second" if workload.search.vary is Vary.RATE else "in flight"
             yield Chart(
                 key=f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}",
                 title=f"{title}{part}",
                 description=(
                     f"{title}, of {count_text(sum(len(search.probes) for search in searches), 'probe')}; the objective "
-                    f"is {objective_text(objective)}. {lines}. The tables of lines and of probes have the numbers."
+                    f"is {lines.objective_text(objective)}. {'; '.join(headlines)}. The tables of lines and of probes "
+                    "have the numbers."
                 ),
                 data=[*_traces(figure)],
                 x=plot.numbers_axis(f"offered operations {loads}, all clients", _TICKS, _TICK_TEXTS),
@@ -188,10 +176,10 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
     searches = [search for search in workload.searches if _drawn_load(search.line) is not None]
     if len(searches) < 2:  # noqa: PLR2004 - one line needs no comparison
         return
-    unit = unit_text(workload.search)
+    unit = lines.unit_text(workload.search)
     title = f"The line: {workload.workload}"
-    loads = [f"{search.name} {load_text(search.line, workload.search)}" for search in searches]
-    lines = [search.line for search in searches]
+    intervals = [(search.line.low, search.line.estimate, search.line.high) for search in searches]
+    loads = [f"{search.name} {lines.load_text(search.line, workload.search)}" for search in searches]
     symbols: list[str] = []
     for search in searches:
         # Away from a bound.
@@ -199,11 +187,13 @@ def _lines_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
         symbols.append((bound if search.line.estimate is None else "circle") + _suffix(search.result.status.verdict))
     trace = plot.scatter(
         "line, 95 %",
-        map(_drawn_load, lines),
+        [_drawn_load(search.line) for search in searches],
         [search.name for search in searches],
-        error_x=plot.error_bars([(line.low, line.estimate, line.high) for line in lines], thickness=2, width=6),
+        error_x=plot.error_bars(intervals, thickness=2, width=6),
         marker={"color": plot.colour(0), "size": 10, "symbol": symbols},
-        texts=[f"{search.result.spec.point}: {headline_text(search.line, workload.search)}" for search in searches],
+        texts=[
+            f"{search.result.spec.point}: {lines.headline_text(search.line, workload.search)}" for search in searches
+        ],
     )
     varied = "operations per second" if workload.search.vary is Vary.RATE else unit
     yield Chart(
@@ -230,7 +220,7 @@ def _suffix(verdict: Verdict | None) -> str:
 def _shapes(figure: _Figure) -> Iterator[Json]:
     """Yield the objective as a line with its text, the interval of each search as a band, its estimate as a line."""
     y = figure.objective.latency_microseconds
-    label = {"text": objective_text(figure.objective), "textposition": "start", "yanchor": "bottom"}
+    label = {"text": lines.objective_text(figure.objective), "textposition": "start", "yanchor": "bottom"}
     across = {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
     yield across | {"line": {"color": "$text", "dash": "dash", "width": 1.5}, "label": label}
     for number, search in enumerate(figure.searches):
@@ -260,7 +250,7 @@ def _traces(figure: _Figure) -> Iterator[Json]:
         # Marks of the searches have no legend of their own, so that it names each search and each form once.
         for outcome in _outcomes(figure.searches):
             marker = {"color": "$muted", "size": 9, "symbol": _FORMS[outcome]}
-            yield plot.scatter(outcome_text(outcome), [None], [None], marker=marker, hoverinfo="skip")
+            yield plot.scatter(lines.outcome_text(outcome), [None], [None], marker=marker, hoverinfo="skip")
 
 
 def _outcomes(searches: Sequence[PlottedSearch]) -> list[ProbeOutcome]:
@@ -276,7 +266,7 @@ def _curve(figure: _Figure, number: int, search: PlottedSearch) -> Json:
         if height is not None and probed.load and probed.probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probed.load) / _SAME_LOAD), []).append((probed.load, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
-    interval = interval_text(search.line, figure.workload.search)
+    interval = lines.interval_text(search.line, figure.workload.search)
     return plot.scatter(
         "median" if figure.is_single else f"{figure.name_of(search)}: {interval}",
         [x for x, _ in medians],
@@ -291,19 +281,19 @@ def _marks(figure: _Figure, number: int, search: PlottedSearch, outcome: ProbeOu
     probes = [probed for probed in search.probes if probed.probe.outcome is outcome]
     texts: list[str] = []
     for probed in probes:
-        offered, achieved = rounded_load(probed.probe.offered), probed.probe.achieved
-        load = f"offered {offered}, achieved {'unknown' if achieved is None else rounded_load(achieved)}"
+        offered, achieved = lines.rounded_load(probed.probe.offered), probed.probe.achieved
+        load = f"offered {offered}, achieved {'unknown' if achieved is None else lines.rounded_load(achieved)}"
         latency = f"p{figure.objective.percentile} {duration_text(probed.latency(figure.objective))}"
-        lines = (
+        shown = (
             f"{search.result.spec.point}, {search.name}: {attempt_text(probed.trial)}",
-            f"{load} {unit_text(figure.workload.search)}",
-            f"{latency}: {outcome_text(outcome)}",
+            f"{load} {lines.unit_text(figure.workload.search)}",
+            f"{latency}: {lines.outcome_text(outcome)}",
             probed.trial.verdict,
         )
-        texts.append("\n".join(lines))
+        texts.append("\n".join(shown))
     symbols = [_FORMS[outcome] + _suffix(probed.trial.verdict) for probed in probes]
     return plot.scatter(
-        outcome_text(outcome),
+        lines.outcome_text(outcome),
         [probed.load or None for probed in probes],
         [plot.microseconds(probed.latency(figure.objective)) or figure.floor for probed in probes],
         marker={"color": _COLOURS[outcome] if figure.is_single else plot.colour(number), "size": 9, "symbol": symbols},

@@ -7,7 +7,7 @@ properties of suites: in that schema, test cases have none.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean
 from xml.etree import ElementTree as ET
@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.operation import OperationSummary
-from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.compare.comparison import change_text, interval_text, quantity_text, verdict_text
@@ -25,7 +25,7 @@ from plimsoll.measure.compare.values import COMPARED
 from plimsoll.measure.summary import OF_DISTURBANCES, iops_of
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.report.comparing import ComparedRow, compared_rows
-from plimsoll.report.figure import ReportedRun, ReportedSuite, counting, drawable
+from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, counting, drawable
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.points import no_numbers, while_disturbed
 from plimsoll.suite.evaluation import versions_of
@@ -137,13 +137,12 @@ def _case_of_point(result: BenchmarkResult, *, strict: bool) -> Case:
         outcome=outcome,
         kind=point_verdict(result),
         message="" if status.verdict is Verdict.VALID else message,
-        details=[*map(_finding_text, status.findings)],
+        details=[
+            f"{finding.reason} ({finding.verdict}): {quote(finding.message, len(finding.message))}"
+            for finding in status.findings
+        ],
         seconds=sum(trial.window.seconds for trial in counting(result) if trial.window),
     )
-
-
-def _finding_text(finding: Finding) -> str:
-    return f"{finding.reason} ({finding.verdict}): {quote(finding.message, len(finding.message))}"
 
 
 def suite_of_comparison(name: str, comparison: Comparison) -> Suite:
@@ -226,19 +225,13 @@ def suites_of_rounds(suite: ReportedSuite, *, strict: bool = False) -> Iterator[
         ),
     ]
     if suite.failed:
-        failed = Case(
-            group="round", name="latest", outcome=Outcome.ERROR, kind=RoundVerdict.FAILED, message=suite.failed
+        message = suite.failed
+        cases.insert(
+            0, Case(group="round", name="latest", outcome=Outcome.ERROR, kind=RoundVerdict.FAILED, message=message)
         )
-        cases.insert(0, failed)
     yield Suite(name=suite.label, cases=cases, numbers=_numbers_of_round(suite), started_at=last.start_time)
     for variant in suite.variants:
-        named = suite_of_run(variant, strict=strict)
-        yield Suite(
-            name=f"{suite.label}: {variant.label}",
-            cases=named.cases,
-            numbers=named.numbers,
-            started_at=named.started_at,
-        )
+        yield replace(suite_of_run(variant, strict=strict), name=f"{suite.label}: {variant.label}")
 
 
 # Numbers
@@ -313,17 +306,13 @@ def otava_of_runs(runs: Iterable[ReportedRun]) -> OtavaTable:
             time=_started_at(run.results),
             attributes={
                 "run": run.place,
-                "verdict": max(map(point_verdict, run.results), key=_severity),
+                "verdict": max(map(point_verdict, run.results), key=[*Verdict, UNFINISHED].index),
                 **versions_of(result.status.fingerprint for result in run.results),
             },
             numbers=numbers_of(run.results),
         )
         for run in runs
     )
-
-
-def _severity(verdict: str) -> int:
-    return Verdict(verdict).severity if verdict in [*Verdict] else len(Verdict)
 
 
 def otava_of_rounds(suite: ReportedSuite) -> OtavaTable:
