@@ -8,7 +8,7 @@ from rich.console import Console
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.cli.suite_results import show_hypotheses
+from plimsoll.cli.results import show_hypotheses
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from support.results import RATIO, SCALING, hypothesis, point, run_of_points
 

@@ -24,7 +24,7 @@ from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
-from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
+from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, rule_texts, unknown_text
 from plimsoll.report.figure import runs_of as reported_runs
 from plimsoll.report.markdown import comparison_markdown
 from plimsoll.report.pipelines import junit_text, otava_of_runs, suite_of_comparison
@@ -58,7 +58,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
         console.print(text, soft_wrap=True)
     if comparison.candidate_only:
         print_line(console, f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
-    print_line(console, f"{tolerated_text(comparison)} Gates: {', '.join(comparison.gates)}.", "dim")
+    print_line(console, " ".join(rule_texts(comparison)), "dim")
     if of_runs:
         print_line(console, "Each run counts as a trial, so noise between runs is included.", "dim")
     elif runs := comparison.noise_runs:
@@ -76,8 +76,8 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
-    if likeness.unknown:
-        yield Text(f"No fingerprint was recorded at {first_few(likeness.unknown, 1)}: other differences are unknown.")
+    if text := unknown_text(first_few(likeness.unknown, 1)):
+        yield Text(text)
     if likeness.differences:
         yield Text("The runs differ in (baseline -> candidate):", style="bold")
     elif not likeness.unknown:

@@ -93,19 +93,14 @@ def command(
         where = access()
         findings = ask(where, lambda kube: _examine(kube, where, storage_class))
     if output == TABLE:
-        _show(findings)
+        console = Terminal()
+        console.print(fitted(_COLUMNS, findings))
+        # Each on a line of its own, however long, so that it can be pasted.
+        for finding in filter(lambda finding: finding.fix, findings):
+            print_line(console, f"\n{finding.check}:\n  {finding.fix}")
     else:
         write_document([asdict(finding) for finding in findings], output)
     sys.exit(Exit.ERROR if any(finding.state is State.PROBLEM for finding in findings) else Exit.DONE)
-
-
-def _show(findings: Sequence[Finding]) -> None:
-    console = Terminal()
-    console.print(fitted(_COLUMNS, findings))
-    for finding in findings:
-        if finding.fix:
-            # On a line of its own, however long, so that it can be pasted.
-            print_line(console, f"\n{finding.check}:\n  {finding.fix}")
 
 
 async def _examine(kube: "AioKube", where: ClusterAccess, storage_class: str | None) -> list[Finding]:

@@ -9,6 +9,7 @@ from rich.text import Text
 from plimsoll.api.environment import StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli import exit_on
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, TABLE, document_of, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
@@ -81,11 +82,9 @@ def layers_of(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkRes
 def _clients_at_once(result: BenchmarkResult) -> int:
     """Return how many clients generated load at the same time; exits if this version cannot tell."""
     spec = result.spec
-    try:
+    what = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll: "
+    with exit_on(ValidationError, what=what, remedy="; use the version that measured it"):
         return loading_clients(spec.tool, spec.parameters, spec.clients)
-    except ValidationError as error:
-        message = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll"
-        raise click.ClickException(f"{message}; use the version that measured it") from error
 
 
 def device_problem(result: BenchmarkResult) -> str | None:

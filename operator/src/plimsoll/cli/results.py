@@ -1,7 +1,8 @@
-"""`plimsoll results`: what runs and suites show, as tables or documents."""
+"""`plimsoll results`: what runs and the last round of a suite show, as tables or documents."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 import click
 from rich.console import Console
@@ -9,32 +10,33 @@ from rich.text import Text
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli import Exit, options
 from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.compare import show_comparison
+from plimsoll.cli.options import document_of
 from plimsoll.cli.report import reported_suite
 from plimsoll.cli.source import are_suites, load_results, selected_points
-from plimsoll.cli.suite_results import rounds_document, show_rounds
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
-from plimsoll.cli.tables import Terminal, fitted, links_tables, print_line, results_tables
+from plimsoll.cli.tables import STYLES, Terminal, fitted, links_tables, print_line, results_table, results_tables
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
-from plimsoll.measure.text import first_few
+from plimsoll.measure.compare.repeats import as_one_run
+from plimsoll.measure.compare.values import RepeatsError, operation_text
+from plimsoll.measure.hypotheses.decide import Decision
+from plimsoll.measure.text import count_text, first_few
+from plimsoll.report import pipelines
+from plimsoll.report import points as rows_of
+from plimsoll.report import suite as texts
 from plimsoll.report.figure import runs_of
 from plimsoll.report.markdown import results_markdown, rounds_markdown
 from plimsoll.report.overview import worst_cases
-from plimsoll.report.pipelines import junit_text, otava_of_rounds, otava_of_runs, suite_of_run, suites_of_rounds
-from plimsoll.report.points import (
-    RESULT_COLUMNS,
-    line_rows,
-    named,
-    objective_rows,
-    point_label,
-    probe_columns,
-    probe_rows,
-    recovery_sentences,
-    result_rows,
-    search_sentences,
-)
 from plimsoll.report.view import csv_rows
+from plimsoll.studies.model import StudyComparison
+from plimsoll.studies.shares import Origin
+from plimsoll.suite.judging import RoundJudgement, VariantJudgement
+from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+
+_SUSPECT = "* rests on Suspect points"
 
 
 @click.command(short_help="Show results, also as options.CSV, JSON, JUnit XML or Markdown.")
@@ -107,11 +109,11 @@ def _output_rounds(rounds: SuiteRounds, output: str, *, strict: bool) -> None:
         case "table":
             show_rounds(Terminal(), rounds)
         case "junit":
-            click.echo(junit_text([*suites_of_rounds(reported_suite(rounds), strict=strict)]))
+            click.echo(pipelines.junit_text([*pipelines.suites_of_rounds(reported_suite(rounds), strict=strict)]))
         case "markdown":
             click.echo(rounds_markdown(reported_suite(rounds)), nl=False)
         case "otava-csv":
-            options.write_otava(otava_of_rounds(reported_suite(rounds)))
+            options.write_otava(pipelines.otava_of_rounds(reported_suite(rounds)))
         case _:
             options.write_document(rounds_document(rounds), output)
 
@@ -126,13 +128,13 @@ def _output_runs(of_sources: Sequence[tuple[str, Sequence[BenchmarkResult]]], ou
                     console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
                 show_results(console, results)
         case "csv":
-            options.write_csv(RESULT_COLUMNS, result_rows(named(selected)))
+            options.write_csv(rows_of.RESULT_COLUMNS, rows_of.result_rows(rows_of.named(selected)))
         case "junit":
-            click.echo(junit_text([suite_of_run(run, strict=strict) for run in runs_of(selected)]))
+            click.echo(pipelines.junit_text([pipelines.suite_of_run(run, strict=strict) for run in runs_of(selected)]))
         case "markdown":
             click.echo(results_markdown(runs_of(selected)), nl=False)
         case "otava-csv":
-            options.write_otava(otava_of_runs(runs_of(selected)))
+            options.write_otava(pipelines.otava_of_runs(runs_of(selected)))
         case _:
             options.write_document([result.model_dump(mode="json") for result in selected], output)
 
@@ -141,7 +143,7 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
     if not searches:
         raise click.ClickException("no search for the line is among these results; omit --probes to see them")
     if output != options.TABLE:
-        columns, rows = probe_columns(), objective_rows(probe_rows(named(searches)))
+        columns, rows = rows_of.probe_columns(), rows_of.objective_rows(rows_of.probe_rows(rows_of.named(searches)))
         if output == options.CSV:
             options.write_csv(columns, rows)
         else:
@@ -149,9 +151,15 @@ def _output_probes(searches: Sequence[BenchmarkResult], output: str) -> None:
         return
     console = Terminal()
     for number, result in enumerate(searches):
-        title = f"{result.spec.run}-{result.spec.point}: {point_label(result)}"
+        title = f"{result.spec.run}-{result.spec.point}: {rows_of.point_label(result)}"
         console.print(Text(f"{chr(10) if number else ''}{title}", style="bold"))
-        console.print(fitted(probe_columns(result.spec.line), [*probe_rows(named([result]))], remedy="--probes -o csv"))
+        console.print(
+            fitted(
+                rows_of.probe_columns(result.spec.line),
+                [*rows_of.probe_rows(rows_of.named([result]))],
+                remedy="--probes -o csv",
+            )
+        )
         for sentence in line_sentences([result]):
             print_line(console, sentence)
 
@@ -160,7 +168,7 @@ def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
     """Print results as tables, the matrices of those that have one, what searches found, and reasons of verdicts."""
     for table in (*results_tables(results), *links_tables(results)):
         console.print(table)
-    for line in (*line_sentences(results), *recovery_sentences(results), *explanations(results)):
+    for line in (*line_sentences(results), *rows_of.recovery_sentences(results), *explanations(results)):
         print_line(console, line)
 
 
@@ -181,7 +189,7 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what each search found and why it ended."""
-    for row, text, why in search_sentences(line_rows(named(results))):
+    for row, text, why in rows_of.search_sentences(rows_of.line_rows(rows_of.named(results))):
         yield f"{row.result.spec.point} {text}. {why}"
 
 
@@ -189,3 +197,177 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield every reason once, with its points and the message of the first one with the worst verdict."""
     for case in worst_cases((result.spec.point, result) for result in results):
         yield f"{case.reason} ({case.verdict}) at {first_few(case.points, 1)}: {case.message}"
+
+
+# Suites
+
+
+def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
+    """Print a table, then a line of text for each decision, reason and note; nothing without decisions."""
+    if not decisions:
+        return
+    console.print(fitted(texts.HYPOTHESIS_COLUMNS, decisions, remedy="-o json", stack="Hypothesis"))
+    if any(decision.is_suspect for decision in decisions):
+        console.print(Text(_SUSPECT, style="dim"))
+    for decision in decisions:
+        sentence = Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
+        console.print(sentence, soft_wrap=True)
+        # The sentence has the first one.
+        for reason in decision.reasons[1:]:
+            print_line(console, f"  - {reason}")
+    for note in texts.notes_of(decisions):
+        print_line(console, note, "dim")
+
+
+def show_study(console: Console, compared: StudyComparison | None) -> None:
+    """Print the shares of the study and the user's own; nothing without a study, or without shares."""
+    if compared is None or not compared.shares:
+        return
+    console.print(Text(f"\nCompared with {texts.study_text(compared)}", style="bold"))
+    console.print(fitted(texts.SHARE_COLUMNS, compared.shares, remedy="-o json"))
+    if any(share.own.is_suspect for share in compared.shares):
+        console.print(Text(_SUSPECT, style="dim"))
+    if any(share.published.origin is Origin.DERIVED for share in compared.shares):
+        console.print(Text("derived: computed from the study's numbers, not published itself", style="dim"))
+    for share in compared.shares:
+        if remark := share.own.missing or share.note:
+            print_line(console, f"{share.name}: {remark}", "dim")
+    for line in texts.difference_texts(compared):
+        print_line(console, line)
+
+
+def _study_document(compared: StudyComparison) -> Mapping[str, object]:
+    """Return the shares, as parts of 1."""
+    shares = [
+        {
+            **document_of(share, "name", "experiment"),
+            "published": {**document_of(share.published, "low", "high", "origin"), "numbers": share.published.text},
+            "own": {
+                **document_of(share.own, "value", "low", "high", "is_suspect", "missing"),
+                "bytesPerSecond": share.own.rate,
+                "ofBytesPerSecond": share.own.limit,
+            },
+        }
+        for share in compared.shares
+    ]
+    return {"key": compared.study.key, "ownTestbed": [*compared.own_testbed], "shares": shares}
+
+
+def show_rounds(console: Console, rounds: SuiteRounds) -> None:
+    """Print the results of each variant in the last round, its comparisons and hypotheses, and the list of rounds."""
+    evaluation = rounds.evaluation
+    _show_variants(console, rounds)
+    for compared in evaluation.comparisons:
+        title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
+        console.print(Text(title, style="bold"))
+        if compared.comparison is not None:
+            show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
+        for line in compared.remarks:
+            print_line(console, line, "yellow")
+    if evaluation.judgements:
+        console.print(Text("\nRounds", style="bold"))
+        console.print(fitted(texts.ROUND_COLUMNS, [(ended, ()) for ended, _ in rounds.rounds]))
+    for name, judgement in evaluation.judgements.items():
+        _show_judgement(console, name, judgement, rounds)
+    if evaluation.decisions:
+        console.print(Text("\nHypotheses", style="bold"))
+        show_hypotheses(console, evaluation.decisions)
+    show_study(console, rounds.study)
+
+
+def _show_variants(console: Console, rounds: SuiteRounds) -> None:
+    for variant, runs in rounds.results.complete.items():
+        done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
+        console.print(Text(f"{variant}: {done}", style="bold"))
+        if runs:
+            try:
+                console.print(results_table(as_one_run(runs)))
+            except RepeatsError as error:
+                print_line(console, str(error), "yellow")
+    if rounds.directories and not rounds.evaluation.measured.is_complete:
+        print_line(console, "Not all runs are measured completely; plimsoll run --resume continues.", "yellow")
+
+
+def _show_judgement(console: Console, name: str, judgement: RoundJudgement, rounds: SuiteRounds) -> None:
+    baseline = count_text(judgement.accepted, "accepted round")
+    console.print(Text(f"\n{name}: is round {rounds.last.name} worse than {baseline}?", style="bold"))
+    if changes := texts.notable_changes(judgement):
+        console.print(fitted(texts.CHANGE_COLUMNS, changes, remedy="-o json"))
+    for line in judgement.change_texts:
+        print_line(console, line)
+    for variant in judgement.variants:
+        for reason in variant.reasons:
+            print_line(console, f"{variant.variant}: {reason}", "yellow")
+        drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
+        against = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
+        words = f"{variant.variant}: {variant.conclusion}{drift}{against}"
+        print_line(console, words, STYLES[variant.conclusion])
+    if judgement.conclusion is Conclusion.REGRESSION:
+        how = "add --accept " if rounds.directories else f"annotate the suite with {ACCEPT_ROUND}="
+        remedy = f"If this is intended, {how}{rounds.last.name}: the baseline then starts with this round."
+        print_line(console, remedy, "dim")
+    if len(rounds.directories) == 1:
+        print_line(console, "plimsoll results DIR... compares several rounds with each other.", "dim")
+
+
+def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
+    """Return the results, comparisons and hypotheses of the last round, and all rounds."""
+    evaluation = rounds.evaluation
+    return {
+        "suite": rounds.suite.metadata.name,
+        "variants": [
+            {"name": name, "runs": [[result.model_dump(mode="json") for result in run] for run in runs]}
+            for name, runs in rounds.results.complete.items()
+        ],
+        "comparisons": [
+            {
+                **document_of(compared, "name", "baseline", "candidate", "conclusion", "doubts"),
+                "countsRuns": compared.of_runs,
+                "missingRuns": compared.missing,
+                "comparison": compared.comparison.model_dump(mode="json") if compared.comparison else None,
+                "differences": [{**asdict(each), "points": points} for each, points in compared.likeness.differences],
+                "unexplained": [asdict(difference) for difference in compared.unexplained],
+            }
+            for compared in evaluation.comparisons
+        ],
+        "hypotheses": [decision.model_dump(mode="json") for decision in evaluation.decisions],
+        "study": _study_document(rounds.study) if rounds.study else None,
+        "rounds": [
+            {
+                "round": ended.name,
+                "directory": str(rounds.directories[ended.minute]) if rounds.directories else None,
+                **document_of(ended, "digest", "verdict", "accepted", "pinned"),
+            }
+            for ended, _ in rounds.rounds
+        ],
+        "judgements": [
+            {
+                "name": name,
+                "acceptedRounds": judgement.accepted,
+                "conclusion": judgement.conclusion,
+                "changes": [asdict(change) for change in judgement.changes],
+                "variants": [_variant_document(variant) for variant in judgement.variants],
+            }
+            for name, judgement in evaluation.judgements.items()
+        ],
+    }
+
+
+def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
+    changes = [
+        {
+            **document_of(change, "against", "points", "metric", "rounds"),
+            "workload": change.group.workload,
+            "point": change.point or None,
+            "operation": operation_text(change.group.operation, change.metric),
+            **document_of(change.ratios, "ratio", "low", "high"),
+            **document_of(change.judgement, "conclusion", "improved", "suspected"),
+        }
+        for change in variant.judged
+    ]
+    return {
+        **document_of(variant, "variant", "conclusion", "drift", "is_drift"),
+        "againstAccepted": variant.change,
+        "reasons": [*variant.reasons],
+        "found": changes,
+    }

@@ -29,8 +29,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.cluster_run import Load, cluster_run_options, request_round, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
-from plimsoll.cli.results import exit_of_numbers, show_next_step
-from plimsoll.cli.suite_results import show_rounds
+from plimsoll.cli.results import exit_of_numbers, show_next_step, show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, exit_code, resume_round
 from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import LivePicture, RunLines, activity_text, trial_text, view_on

@@ -333,6 +333,8 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
         for ended in evaluated
     ]
     rounds = [(ended, round_.measured()) for ended, round_ in zip(evaluated, results, strict=True)]
+    latest = status.rounds[0]
+    failed = f"round {latest.name} measured too little to be evaluated; round {evaluated[-1].name} is shown"
     return SuiteRounds(
         label=str(place),
         suite=suite,
@@ -346,14 +348,8 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
             pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
         ),
         study=_study(suite, results[-1]),
-        failed=_failure(status.rounds[0], rounds[-1][0]),
+        failed=failed if latest.verdict is RoundVerdict.FAILED else "",
     )
-
-
-def _failure(latest: EndedRound, shown: EndedRound) -> str:
-    if latest.verdict is not RoundVerdict.FAILED:
-        return ""
-    return f"round {latest.name} measured too little to be evaluated; round {shown.name} is shown"
 
 
 async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:

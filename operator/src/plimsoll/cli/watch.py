@@ -24,9 +24,8 @@ from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import strict_option, timeout_option
-from plimsoll.cli.results import exit_of_numbers, show_next_step, show_results
+from plimsoll.cli.results import exit_of_numbers, show_next_step, show_results, show_rounds
 from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
-from plimsoll.cli.suite_results import show_rounds
 from plimsoll.cli.suite_rounds import exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import (

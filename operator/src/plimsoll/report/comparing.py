@@ -19,18 +19,17 @@ from plimsoll.measure.compare.comparison import (
 from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import count_text, first_few
+from plimsoll.plan.fingerprint import Difference
 from plimsoll.report import plot
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
-    Cell,
     Chart,
     Column,
     Details,
     Json,
     Number,
     Section,
-    Table,
     Text,
     metric_text,
     page_table,
@@ -83,9 +82,11 @@ def comparison_section(compared: Sequence[Compared]) -> Section | None:
     return Section(key="comparison", title="Comparison", blocks=blocks) if blocks else None
 
 
-def tolerated_text(comparison: Comparison) -> str:
+def rule_texts(comparison: Comparison) -> tuple[str, str]:
+    """Return what is tolerated, and the metrics that decide."""
     rate, latency = 100 * comparison.rate_threshold, 100 * comparison.latency_threshold
-    return f"Tolerated: {rate:g} % less rate, {latency:g} % more latency."
+    gates = f"Gates: {', '.join(comparison.gates)}."
+    return f"Tolerated: {rate:g} % less rate, {latency:g} % more latency.", gates
 
 
 def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[str]:
@@ -95,11 +96,12 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
             "The specifications of these runs differ or are unknown; the differences below may explain the change. "
             "`plimsoll compare` requires --allow-different for them."
         )
+    tolerated, gates = rule_texts(comparison)
     yield (
-        f"{tolerated_text(comparison)} Regression: significantly worse, by more than that. NoRegression: with 95 % "
+        f"{tolerated} Regression: significantly worse, by more than that. NoRegression: with 95 % "
         "confidence no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
         f"{_OF_MEANS if comparison.means else ''}{_OF_LINES if Metric.LINE in comparison.gates else ''}"
-        f"Gates: {', '.join(comparison.gates)}. The noise between runs is unknown here and may look like a change; "
+        f"{gates} The noise between runs is unknown here and may look like a change; "
         "`plimsoll compare --noise` takes it into account."
     )
     for heading, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
@@ -231,26 +233,35 @@ COMPARED_COLUMNS: Sequence[Column[ComparedRow]] = (
 """Of the metrics of a comparison: rates per second, nanoseconds, and ratios to the baseline; means have no point."""
 
 
+DifferenceRow = tuple[Difference, Sequence[str]]  # a difference of two runs, and the points that have it
+
+
+def difference_columns(baseline: str, candidate: str) -> Sequence[Column[DifferenceRow]]:
+    return (
+        Column("Part", lambda row: row[0].part, mark=lambda row: "Suspect" if row[0].part == "identity" else ""),
+        Column("What", lambda row: row[0].key),
+        Column(baseline, lambda row: value_text(row[0].baseline)),
+        Column(candidate, lambda row: value_text(row[0].candidate)),
+        Number("Points", lambda row: len(row[1]), title=lambda row: ", ".join(row[1]), priority=None),
+    )
+
+
+def unknown_text(points: str) -> str:
+    """Return at which points no settings were recorded; empty if they were everywhere."""
+    return f"No fingerprint was recorded at {points}: other differences are unknown." if points else ""
+
+
 def _differences(compared: Compared) -> Iterator[Block]:
-    if compared.likeness.unknown:
-        points = first_few(compared.likeness.unknown)
-        yield Text(paragraphs=[f"No fingerprint was recorded at {points}: other differences are unknown."])
-    if not compared.likeness.differences:
+    likeness = compared.likeness
+    if text := unknown_text(first_few(likeness.unknown)):
+        yield Text(paragraphs=[text])
+    if not likeness.differences:
         yield Text(paragraphs=["All other recorded settings of the runs are the same."])
         return
-    table = Table(
-        caption="identity: the specification and the storage; context: other settings that may explain a change",
-        headings=("Part", "What", compared.baseline, compared.candidate, "Points"),
-        numbers=("Points",),
-        rows=[
-            [
-                Cell(text=difference.part, mark="Suspect" if difference.part == "identity" else ""),
-                Cell(text=difference.key),
-                Cell(text=value_text(difference.baseline)),
-                Cell(text=value_text(difference.candidate)),
-                Cell(text=str(len(points)), title=", ".join(points)),
-            ]
-            for difference, points in compared.likeness.differences[:_MOST_DIFFERENCES]
-        ],
+    table = page_table(
+        "identity: the specification and the storage; context: other settings that may explain a change",
+        difference_columns(compared.baseline, compared.candidate),
+        likeness.differences[:_MOST_DIFFERENCES],
+        sortable=False,
     )
-    yield Details(title=f"Differences of the runs ({len(compared.likeness.differences)})", blocks=[table])
+    yield Details(title=f"Differences of the runs ({len(likeness.differences)})", blocks=[table])

@@ -13,12 +13,11 @@ from typing import TypeVar
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.measure.compare.comparison import notes_of
 from plimsoll.measure.text import count_text, first_few, quote
-from plimsoll.plan.fingerprint import Likeness
-from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, tolerated_text
+from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, difference_columns, rule_texts, unknown_text
 from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, is_search
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.layers_links import link_columns, links_of
-from plimsoll.report.overview import value_text, verdict_reasons
+from plimsoll.report.overview import verdict_reasons
 from plimsoll.report.points import (
     LINE_COLUMNS,
     PHASE_COLUMNS,
@@ -33,7 +32,7 @@ from plimsoll.report.points import (
 from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
 from plimsoll.report.suite import notes_of as hypothesis_notes_of
 from plimsoll.report.view import NONE, Cell, Column
-from plimsoll.suite.evaluation import Compared, VariantComparison
+from plimsoll.suite.evaluation import Compared
 from plimsoll.suite.judging import RoundJudgement
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 
@@ -128,9 +127,10 @@ def table(title: str, columns: Iterable[Column[R]], rows: Sequence[R], *, collap
     shown.sort(key=lambda column: not any(column.mark(row) for row in rows))
     cells = [[inline_cell(column.cell(row), unbroken=column.right) for column in shown] for row in rows]
     rules = ["--:" if column.right else "---" for column in shown]
-    lines = _table([column.heading for column in shown], rules, cells)
+    lines = [f"| {' | '.join(line)} |" for line in ([column.heading for column in shown], rules, *cells)]
     if collapsed or len(rows) > _MOST_ROWS:
-        return _details(f"{title} ({count_text(len(rows), 'row')})", lines)
+        summary = f"<summary>{title} ({count_text(len(rows), 'row')})</summary>"
+        return Block(["<details>", summary, "", *lines], ["", "</details>"], heading=5)
     return Block([f"**{title}**", "", *lines], heading=4)
 
 
@@ -140,15 +140,6 @@ def inline_cell(cell: Cell, *, unbroken: bool = False) -> str:
     return " ".join(
         filter(None, (_MARKS.get(cell.mark), text.replace(" ", "\N{NO-BREAK SPACE}") if unbroken else text))
     )
-
-
-def _table(headings: Sequence[str], rules: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(line)} |" for line in (headings, rules, *rows)]
-
-
-def _details(title: str, lines: Sequence[str]) -> Block:
-    """Return collapsed rows of a table; the title has only words of this program."""
-    return Block(["<details>", f"<summary>{title}</summary>", "", *lines], ["", "</details>"], heading=5)
 
 
 def _list(items: Iterable[str]) -> Iterator[Block]:
@@ -224,27 +215,17 @@ def _comparison(compared: Compared) -> Iterator[Block]:
     yield from _list(notes)
     if others := [row for row in rows if row not in gating]:
         yield table("Other metrics, which do not decide", COMPARED_COLUMNS, others, collapsed=True)
-    yield from _likeness(compared.likeness)
+    if text := unknown_text(inline(first_few(compared.likeness.unknown, _MOST_NAMES))):
+        yield Block([text])
+    if differences := compared.likeness.differences:
+        columns = difference_columns("Baseline", "Candidate")
+        yield table("Differences of the runs", columns, differences, collapsed=True)
     only = [
         f"Only the {side} has {inline(first_few(points, _MOST_NAMES))}."
         for side, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only))
         if points
     ]
-    yield Block([" ".join([*only, f"{tolerated_text(comparison)} Gates: {', '.join(comparison.gates)}."])])
-
-
-def _likeness(likeness: Likeness) -> Iterator[Block]:
-    if likeness.unknown:
-        points = inline(first_few(likeness.unknown, _MOST_NAMES))
-        yield Block([f"No fingerprint was recorded at {points}: other differences are unknown."])
-    if likeness.differences:
-        rows = [
-            (difference.part, difference.key, value_text(difference.baseline), value_text(difference.candidate))
-            for difference, _ in likeness.differences
-        ]
-        cells = ([inline(text, in_table=True) for text in row] for row in rows)
-        lines = _table(["Part", "What", "Baseline", "Candidate"], ["---"] * 4, cells)
-        yield _details(f"Differences of the runs ({len(rows)})", lines)
+    yield Block([" ".join([*only, *rule_texts(comparison)])])
 
 
 def rounds_markdown(suite: ReportedSuite) -> str:
@@ -266,7 +247,11 @@ def _rounds(suite: ReportedSuite) -> Iterator[Block]:
         remedy = f"`--accept {last.name}`, or in a cluster the annotation `{ACCEPT_ROUND}: {last.name}` of the suite"
         yield Block([f"If this is intended, accept the round: {remedy}."])
     for compared in evaluation.comparisons:
-        yield from _variants(compared)
+        # Of variants, which does not decide about the round.
+        names = f"{inline(compared.candidate)} against {inline(compared.baseline)}"
+        yield Block([f"### {marked(compared.conclusion)}: {inline(compared.name)}, {names}"])
+        yield from _list(map(inline, compared.reasons))
+        yield from _comparison(compared)
     if evaluation.decisions:
         yield table("Hypotheses", HYPOTHESIS_COLUMNS, evaluation.decisions)
         sentences = (f"{inline(decision.name)}: {inline(decision.sentence)}" for decision in evaluation.decisions)
@@ -291,11 +276,3 @@ def _judgement(name: str, judgement: RoundJudgement) -> Iterator[Block]:
         for variant in judgement.variants
     ]
     yield from _list([*verdicts, *map(inline, judgement.change_texts)])
-
-
-def _variants(compared: VariantComparison) -> Iterator[Block]:
-    """Yield a comparison of variants, which does not decide about the round."""
-    names = f"{inline(compared.candidate)} against {inline(compared.baseline)}"
-    yield Block([f"### {marked(compared.conclusion)}: {inline(compared.name)}, {names}"])
-    yield from _list(map(inline, compared.reasons))
-    yield from _comparison(compared)

@@ -78,7 +78,16 @@ def junit_text(suites: Sequence[Suite]) -> str:
             for name, number in suite.numbers.items():
                 _element(properties, "property", name=name, value=f"{number:.10g}")
         for case in suite.cases:
-            _add_case(element, case)
+            shown = _element(element, "testcase", classname=quote(case.group), name=quote(case.name))
+            if case.seconds is not None:
+                shown.set("time", f"{case.seconds:.3f}")
+            if case.outcome:
+                message = quote(case.message, len(case.message))
+                failure = _element(shown, case.outcome, type=case.kind, message=message)
+                failure.text = printable_text("\n".join(case.details)) or None
+            elif case.message or case.details:
+                lines = filter(None, (case.message and f"{case.kind}: {case.message}", *case.details))
+                ET.SubElement(shown, "system-out").text = printable_text("\n".join(lines))
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
     return document.decode("ascii")
@@ -97,18 +106,6 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
     }
     seconds = sum(case.seconds or 0 for case in cases)
     return {key: str(number) for key, number in numbers.items()} | {"time": f"{seconds:.3f}"}
-
-
-def _add_case(suite: ET.Element, case: Case) -> None:
-    element = _element(suite, "testcase", classname=quote(case.group), name=quote(case.name))
-    if case.seconds is not None:
-        element.set("time", f"{case.seconds:.3f}")
-    if case.outcome:
-        found = _element(element, case.outcome, type=case.kind, message=quote(case.message, len(case.message)))
-        found.text = printable_text("\n".join(case.details)) or None
-    elif case.message or case.details:
-        lines = filter(None, (case.message and f"{case.kind}: {case.message}", *case.details))
-        ET.SubElement(element, "system-out").text = printable_text("\n".join(lines))
 
 
 def suite_of_run(run: ReportedRun, *, strict: bool = False) -> Suite:

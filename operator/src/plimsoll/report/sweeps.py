@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from plimsoll.api.hypothesis import CLIENTS
@@ -12,7 +13,17 @@ from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_
 from plimsoll.measure.rates import rate_text
 from plimsoll.report import plot
 from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
-from plimsoll.report.view import MEBIBYTE, NONE, Cell, Chart, Json, Section, Table, bytes_rate_text, duration_text
+from plimsoll.report.view import (
+    MEBIBYTE,
+    Chart,
+    Column,
+    Json,
+    Number,
+    Section,
+    bytes_rate_text,
+    duration_text,
+    page_table,
+)
 from plimsoll.tools.registry import DEPTH_AXES
 
 _P99 = "99"
@@ -188,18 +199,6 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
         latencies: list[float] = [value for trace in traces for value in trace["x"]]
         # Too wide a range for ticks between decades.
         is_wide = max(latencies) > _WIDE * min(latencies)
-        numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
-        rows: list[list[Cell]] = []
-        for point, _ in part:
-            latency = point.operation.latency
-            values = [*map(latency.percentiles.get, _NAMES), latency.max_nanoseconds]
-            rows.append(
-                [
-                    Cell(text=_name(sweep, point), title=point.result.spec.point),
-                    *(Cell(text=duration_text(value), sort=value) for value in values),
-                    Cell(text=f"{latency.count:,}" if latency.count else NONE, sort=latency.count),
-                ]
-            )
         yield Chart(
             key=f"latency-{number}-{sweep.key}",
             title=f"Latency distribution: {sweep.title}{words}",
@@ -212,13 +211,24 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
             y=plot.numbers_axis("share of operations that took longer", [10**-power for power in range(8)], _SHARES),
             legend=len(part) > 1,
             height=420,
-            table=Table(
-                caption=f"Percentiles of the merged histograms: {sweep.title}",
-                headings=("Point", *numbers),
-                numbers=numbers,
-                rows=rows,
+            table=page_table(
+                f"Percentiles of the merged histograms: {sweep.title}",
+                [Column("Point", partial(_name, sweep), title=lambda point: point.result.spec.point), *_LATENCIES],
+                [point for point, _ in part],
+                sortable=False,
             ),
         )
+
+
+def _percentile_column(name: str) -> Number[PlottedPoint]:
+    return Number(f"p{name}", lambda point: point.operation.latency.percentiles.get(name), show=duration_text)
+
+
+_LATENCIES: Sequence[Number[PlottedPoint]] = (
+    *map(_percentile_column, _NAMES),
+    Number("max", lambda point: point.operation.latency.max_nanoseconds, show=duration_text),
+    Number("operations", lambda point: point.operation.latency.count or None, show="{:,}".format),
+)
 
 
 def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
