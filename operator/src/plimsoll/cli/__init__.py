@@ -1,7 +1,6 @@
 """The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
 import importlib
-import io
 import os
 import signal
 import sys
@@ -53,35 +52,21 @@ def exit_on(
 PLUGIN = "kubectl plimsoll"  # name of the program when kubectl starts it as `kubectl-plimsoll`
 
 
-class _PrintableStream(io.TextIOBase):
+class _PrintableStream:
     """A text stream that replaces unprintable characters."""
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
         """Where a console of rich writes: the name is rich's."""
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override] # the base class has an attribute
-        return self.rich_proxied_file.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override] # the base class has an attribute
-        return self.rich_proxied_file.errors
-
     def write(self, text: str, /) -> int:
         return self.rich_proxied_file.write(printable_text(text))
 
-    def flush(self) -> None:
-        self.rich_proxied_file.flush()
-
-    def fileno(self) -> int:
-        return self.rich_proxied_file.fileno()
-
-    def isatty(self) -> bool:
-        return self.rich_proxied_file.isatty()
-
-    def writable(self) -> bool:
-        return True
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of the stream
+        # Through these anything could be written.
+        if name in {"buffer", "writelines"}:
+            raise AttributeError(name)
+        return getattr(self.rich_proxied_file, name)
 
 
 @contextmanager

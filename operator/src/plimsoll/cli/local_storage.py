@@ -206,7 +206,7 @@ class Target:
 
 def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> BenchmarkRun:
     """Return the run with local storage; exits if it needs a cluster, a program or rights that are not there."""
-    fitted = _on_this_machine(file, run, target.mode)
+    fitted, refused = _on_this_machine(file, run, target.mode), f"{file} cannot be run"
     is_filled = False
     try:
         plan = make_plan(fitted, seed=0)
@@ -220,14 +220,15 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> B
                 given, instead = ("--device", "--directory DIR") if is_block else ("--directory", "--device DEV")
                 cause = problem.remedy.partition(", because ")[2].partition(";")[0]
                 change = problem.remedy.rpartition(", or ")[2]
-                message = f"{file} cannot be run with {given}, because {cause}; use {instead}, or {change}"
+                message = f"{refused} with {given}, because {cause}; use {instead}, or {change}"
                 raise click.ClickException(message) from error
     # Otherwise it would measure warm caches.
     if fitted.spec.prepare.drop_caches and not may_drop_caches():
-        raise click.ClickException(
-            f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
-            f"machine requires root ({SWITCH} is not writable); run as root, or set it to false"
+        cause = f"dropping the caches of this machine requires root ({SWITCH} is not writable)"
+        message = (
+            f"{refused} as this user: spec.prepare.dropCaches is true, and {cause}; run as root, or set it to false"
         )
+        raise click.ClickException(message)
     prefill = [("spec.prepare.prefill", DATA_SET_TOOL)] if is_filled else []
     workloads = [(f"workload {workload.name}", workload.tool) for workload in fitted.spec.workloads]
     for user, tool in [*workloads, *prefill]:
@@ -237,9 +238,7 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> B
         program = fio if is_fio else name
         if shutil.which(program) is None:
             remedy = f"install {name}, or name it with --fio" if is_fio else f"install {name}, or remove the workload"
-            raise click.ClickException(
-                f"{file} cannot be run on this machine: {program} of {user} cannot be run; {remedy}"
-            )
+            raise click.ClickException(f"{refused} on this machine: {program} of {user} cannot be run; {remedy}")
     return fitted
 
 
@@ -253,19 +252,15 @@ def needs_of(tool: AnyTool) -> str:
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
+    refused = f"{file} cannot be run on this machine:"
     for number, workload in enumerate(run.spec.workloads):
         tool = TOOLS.get(workload.tool)
-        needs = "" if tool is None else needs_of(tool)
-        if needs:
-            raise click.ClickException(
-                f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "
-                f"{needs}; remove the workload, or apply the run to a cluster"
-            )
+        if tool and (needs := needs_of(tool)):
+            problem = f"workload {workload.name} runs {workload.tool}, which requires {needs}"
+            raise click.ClickException(f"{refused} {problem}; remove the workload, or apply the run to a cluster")
         if workload.disturb:
-            raise click.ClickException(
-                f"{file} cannot be run on this machine: spec.workloads[{number}].disturb takes OSDs of a Ceph cluster "
-                "away; remove it, or apply the run to a cluster"
-            )
+            problem = f"spec.workloads[{number}].disturb takes OSDs of a Ceph cluster away"
+            raise click.ClickException(f"{refused} {problem}; remove it, or apply the run to a cluster")
     storage = run.spec.storage
     if storage is None or storage.volume is None:
         return run

@@ -408,9 +408,7 @@ def known_samples(labels: tuple[str, ...], *values: tuple[MetricFamily, float | 
             yield Sample(metric, labels, value)
 
 
-def bound_samples(
-    metric: MetricFamily, labels: tuple[str, ...], low: float | None, high: float | None
-) -> Iterator[Sample]:
-    """Yield the known ends of an interval, with the label `bound` after the others."""
-    for bound, value in (("low", low), ("high", high)):
-        yield from known_samples((*labels, bound), (metric, value))
+def labelled_samples(metric: MetricFamily, labels: tuple[str, ...], **values: float | None) -> Iterator[Sample]:
+    """Yield the known values by the metric's last label, such as the ends of an interval or numbers by state."""
+    for label, value in values.items():
+        yield from known_samples((*labels, label), (metric, value))

@@ -11,7 +11,7 @@ from plimsoll.api.result import Trial
 from plimsoll.api.status import RunState, TrialKey
 from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import MetricFamily, Sample
+from plimsoll.metrics.catalogue import Sample, labelled_samples
 from plimsoll.metrics.exposition import families
 from plimsoll.plan.document import Point
 
@@ -52,7 +52,7 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
     run, state = (view.namespace, view.run), view.state
     for phase in RunPhase:
         yield Sample(catalogue.LIVE_PHASE, (*run, phase.value), float(state.phase is phase))
-    yield from _by_state(
+    yield from labelled_samples(
         catalogue.LIVE_CLIENTS,
         run,
         planned=view.planned,
@@ -61,13 +61,13 @@ def samples_of(view: LiveView) -> Iterator[Sample]:
         armed=view.armed,
         measuring=view.measuring,
     )
-    yield from _by_state(catalogue.LIVE_TRIALS, run, planned=state.trials_total, done=state.trials_done)
+    yield from labelled_samples(catalogue.LIVE_TRIALS, run, planned=state.trials_total, done=state.trials_done)
     for outcome, verdict in dict.fromkeys((*_OUTCOMES, *view.attempts)):
         count = view.attempts.get((outcome, verdict), 0)
         yield Sample(catalogue.LIVE_ATTEMPTS, (*run, outcome.value, verdict.value), count)
     if state.prefill.total_bytes:
         prefill = state.prefill
-        yield from _by_state(catalogue.LIVE_PREFILL, run, total=prefill.total_bytes, done=prefill.done_bytes)
+        yield from labelled_samples(catalogue.LIVE_PREFILL, run, total=prefill.total_bytes, done=prefill.done_bytes)
     if view.gate_open is not None:
         yield Sample(catalogue.LIVE_GATE, run, float(view.gate_open))
     if view.trial is not None:
@@ -98,8 +98,3 @@ def _samples_of_trial(view: LiveView, point: Point, key: TrialKey) -> Iterator[S
         labels = (*place, rate.operation.value)
         yield Sample(catalogue.LIVE_IOPS, labels, rate.iops)
         yield Sample(catalogue.LIVE_BYTES, labels, rate.bytes_per_second)
-
-
-def _by_state(metric: MetricFamily, run: tuple[str, str], **values: float) -> Iterator[Sample]:
-    for state, value in values.items():
-        yield Sample(metric, (*run, state), value)

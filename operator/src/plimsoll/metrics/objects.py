@@ -26,7 +26,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.line.summary import UNKNOWN, objectives_text
 from plimsoll.measure.timeline import NANOSECONDS
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import MetricFamily, Sample, bound_samples, known_samples
+from plimsoll.metrics.catalogue import MetricFamily, Sample, known_samples, labelled_samples
 
 UNREADABLE = "Unreadable"  # the status of a run or a suite that this version cannot read
 MAX_RESULTS = 2000
@@ -102,12 +102,8 @@ def run_metrics(body: Mapping[str, Any]) -> Exposed:
         *_conditions(catalogue.RUN_CONDITION, labels, status.conditions),
     ]
     if status.points is not None:
-        points = {
-            "planned": status.points.total,
-            "completed": status.points.completed,
-            "invalid": status.points.invalid,
-        }
-        samples += [Sample(catalogue.RUN_POINTS, (*labels, state), number) for state, number in points.items()]
+        planned, completed, invalid = status.points.total, status.points.completed, status.points.invalid
+        samples += labelled_samples(catalogue.RUN_POINTS, labels, planned=planned, completed=completed, invalid=invalid)
     samples += known_samples(
         labels,
         (catalogue.RUN_START, start),
@@ -255,7 +251,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         iops, latency, kind = operation.iops, operation.latency, (*labels, operation.operation)
         yield Sample(catalogue.RESULT_IOPS, kind, iops.mean)
         yield Sample(catalogue.RESULT_BYTES, kind, operation.bytes_per_second.mean)
-        yield from bound_samples(catalogue.RESULT_IOPS_BOUND, kind, iops.low, iops.high)
+        yield from labelled_samples(catalogue.RESULT_IOPS_BOUND, kind, low=iops.low, high=iops.high)
         for percentile, quantile in catalogue.QUANTILES.items():
             if percentile in latency.percentiles:
                 seconds = latency.percentiles[percentile] / NANOSECONDS
@@ -272,7 +268,7 @@ def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch |
         yield Sample(catalogue.RESULT_LINE_PROBES, labels, line.probes)
         yield from known_samples(labels, (metric, line.estimate))
         low = None if line.low is None else min(line.low, search.highest_load)  # no higher load was tried
-        yield from bound_samples(bound_metric, labels, low, line.high)
+        yield from labelled_samples(bound_metric, labels, low=low, high=line.high)
 
 
 def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Iterator[Sample]:
@@ -286,8 +282,8 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
     if (active := status.round) is not None:
         start = (catalogue.SUITE_ROUND_START, _seconds(active.start_time))
         yield from known_samples((*labels, active.cause), start)
-        yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "planned"), active.children.total)
-        yield Sample(catalogue.SUITE_ROUND_RUNS, (*labels, "done"), active.children.done)
+        runs = active.children
+        yield from labelled_samples(catalogue.SUITE_ROUND_RUNS, labels, planned=runs.total, done=runs.done)
     # The former rounds, newest first.
     rounds = status.rounds
     counts = Counter(ended.verdict for ended in rounds)
@@ -303,35 +299,30 @@ def _suite_samples(labels: tuple[str, str], status: BenchmarkSuiteStatus) -> Ite
     yield Sample(catalogue.SUITE_ROUNDS_FAILED, labels, failed)
     yield Sample(catalogue.SUITE_ROUNDS_ACCEPTED, labels, sum(ended.accepted for ended in rounds))
     for comparison in status.comparisons:
-        yield from _outcome_samples(
-            labels,
-            comparison,
-            Conclusion,
-            catalogue.SUITE_COMPARISON_VERDICT,
-            catalogue.SUITE_COMPARISON_CHANGE,
-            catalogue.SUITE_COMPARISON_BOUND,
-        )
+        yield from _outcome_samples(labels, comparison, Conclusion, _COMPARISON_METRICS)
     for hypothesis in status.hypotheses:
-        yield from _outcome_samples(
-            labels,
-            hypothesis,
-            HypothesisVerdict,
-            catalogue.SUITE_HYPOTHESIS_VERDICT,
-            catalogue.SUITE_HYPOTHESIS_ESTIMATE,
-            catalogue.SUITE_HYPOTHESIS_BOUND,
-        )
+        yield from _outcome_samples(labels, hypothesis, HypothesisVerdict, _HYPOTHESIS_METRICS)
+
+
+_Metrics = tuple[MetricFamily, MetricFamily, MetricFamily]  # of the verdict, the estimate and its bounds
+_COMPARISON_METRICS: _Metrics = (
+    catalogue.SUITE_COMPARISON_VERDICT,
+    catalogue.SUITE_COMPARISON_CHANGE,
+    catalogue.SUITE_COMPARISON_BOUND,
+)
+_HYPOTHESIS_METRICS: _Metrics = (
+    catalogue.SUITE_HYPOTHESIS_VERDICT,
+    catalogue.SUITE_HYPOTHESIS_ESTIMATE,
+    catalogue.SUITE_HYPOTHESIS_BOUND,
+)
 
 
 def _outcome_samples(
-    suite: tuple[str, str],
-    outcome: ComparisonOutcome | HypothesisResult,
-    verdicts: Iterable[str],
-    verdict_metric: MetricFamily,
-    estimate_metric: MetricFamily,
-    bound_metric: MetricFamily,
+    suite: tuple[str, str], outcome: ComparisonOutcome | HypothesisResult, verdicts: Iterable[str], metrics: _Metrics
 ) -> Iterator[Sample]:
+    verdict_metric, estimate_metric, bound_metric = metrics
     labels = (*suite, outcome.name, outcome.variant or "")
     for verdict in verdicts:
         yield Sample(verdict_metric, (*labels, verdict), verdict == outcome.verdict)
     yield from known_samples(labels, (estimate_metric, outcome.estimate))
-    yield from bound_samples(bound_metric, labels, outcome.low, outcome.high)
+    yield from labelled_samples(bound_metric, labels, low=outcome.low, high=outcome.high)

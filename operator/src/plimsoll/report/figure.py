@@ -16,6 +16,7 @@ from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.layers import LayerRow
 from plimsoll.measure.line.search import arrived_load, counting_trials
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.suite.evaluation import Evaluation
@@ -50,10 +51,8 @@ def results_of(runs: Iterable[ReportedRun]) -> Iterator[tuple[ReportedRun, Bench
 
 def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:
     """Return the runs of these results in order, each with a unique label: name, namespace and UID if needed."""
-    grouped: dict[str, list[BenchmarkResult]] = {}
-    for result in results:
-        grouped.setdefault(result.spec.run_uid, []).append(result)
-    runs = [ReportedRun(label=run_results[0].spec.run, results=run_results) for run_results in grouped.values()]
+    by_run = grouped(results, lambda result: result.spec.run_uid)
+    runs = [ReportedRun(label=run_results[0].spec.run, results=run_results) for run_results in by_run.values()]
     runs = _with_unique_labels(runs, [run.place for run in runs])
     return _with_unique_labels(runs, [f"{run.place} {run.uid[:8]}" for run in runs])
 
@@ -194,11 +193,8 @@ def axis_text(axis: str, value: JsonValue) -> str:
 
 def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
     """Return the workloads of all runs by operation, without points that are Invalid or have no numbers."""
-    by_workload: dict[str, list[tuple[ReportedRun, BenchmarkResult]]] = {}
-    for run, result in results_of(runs):
-        by_workload.setdefault(result.spec.workload, []).append((run, result))
     sweeps: list[PlottedSweep] = []
-    for workload, points in by_workload.items():
+    for workload, points in grouped(results_of(runs), lambda case: case[1].spec.workload).items():
         axes = axes_of([result for _, result in points])
         several = len({run.label for run, _ in points}) > 1
         for operation in Operation:
@@ -208,12 +204,10 @@ def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
                 for summary in drawable(result)
                 if summary.operation is operation
             ]
-            if measured:
-                sweeps.append(
-                    PlottedSweep(
-                        workload=workload, operation=operation, axes=axes, has_several_runs=several, measured=measured
-                    )
-                )
+            sweep = PlottedSweep(
+                workload=workload, operation=operation, axes=axes, has_several_runs=several, measured=measured
+            )
+            sweeps += [sweep] if measured else []
     return sweeps
 
 
@@ -301,13 +295,13 @@ def line_of(result: BenchmarkResult) -> Line:
 
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
     """Return the searches of all runs, grouped by workload and objectives."""
-    grouped: dict[tuple[str, str], list[tuple[ReportedRun, BenchmarkResult, LineSearch]]] = {}
-    for run, result in results_of(runs):
-        if (search := result.spec.line) is not None:
-            same = search.model_dump_json(include={"vary", "objectives"})
-            grouped.setdefault((result.spec.workload, same), []).append((run, result, search))
+
+    def group_of(case: tuple[ReportedRun, BenchmarkResult, LineSearch]) -> tuple[str, str]:
+        return case[1].spec.workload, case[2].model_dump_json(include={"vary", "objectives"})
+
+    found = [(run, result, result.spec.line) for run, result in results_of(runs) if result.spec.line is not None]
     workloads: list[SearchedWorkload] = []
-    for (workload, _), cases in grouped.items():
+    for (workload, _), cases in grouped(found, group_of).items():
         axes = axes_of([result for _, result, _ in cases])
         several = len({run.label for run, _, _ in cases}) > 1
         searches = [

@@ -143,9 +143,7 @@ def _latency_charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
             title = f"p{objective.percentile} latency against load: {workload.workload}"
             if len({search.pair for search in searches}) == 1 < len({search.pair for search in workload.searches}):
                 title = f"{title}, {searches[0].name}"
-            headlines = "; ".join(
-                f"{search.name} {lines.headline_text(search.line, workload.search)}" for search in searches
-            )
+            headlines = [f"{search.name} {lines.headline_text(search.line, workload.search)}" for search in searches]
             loads = "per second" if workload.search.vary is Vary.RATE else "in flight"
             yield Chart(
                 key=f"line-{number}-{place}-p{objective.percentile.replace('.', '-')}",

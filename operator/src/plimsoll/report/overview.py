@@ -4,17 +4,18 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import median
 
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.names import Outcome, Verdict, format_numbers
-from plimsoll.api.result import BenchmarkResult, Finding, Fingerprint
+from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.surroundings import Hosts, Spread
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import verdict_of
-from plimsoll.measure.rates import rate_text
+from plimsoll.measure.rates import grouped, rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import leaves
@@ -124,11 +125,8 @@ def verdict_reasons(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
 
 def worst_cases(points: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[VerdictReason]:
     """Yield every reason once, with the message of the first of its points with the worst verdict, and that first."""
-    cases: dict[str, list[tuple[str, Finding]]] = {}
-    for name, result in points:
-        for finding in result.status.findings:
-            cases.setdefault(finding.reason, []).append((name, finding))
-    for reason, findings in cases.items():
+    cases = ((name, finding) for name, result in points for finding in result.status.findings)
+    for reason, findings in grouped(cases, lambda case: case[1].reason).items():
         verdict = verdict_of(finding for _, finding in findings)
         worst, finding = next(case for case in findings if case[1].verdict is verdict)
         names = [*dict.fromkeys([worst, *(name for name, _ in findings)])]
@@ -191,13 +189,14 @@ def _saturations(sweep: PlottedSweep) -> Iterator[str]:
     axis = sweep.axis_among(DEPTH_AXES)
     if axis is None:
         return
-    series: dict[str, list[PlottedPoint]] = {}
-    for point in sweep.measured:
+    measured = [
+        point
+        for point in sweep.measured
+        if axis_number(point.result, axis) and "99" in point.operation.percentiles
         # A limited rate does not grow with depth.
-        limited = point.result.spec.parameters.get("rateIops") is not None
-        if not limited and axis_number(point.result, axis) and "99" in point.operation.percentiles:
-            series.setdefault(sweep.series(point, axis), []).append(point)
-    for label, points in series.items():
+        if point.result.spec.parameters.get("rateIops") is None
+    ]
+    for label, points in grouped(measured, partial(sweep.series, axis=axis)).items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         for before, after in itertools.pairwise(points):
             rate = _ratio(before.operation.iops.mean, after.operation.iops.mean)

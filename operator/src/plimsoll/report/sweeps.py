@@ -10,7 +10,7 @@ from itertools import product
 from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.operation import Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
-from plimsoll.measure.rates import rate_text
+from plimsoll.measure.rates import grouped, rate_text
 from plimsoll.report import plot
 from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
 from plimsoll.report.view import (
@@ -116,11 +116,8 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
 
 def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
     """Yield the lines: points that differ in this axis only, at least two."""
-    by_label: dict[str, list[PlottedPoint]] = {}
-    for point in sweep.measured:
-        if axis_number(point.result, axis):
-            by_label.setdefault(sweep.series(point, axis), []).append(point)
-    for label, points in by_label.items():
+    measured = (point for point in sweep.measured if axis_number(point.result, axis))
+    for label, points in grouped(measured, lambda point: sweep.series(point, axis)).items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
         if len(points) > 1:
             yield label or sweep.workload, points
