@@ -129,10 +129,8 @@ def _costs(plan: Plan) -> Table:
             settings, unit = search_settings(point, point.line), "IOPS" if point.line.vary is Vary.RATE else "in flight"
             loads = f"{settings.offered(point.line.start):,.0f} to {settings.highest:,.0f} {unit}"
             loads = f"{f'up to the line of {point.calm}' if point.calm else loads} in steps of {settings.step:,.0f}"
-            limits = (
-                f"{expand.most_trials(plan, point)} probes in {timedelta(seconds=expand.most_seconds(plan, point))}"
-            )
-            searches.append(f"{point.name}: {loads}, at most {limits}")
+            most = timedelta(seconds=expand.most_seconds(plan, point))
+            searches.append(f"{point.name}: {loads}, at most {expand.most_trials(plan, point)} probes in {most}")
     renewal = f"a new data set before each trial, {cost.preparations} times, {preparing} altogether"
     facts = (
         ("Ceph", clusters_text([plan])),
@@ -249,14 +247,15 @@ def _view(
     yield Text(suite.metadata.name)
     yield fitted(_COLUMNS, [*variants.values()], remedy="-o json")
     yield ""
-    columns = (
-        Number[Sequence[Turn]]("Repeat", lambda repeat: repeat[0].repeat),
-        Column[Sequence[Turn]](
-            "Runs in their order", lambda repeat: ", ".join(turn.variant for turn in repeat), folded=True
-        ),
-        Number[Sequence[Turn]]("Time", lambda repeat: _time(_seconds(variants, repeat))),
-    )
-    yield fitted(columns, [list(group) for _, group in groupby(turns, key=lambda turn: turn.repeat)])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Repeat", justify="right", no_wrap=True)
+    table.add_column("Runs in their order", overflow="fold")
+    table.add_column("Time", justify="right", no_wrap=True)
+    for repeat, group in groupby(turns, key=lambda turn: turn.repeat):
+        repeated = list(group)
+        order = ", ".join(turn.variant for turn in repeated)
+        table.add_row(str(repeat), Text(order), _time(_seconds(variants, repeated)))
+    yield table
     yield ""
     name = suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
