@@ -18,7 +18,7 @@ from plimsoll.cli.diagnosis import (
     State,
     diagnose,
 )
-from plimsoll.cli.doctor_local import check_machine, judge_engine, judge_fio, judge_host
+from plimsoll.cli.doctor import check_machine, judge_engine, judge_fio, judge_host
 from plimsoll.cli.local_storage import LOCK_FILE, Target
 from plimsoll.lifecycle.run import PodDefaults, Settings
 from plimsoll.tools.fio.parameters import Engine
