@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 import click
+import yaml
 from pydantic import JsonValue
 from rich.console import RenderableType
 from rich.table import Table
@@ -320,13 +321,7 @@ def _changes(variant: _PlannedVariant) -> str:
 
 def _value(value: JsonValue) -> str:
     """Return a value as YAML writes it on one line."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_value(entry)}' for key, entry in value.items())}}}"
-    return str(value)
+    return yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)[1:-2]
 
 
 def _seconds(variants: Mapping[str, _PlannedVariant], turns: Iterable[Turn]) -> int:

@@ -14,10 +14,9 @@ from rich.text import Text
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion, HypothesisVerdict
 from plimsoll.measure.text import count_text
 from plimsoll.report import points
-from plimsoll.report.figure import UNFINISHED
+from plimsoll.report.figure import SENSES
 from plimsoll.report.layers_links import Links, link_columns, links_of
 from plimsoll.report.view import NONE, Column, Number
 
@@ -110,18 +109,8 @@ class FittedTable:
 
 
 MEASURING = "measuring"  # in place of the verdict of the point that is being measured
-STYLES = {
-    Verdict.VALID: "green",
-    Verdict.SUSPECT: "yellow",
-    Verdict.INVALID: "red",
-    UNFINISHED: "cyan",
-    Conclusion.NO_REGRESSION: "green",
-    Conclusion.INCONCLUSIVE: "yellow",
-    Conclusion.REGRESSION: "red",
-    HypothesisVerdict.HELD: "green",
-    HypothesisVerdict.UNDECIDED: "yellow",
-    HypothesisVerdict.REFUTED: "red",
-}
+_COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "wait": "cyan"}
+STYLES = {MEASURING: "cyan"} | {mark: _COLOURS[sense] for mark, sense in SENSES.items()}
 """The colours of verdicts and conclusions."""
 
 

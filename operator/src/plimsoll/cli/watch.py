@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Generic, Self, TypeVar
 
@@ -122,9 +122,7 @@ class Lines(AbstractContextManager["Lines[S]"], Generic[S]):
 
 def clock(seconds: float) -> str:
     """Return a duration as hours, minutes and seconds: `1:05:00`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
+    return str(timedelta(seconds=max(0, round(seconds))))
 
 
 def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePicture[WatchedRun]:
@@ -275,7 +273,7 @@ def suite_picture(title: str, suite: WatchedSuite, now: float, trouble: str = ""
         children = suite.status.round.children
         grid = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(total=max(1, children.total), completed=children.done, width=BAR_COLUMNS)
-        elapsed = clock(max(0.0, now - datetime.fromisoformat(suite.status.round.start_time).timestamp()))
+        elapsed = clock(now - datetime.fromisoformat(suite.status.round.start_time).timestamp())
         grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
         lines.append(grid)
     lines.append(Text(suite.activity))

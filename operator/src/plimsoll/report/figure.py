@@ -77,6 +77,13 @@ class ReportedSuite:
 
 
 UNFINISHED = "Unfinished"  # shown in place of the verdict of a point with missing trials
+SENSES = {
+    **dict.fromkeys(("Valid", "NoRegression", "Held"), "good"),
+    **dict.fromkeys(("Suspect", "Inconclusive", "Undecided"), "warn"),
+    **dict.fromkeys(("Invalid", "Regression", "Regressed", "Failed", "Refuted"), "bad"),
+    UNFINISHED: "wait",
+}
+"""What verdicts and conclusions mean, for their colours and symbols."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

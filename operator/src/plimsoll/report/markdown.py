@@ -14,7 +14,7 @@ from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.measure.compare.comparison import notes_of
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, difference_columns, rule_texts, unknown_text
-from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, is_search
+from plimsoll.report.figure import SENSES, UNFINISHED, ReportedRun, ReportedSuite, is_search
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.layers_links import link_columns, links_of
 from plimsoll.report.overview import verdict_reasons
@@ -41,20 +41,8 @@ MAX_CHARACTERS = 65_536
 _MOST_ROWS = 20  # of a table that is not collapsed
 _LEAST_PRIORITY = 4  # of a column
 _MOST_NAMES = 3
-_MARKS = {
-    "Valid": "✅",
-    "NoRegression": "✅",
-    "Held": "✅",
-    "Suspect": "⚠️",
-    "Inconclusive": "⚠️",
-    "Undecided": "⚠️",
-    UNFINISHED: "⏳",
-    "Invalid": "❌",
-    "Regression": "❌",
-    "Regressed": "❌",
-    "Failed": "❌",
-    "Refuted": "❌",
-}
+_SYMBOLS = {"good": "✅", "warn": "⚠️", "bad": "❌", "wait": "⏳"}
+_MARKS = {mark: _SYMBOLS[sense] for mark, sense in SENSES.items()}
 _WORST_FIRST = ("Invalid", UNFINISHED, "Suspect", "Valid")
 
 # A word of letters, a percentile, or a number with its sign; a text of them begins no list.
