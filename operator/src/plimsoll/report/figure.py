@@ -8,8 +8,8 @@ from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.line import Line, LineSearch, Objective, Probe
-from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.operation import OperationSummary, SteadinessState
+from plimsoll.api.names import Metric, Operation, Verdict
+from plimsoll.api.operation import OperationSummary, Statistic, SteadinessState
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import EndedRound
@@ -17,6 +17,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.layers import LayerRow
 from plimsoll.measure.line.search import arrived_load, counting_trials
 from plimsoll.measure.rates import grouped
+from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import count_text
 from plimsoll.studies.model import StudyComparison
 from plimsoll.suite.evaluation import Evaluation
@@ -147,6 +148,15 @@ def does_data_set_once(result: BenchmarkResult) -> bool:
     except ValidationError:
         return False
     return tool.target.is_data_set and tool.ends_when_done(parameters)
+
+
+def statistic_of(operation: OperationSummary, metric: Metric) -> Statistic | None:
+    """Return a rate or a latency as a mean over the trials that count; None if it is unknown."""
+    if metric is Metric.BYTES:
+        return operation.bytes_per_second
+    if metric is Metric.IOPS:
+        return iops_of(operation)
+    return operation.mean_latency if metric is Metric.MEAN else operation.percentiles.get(metric.percentile or "")
 
 
 def verdict_text(result: BenchmarkResult) -> str:

@@ -14,7 +14,6 @@ from xml.etree import ElementTree as ET
 
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.measure.checks.judge import reasons_of
@@ -22,10 +21,10 @@ from plimsoll.measure.compare.comparison import change_text, interval_text, quan
 from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import COMPARED
-from plimsoll.measure.summary import OF_DISTURBANCES, iops_of
+from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import count_text, first_few, quote
 from plimsoll.report.comparing import ComparedRow, compared_rows
-from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, counting, drawable
+from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, counting, drawable, statistic_of
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.points import no_numbers, while_disturbed
 from plimsoll.suite.evaluation import versions_of
@@ -242,8 +241,10 @@ def numbers_of(results: Iterable[BenchmarkResult]) -> dict[str, float]:
             numbers[f"{result.spec.point}.{Metric.LINE}"] = line
         for operation in () if result.spec.line else drawable(result):
             for metric in COMPARED:
-                disturbed = metric in OF_DISTURBANCES
-                value = while_disturbed(result, operation, metric) if disturbed else _mean(operation, metric)
+                if metric in OF_DISTURBANCES:
+                    value = while_disturbed(result, operation, metric)
+                else:
+                    value = statistic.mean if (statistic := statistic_of(operation, metric)) else None
                 if value is not None:
                     numbers[_name(result.spec.point, operation.operation, metric)] = value
     return numbers
@@ -251,14 +252,6 @@ def numbers_of(results: Iterable[BenchmarkResult]) -> dict[str, float]:
 
 def _name(point: str, operation: Operation, metric: Metric) -> str:
     return f"{point}.{metric}" if metric is Metric.LINE else f"{point}.{operation}.{metric}"
-
-
-def _mean(operation: OperationSummary, metric: Metric) -> float | None:
-    if metric is Metric.BYTES:
-        return operation.bytes_per_second.mean
-    statistic = operation.mean_latency if metric is Metric.MEAN else operation.percentiles.get(metric.percentile or "")
-    statistic = iops_of(operation) if metric is Metric.IOPS else statistic
-    return None if statistic is None else statistic.mean
 
 
 def _numbers_of_round(suite: ReportedSuite, number: int = -1) -> dict[str, float]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from plimsoll.api.json_reader import printable_text
-from plimsoll.api.names import Verdict, format_duration
+from plimsoll.api.names import Metric, Verdict, format_duration
 from plimsoll.measure.text import count_text
-from plimsoll.report.view import Block, Chart, Json, Section, Text
+from plimsoll.report.view import MEBIBYTE, Block, Chart, Json, Section, Text
 
 MOST_SERIES = 8  # in one figure; the number of distinguishable colours of the palette
 MOST_FIGURES = 12  # of one kind, so that a page of 512 points remains usable
@@ -93,6 +93,23 @@ def latency_axis(title: str, *, only_decades: bool = False) -> Json:
     labels = [format_duration(tick).split(" ") for tick in ticks]
     texts = [f"{float(number):g} {unit}" for number, unit in labels]
     return numbers_axis(title, [tick / MICROSECOND for tick in ticks], texts)
+
+
+def axis_title(metric: Metric) -> str:
+    if metric is Metric.BYTES:
+        return "MiB per second"
+    if metric is Metric.LINE:
+        return "load at the line"
+    return "operations per second" if metric is Metric.IOPS else metric.words
+
+
+def metric_axis(metric: Metric) -> Json:
+    return linear_axis(axis_title(metric)) if metric.is_rate else latency_axis(axis_title(metric))
+
+
+def metric_scale(metric: Metric) -> float:
+    """Return the unit of the axis of a metric."""
+    return MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else MICROSECOND
 
 
 def vertical_line(x: float | str, name: str, dash: str) -> Json:

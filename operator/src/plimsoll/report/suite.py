@@ -100,11 +100,7 @@ def _changes_text(row: RoundRow) -> str:
 
 ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
     Column("Round", lambda row: row[0].name),
-    Column(
-        "Verdict",
-        _round_verdict,
-        mark=lambda row: "Regression" if row[0].verdict is RoundVerdict.REGRESSED else _round_verdict(row),
-    ),
+    Column("Verdict", _round_verdict, mark=_round_verdict),
     Column("Baseline", lambda row: "accepted, pinned" if row[0].pinned else "accepted" if row[0].accepted else NONE),
     Column(
         "Measured",

@@ -1,20 +1,19 @@
 """Response curves, rate and latency against depth or clients, and the distribution of latencies."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
 from plimsoll.api.hypothesis import CLIENTS
+from plimsoll.api.names import Metric
 from plimsoll.api.operation import Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.rates import grouped, rate_text
 from plimsoll.report import plot
-from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
+from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value, statistic_of
 from plimsoll.report.view import (
-    MEBIBYTE,
     Chart,
     Column,
     Json,
@@ -46,38 +45,9 @@ _WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Quantity:
-    key: str  # part of the anchor
-    title: str  # start of the figure's title
-    axis: Json
-    statistic: Callable[[PlottedPoint], Statistic | None]  # None if it cannot be drawn, as 0 on a logarithmic axis
-    scale: float = 1  # the unit of the axis
-
-
-_IOPS = _Quantity(
-    key="iops",
-    title="IOPS",
-    axis=plot.linear_axis("operations per second"),
-    statistic=lambda point: point.operation.iops,
-)
-_LATENCY = _Quantity(
-    key="p99",
-    title="p99 latency",
-    axis=plot.latency_axis("99th percentile of latency"),
-    statistic=lambda point: p99 if (p99 := point.operation.percentiles.get(_P99)) and p99.mean else None,
-    scale=plot.MICROSECOND,
-)
-_BYTES = _Quantity(
-    key="bytes",
-    title="Throughput",
-    axis=plot.linear_axis("MiB per second, all clients"),
-    statistic=lambda point: point.operation.bytes_per_second,
-    scale=MEBIBYTE,
-)
 _AGAINST = (
-    (DEPTH_AXES, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
-    ((CLIENTS,), "clients", "clients", (_BYTES, _LATENCY)),
+    (DEPTH_AXES, "depth", "depth: operations in flight", (Metric.IOPS, Metric.P99)),
+    ((CLIENTS,), "clients", "clients", (Metric.BYTES, Metric.P99)),
 )
 
 
@@ -88,28 +58,28 @@ def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
 
 
 def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
-    for names, key, words, quantities in _AGAINST:
+    for names, key, words, metrics in _AGAINST:
         axis = sweep.axis_among(names)
         if axis is None:
             continue
         parts = plot.in_parts([*_series(sweep, axis)], plot.MOST_SERIES)
-        for (number, part, series), quantity in product(parts, quantities):
-            traces = [*_traces(series, axis, quantity)]
+        for (number, part, series), metric in product(parts, metrics):
+            traces = [*_traces(series, axis, metric)]
             if not traces:
                 continue
-            drawn = [point.result for _, points in series for point in points if quantity.statistic(point)]
+            drawn = [point.result for _, points in series for point in points if _statistic(point, metric)]
             ticks = {axis_number(result, axis) or 0.0: str(axis_value(result, axis)) for result in drawn}
             labels = [ticks[tick] for tick in sorted(ticks)]
             yield Chart(
-                key=f"{quantity.key}-{key}-{number}-{sweep.key}",
-                title=f"{quantity.title} against {key}: {sweep.title}{part}",
+                key=f"{metric}-{key}-{number}-{sweep.key}",
+                title=f"{metric.words} against {key}: {sweep.title}{part}",
                 description=(
-                    f"{quantity.title} of {sweep.title} for {', '.join(labels)} {words}, {len(traces)} series: "
+                    f"{metric.words} of {sweep.title} for {', '.join(labels)} {words}, {len(traces)} series: "
                     f"{'; '.join(trace['name'] for trace in traces)}. The table of results has the numbers."
                 ),
                 data=traces,
                 x=plot.numbers_axis(words, sorted(ticks), labels),
-                y=quantity.axis,
+                y=plot.metric_axis(metric),
                 legend=len(traces) > 1,
             )
 
@@ -123,9 +93,15 @@ def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[Plot
             yield label or sweep.workload, points
 
 
-def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, quantity: _Quantity) -> Iterator[Json]:
+def _statistic(point: PlottedPoint, metric: Metric) -> Statistic | None:
+    statistic = statistic_of(point.operation, metric)
+    # A logarithmic axis has no 0.
+    return statistic if statistic and (metric.is_rate or statistic.mean) else None
+
+
+def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, metric: Metric) -> Iterator[Json]:
     for number, (label, points) in enumerate(series):
-        drawn = [(point, statistic) for point in points if (statistic := quantity.statistic(point))]
+        drawn = [(point, statistic) for point in points if (statistic := _statistic(point, metric))]
         if not drawn:
             continue
         texts: list[str] = []
@@ -139,14 +115,15 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, qua
                 point.verdict,
             )
             texts.append("\n".join(lines))
+        scale = plot.metric_scale(metric)
         intervals = [(statistic.low, statistic.mean, statistic.high) for _, statistic in drawn]
         symbols = [plot.symbol(number, point.verdict) for point, _ in drawn]
         yield plot.scatter(
             label,
             [axis_number(point.result, axis) for point, _ in drawn],
-            [statistic.mean / quantity.scale for _, statistic in drawn],
+            [statistic.mean / scale for _, statistic in drawn],
             mode="lines+markers",
-            error_y=plot.error_bars(intervals, quantity.scale),
+            error_y=plot.error_bars(intervals, scale),
             line={"color": plot.colour(number), "dash": plot.dash(number), "width": 2},
             marker={"color": plot.colour(number), "size": 9, "symbol": symbols},
             texts=texts,

@@ -1,21 +1,18 @@
 """How each point developed over the rounds of a suite, and the variants of its last round."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.operation import OperationSummary, Statistic
+from plimsoll.api.operation import Statistic
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import EndedRound, RoundVerdict
 from plimsoll.measure.compare.values import operation_text
-from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report import plot
-from plimsoll.report.figure import ReportedRun, drawable, verdict_text
-from plimsoll.report.view import MEBIBYTE, Chart, Column, Json, Number, Section, duration_text, metric_text, page_table
+from plimsoll.report.figure import ReportedRun, drawable, statistic_of, verdict_text
+from plimsoll.report.view import Chart, Column, Json, Number, Section, metric_text, page_table
 from plimsoll.suite.judging import Trend, TrendRow, trends_of
 from plimsoll.suite.measured import MeasuredRound
 
@@ -94,12 +91,12 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
         key=key,
         title=title,
         description=(
-            f"{_axis_title(metric)} of point {point} of workload {workload} over {count_text(len(rounds), 'round')}, a "
-            f"line for each of {count_text(len(trends), 'variant')}.{marked}"
+            f"{plot.axis_title(metric)} of point {point} of workload {workload} over {count_text(len(rounds), 'round')}, "
+            f"a line for each of {count_text(len(trends), 'variant')}.{marked}"
         ),
         data=[_trace(index, trend) for index, trend in enumerate(trends)],
         x={"title": {"text": "start of the round (UTC)"}, "type": "date"},
-        y=plot.linear_axis(_axis_title(metric)) if metric.is_rate else plot.latency_axis(_axis_title(metric)),
+        y=plot.metric_axis(metric),
         more={
             "shapes": [plot.vertical_line(_time(minute), "$muted", "dot") for minute, _ in marks],
             "annotations": [_ALONG_LINE | {"x": _time(minute), "text": text} for minute, text in marks],
@@ -112,7 +109,7 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
 
 def _trace(index: int, trend: Trend) -> Json:
     metric, rows = trend.quantity.metric, trend.rows
-    scale = MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else plot.MICROSECOND
+    scale = plot.metric_scale(metric)
     symbols: list[str] = []
     texts: list[str] = []
     for row in rows:
@@ -170,76 +167,25 @@ _TREND_COLUMNS: Sequence[Column[tuple[Trend, TrendRow]]] = (
 )
 
 
-def _axis_title(metric: Metric) -> str:
-    if metric is Metric.BYTES:
-        return "MiB per second"
-    if metric is Metric.LINE:
-        return "load at the line"
-    return "operations per second" if metric is Metric.IOPS else metric.words
-
-
 def _time(minute: int) -> str:
     return datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Quantity:
-    """A quantity on the vertical axis, in units of `scale`; the line is one of all operations together."""
-
-    key: str
-    title: str
-    axis: Json
-    statistic: Callable[[BenchmarkResult, Operation], Statistic | None]
-    text: Callable[[float], str]
-    scale: float = 1
-    is_of_operation: bool = True
-
-
-def _summary(result: BenchmarkResult, operation: Operation) -> OperationSummary | None:
-    return next((summary for summary in drawable(result) if summary.operation is operation), None)
-
-
-def _variants_line(result: BenchmarkResult, operation: Operation) -> Statistic | None:
-    """Return the line; None for all but the first operation of its trials, so that it is drawn once."""
-    line = result.status.line if result.status.verdict is not Verdict.INVALID else None
-    measured = {each.operation for trial in result.status.trials for each in trial.operations}
-    first = next((each for each in Operation if each in measured), None)
-    if line is None or line.estimate is None or first is not operation:
-        return None
-    return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
-
-
-_QUANTITIES = (
-    _Quantity(
-        key="rate",
-        title="operations per second",
-        axis=plot.linear_axis("operations per second"),
-        statistic=lambda result, operation: iops_of(summary) if (summary := _summary(result, operation)) else None,
-        text=lambda value: f"{rate_text(value)} IOPS",
-    ),
-    _Quantity(
-        key="p99",
-        title="p99 latency",
-        axis=plot.latency_axis("p99 latency"),
-        statistic=lambda result, operation: (
-            summary.percentiles.get("99") if (summary := _summary(result, operation)) else None
-        ),
-        text=duration_text,
-        scale=plot.MICROSECOND,
-    ),
-    _Quantity(
-        key="line",
-        title="line",
-        axis=plot.linear_axis("load at the line"),
-        statistic=_variants_line,
-        text=rate_text,
-        is_of_operation=False,
-    ),
-)
+def _statistic(result: BenchmarkResult, operation: Operation, metric: Metric) -> Statistic | None:
+    """Return a number of a point; the line is one of all operations, and so only that of the first one."""
+    if metric is Metric.LINE:
+        line = result.status.line if result.status.verdict is not Verdict.INVALID else None
+        measured = {each.operation for trial in result.status.trials for each in trial.operations}
+        first = next((each for each in Operation if each in measured), None)
+        if line is None or line.estimate is None or first is not operation:
+            return None
+        return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
+    summary = next((summary for summary in drawable(result) if summary.operation is operation), None)
+    return None if summary is None else statistic_of(summary, metric)
 
 
 def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
-    """Return a figure for each workload, operation and quantity; None with fewer than two variants."""
+    """Return a figure for each workload, operation and metric; None with fewer than two variants."""
     if len(runs) < 2:  # noqa: PLR2004 - one variant differs from none
         return None
     workloads = dict.fromkeys(result.spec.workload for run in runs for result in run.results)
@@ -247,55 +193,54 @@ def variants_section(runs: Sequence[ReportedRun]) -> Section | None:
         chart
         for number, workload in enumerate(workloads)
         for operation in Operation
-        for quantity in _QUANTITIES
-        for chart in _variants_charts(f"variants-{number}-{operation.value}", runs, workload, operation, quantity)
+        for metric in (Metric.IOPS, Metric.P99, Metric.LINE)
+        for chart in _variants_charts(
+            f"variants-{number}-{operation.value}-{metric}", runs, workload, operation, metric
+        )
     ]
     return plot.figures_section("variants", "Variants", _VARIANTS_WORDS, charts)
 
 
 def _variants_charts(
-    key: str, runs: Sequence[ReportedRun], workload: str, operation: Operation, quantity: _Quantity
+    key: str, runs: Sequence[ReportedRun], workload: str, operation: Operation, metric: Metric
 ) -> Iterator[Chart]:
     variants: list[tuple[str, list[tuple[BenchmarkResult, Statistic]]]] = []
     for run in runs:
         results = [result for result in run.results if result.spec.workload == workload]
-        statistics = [(result, quantity.statistic(result, operation)) for result in results]
+        statistics = [(result, _statistic(result, operation, metric)) for result in results]
         if points := [(result, statistic) for result, statistic in statistics if statistic and statistic.mean > 0]:
             variants.append((run.label, points))
-    what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
-    operations = f" of {operation}s" if quantity.is_of_operation else ""
+    what = metric.words if metric is Metric.LINE else f"{operation}, {metric.words}"
     for part, words, drawn in plot.in_parts(variants, plot.MOST_SERIES):
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(result.spec.point for _, points in drawn for result, _ in points)
         yield Chart(
-            key=f"{key}-{quantity.key}-{part}",
+            key=f"{key}-{part}",
             title=f"{workload}: {what}{words}",
             description=(
-                f"{quantity.title}{operations} of {workload} at {count_text(len(places), 'point')}, a series for "
-                f"each of {count_text(len(drawn), 'variant')}."
+                f"{what} of {workload} at {count_text(len(places), 'point')}, a series for each of "
+                f"{count_text(len(drawn), 'variant')}."
             ),
-            data=[_variant_trace(index, name, points, quantity) for index, (name, points) in enumerate(drawn)],
+            data=[_variant_trace(index, name, points, metric) for index, (name, points) in enumerate(drawn)],
             x=plot.category_axis([*places]),
-            y=quantity.axis,
+            y=plot.metric_axis(metric),
             more={"scattermode": "group"},
         )
 
 
-def _variant_trace(
-    index: int, name: str, points: Sequence[tuple[BenchmarkResult, Statistic]], quantity: _Quantity
-) -> Json:
+def _variant_trace(index: int, name: str, points: Sequence[tuple[BenchmarkResult, Statistic]], metric: Metric) -> Json:
     texts: list[str] = []
     for result, statistic in points:
         ends = (statistic.low, statistic.high)
-        interval = " to ".join(quantity.text(max(0.0, end)) for end in ends if end is not None)
-        value = quantity.text(statistic.mean) + (f" ({interval})" if None not in ends else "")
+        interval = " to ".join(metric_text(metric, max(0.0, end)) for end in ends if end is not None)
+        value = metric_text(metric, statistic.mean) + (f" ({interval})" if None not in ends else "")
         texts.append(f"{name}, {result.spec.point}: {verdict_text(result)}\n{value}")
-    symbols = [plot.symbol(index, verdict_text(result)) for result, _ in points]
+    scale, symbols = plot.metric_scale(metric), [plot.symbol(index, verdict_text(result)) for result, _ in points]
     return plot.scatter(
         name,
         [result.spec.point for result, _ in points],
-        [statistic.mean / quantity.scale for _, statistic in points],
-        error_y=plot.error_bars([(each.low, each.mean, each.high) for _, each in points], quantity.scale),
+        [statistic.mean / scale for _, statistic in points],
+        error_y=plot.error_bars([(each.low, each.mean, each.high) for _, each in points], scale),
         marker={"color": plot.colour(index), "symbol": symbols, "size": 10},
         texts=texts,
     )
