@@ -91,8 +91,8 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
         key=key,
         title=title,
         description=(
-            f"{plot.axis_title(metric)} of point {point} of workload {workload} over {count_text(len(rounds), 'round')}, "
-            f"a line for each of {count_text(len(trends), 'variant')}.{marked}"
+            f"{plot.axis_title(metric)} of point {point} of workload {workload} over "
+            f"{count_text(len(rounds), 'round')}, a line for each of {count_text(len(trends), 'variant')}.{marked}"
         ),
         data=[_trace(index, trend) for index, trend in enumerate(trends)],
         x={"title": {"text": "start of the round (UTC)"}, "type": "date"},
@@ -210,7 +210,10 @@ def _variants_charts(
         statistics = [(result, _statistic(result, operation, metric)) for result in results]
         if points := [(result, statistic) for result, statistic in statistics if statistic and statistic.mean > 0]:
             variants.append((run.label, points))
-    what = metric.words if metric is Metric.LINE else f"{operation}, {metric.words}"
+    what, of_what = metric.words, metric.words
+    if metric is not Metric.LINE:
+        name = plot.axis_title(metric)
+        what, of_what = f"{operation}, {name}", f"{name} of {operation}s"
     for part, words, drawn in plot.in_parts(variants, plot.MOST_SERIES):
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(result.spec.point for _, points in drawn for result, _ in points)
@@ -218,7 +221,7 @@ def _variants_charts(
             key=f"{key}-{part}",
             title=f"{workload}: {what}{words}",
             description=(
-                f"{what} of {workload} at {count_text(len(places), 'point')}, a series for each of "
+                f"{of_what} of {workload} at {count_text(len(places), 'point')}, a series for each of "
                 f"{count_text(len(drawn), 'variant')}."
             ),
             data=[_variant_trace(index, name, points, metric) for index, (name, points) in enumerate(drawn)],
