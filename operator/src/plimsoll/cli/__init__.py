@@ -4,7 +4,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from enum import IntEnum
 from pathlib import Path
@@ -62,9 +62,12 @@ class _PrintableStream:
     def write(self, text: str, /) -> int:
         return self.rich_proxied_file.write(printable_text(text))
 
+    def writelines(self, lines: Iterable[str], /) -> None:
+        self.write("".join(lines))
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of the stream
-        # Through these anything could be written.
-        if name in {"buffer", "writelines"}:
+        # Through its buffer anything could be written.
+        if name == "buffer":
             raise AttributeError(name)
         return getattr(self.rich_proxied_file, name)
 

@@ -82,8 +82,8 @@ def layers_of(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkRes
 def _clients_at_once(result: BenchmarkResult) -> int:
     """Return how many clients generated load at the same time; exits if this version cannot tell."""
     spec = result.spec
-    what = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll: "
-    with exit_on(ValidationError, what=what, remedy="; use the version that measured it"):
+    problem = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll"
+    with exit_on(ValidationError, what=f"{problem}; use the version that measured it: "):
         return loading_clients(spec.tool, spec.parameters, spec.clients)
 
 
