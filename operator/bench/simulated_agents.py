@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -36,7 +37,7 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from plimsoll.tools.base import Command, StepContext, StepKind, Timing
+from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 from synthetic import KINDS, SECOND, document, samples
@@ -110,15 +111,22 @@ class PretendedWork(Worker):
         context = StepContext(
             step=StepKind.MEASURE, target=_DATA_SET, timing=timing, seed=order.seed, work_directory="/nowhere"
         )
+        nothing: Any = None
         observation = HostObservation(Host(), None, work_directory=context.work_directory)
         return Armed(
             order=order,
             parameters=FioParameters(),
             context=context,
             argv=("fio",),
-            command=Command(argv=("fio",)),
             observation=observation,
+            launch=nothing,
         )
+
+    def launch(self, armed: Armed) -> None:
+        del armed
+
+    async def disarm(self, armed: Armed) -> None:
+        del armed
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
         del armed

@@ -1,6 +1,8 @@
 import asyncio
 import sys
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -272,3 +274,58 @@ async def test_commands_that_have_ended_are_not_named(tmp_path: Path) -> None:
     programs = Programs(tmp_path, {})
     await programs.run(Command(argv=("true",)), tmp_path)
     assert programs.unended == ""
+
+
+WAITING = Command(argv=("sh", "-c", 'echo $$ > pid; cat; echo "$1"', "sh"), waits_with=("-",))
+"""Prints its input, and then the arguments with which it waits, if it does."""
+
+
+async def test_a_command_that_can_wait_is_started_before_it_may_begin(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    running = asyncio.create_task(process.run(WAITING, directory=tmp_path, gate=gate))
+    assert is_running(int(await text_of(tmp_path, "pid")))
+    assert not running.done()
+    before = time.time_ns()
+    gate.set()
+    finished = await running
+    assert (finished.exit_code, finished.stdout) == (0, "-\n")
+    assert finished.launched_at >= before
+
+
+async def test_a_command_that_cannot_wait_is_not_started_before_it_may_begin(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    running = asyncio.create_task(process.run(replace(WAITING, waits_with=()), directory=tmp_path, gate=gate))
+    await asyncio.sleep(0.5)
+    assert not (tmp_path / "pid").exists()
+    gate.set()
+    assert (await running).stdout == "\n"
+
+
+async def test_a_command_that_waits_ends_when_it_is_cancelled(tmp_path: Path) -> None:
+    running = asyncio.create_task(process.run(WAITING, directory=tmp_path, gate=asyncio.Event()))
+    pid = int(await text_of(tmp_path, "pid"))
+    await cancel(running)
+    assert not is_running(pid)
+
+
+@pytest.mark.parametrize("argv", [("sh", "-c", "exit 127"), ("plimsoll-no-such-program",)])
+async def test_a_command_that_fails_before_it_may_begin_has_its_exit_code(
+    tmp_path: Path, argv: tuple[str, ...]
+) -> None:
+    gate = asyncio.Event()
+    running = asyncio.create_task(process.run(Command(argv=argv, waits_with=("-",)), directory=tmp_path, gate=gate))
+    await asyncio.sleep(0.2)
+    gate.set()
+    assert (await running).exit_code == 127
+
+
+async def test_a_launch_starts_once_and_ends_when_it_is_cancelled(tmp_path: Path) -> None:
+    launch = process.Launch(partial(process.run, WAITING, directory=tmp_path))
+    await launch.cancel()
+    launch.start()
+    pid = int(await text_of(tmp_path, "pid"))
+    launch.start()
+    assert (await launch.output()).exit_code == 0
+    await launch.cancel()
+    assert not is_running(pid)
+    assert int((tmp_path / "pid").read_text()) == pid

@@ -1,9 +1,11 @@
 """An agent's work with a volume, with tools that work and tools that fail."""
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.process import PreparationError
-from plimsoll.agent.readings import Host
+from plimsoll.agent.readings import Host, with_descendants
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
@@ -62,6 +64,26 @@ def lines_of(path: Path) -> list[str]:
 
 async def measured(worker: Worker) -> ClientDocument:
     return await worker.measure(await worker.arm(ARM), Clock(offset=0, error=0))
+
+
+async def test_an_armed_tool_waits_and_ends_when_it_is_disarmed(tmp_path: Path, fio: str) -> None:
+    worker = make_worker(tmp_path, fio)
+    await worker.prepare(PREPARE, RecordedProgress())
+    armed = await worker.arm(ARM)
+    worker.launch(armed)
+    await asyncio.sleep(1.5)
+    (pid,) = [pid for pid in with_descendants(Path("/proc"), os.getpid()) if command_of(pid) == Path(fio).name]
+    await asyncio.sleep(1.5)
+    assert command_of(pid), "it measures for 1 s, and would have ended"
+    await worker.disarm(armed)
+    assert not command_of(pid)
+
+
+def command_of(pid: int) -> str:
+    """Return the name of a process's program; empty if it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 class HangingStorage:

@@ -79,7 +79,20 @@ class PretendedWork(Worker):
 
     async def arm(self, order: ArmOrder) -> Armed:
         nothing: Any = None
-        return Armed(order=order, parameters=nothing, context=nothing, command=nothing, argv=(), observation=nothing)
+        return Armed(
+            order=order,
+            parameters=nothing,
+            context=nothing,
+            argv=(),
+            observation=nothing,
+            launch=nothing,
+        )
+
+    def launch(self, armed: Armed) -> None:
+        del armed
+
+    async def disarm(self, armed: Armed) -> None:
+        self.done.append("disarmed")
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
         return ()

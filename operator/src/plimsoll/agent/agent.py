@@ -363,12 +363,24 @@ class Agent:
         """Arm, wait for `Go` and for T0, measure, and post the document until it is acknowledged or refused."""
         try:
             armed = await self._work.arm(order)
+        except PreparationError as error:
+            await self._report_failure(str(error), sequence)
+            return
+        try:
+            await self._take_part_armed(armed, sequence, go)
+        finally:
+            await self._work.disarm(armed)
+
+    async def _take_part_armed(self, armed: Armed, sequence: int, go: asyncio.Future[int]) -> None:
+        order = armed.order
+        try:
             clock = await self._connection.clock(_CLOCK_PROBES)
-        except (PreparationError, UnreachableError) as error:
+        except UnreachableError as error:
             await self._report_failure(str(error), sequence)
             return
         await self._send(self._report(messages.AgentState.ARMED, sequence, clock=clock))
         released = await go
+        self._work.launch(armed)
         while (remaining := order.t0_nanoseconds - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
             await asyncio.sleep(remaining / _SECOND)
         if -remaining > LATE_SECONDS * _SECOND:

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -65,8 +65,12 @@ async def run(
     limit_seconds: float | None = None,
     number: int = 0,
     started: Callable[[asyncio.subprocess.Process], None] = lambda _: None,
+    gate: asyncio.Event | None = None,
 ) -> Output:
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
+
+    With a `gate`, it begins when that is set, and is watched and limited from then on. A command with
+    `Command.waits_with` is started at once, and waits for the end of its input; others are not started before.
 
     `number` tells commands apart that run in one directory at the same time. `started` is called with the command's
     process, which may still exist afterwards: see `Programs.unended`.
@@ -76,17 +80,27 @@ async def run(
 
     OverdueError: it did not end within `limit_seconds`.
     """
+    if gate is not None and not command.waits_with:
+        await gate.wait()
     launched_at = time.time_ns()
     stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
     with stdout_path.open("wb") as stdout, stderr_path.open("wb") as stderr:
         printed = asyncio.subprocess.DEVNULL if command.metered_seconds else stdout
+
+        async def begin(stdin: Path | BinaryIO, *, waits: bool = False) -> asyncio.subprocess.Process:
+            process = await _start(command, directory, stdin, stdout=printed, stderr=stderr, waits=waits)
+            started(process)
+            return process
+
         try:
-            process = await _start(command, directory, Path(command.stdin), stdout=printed, stderr=stderr)
+            if gate is not None and command.waits_with:
+                process, launched_at = await _start_at(gate, begin)
+            else:
+                process = await begin(Path(command.stdin))
         except OSError as error:
             stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = 127
         else:
-            started(process)
             meter = [_Meter(stdout, command.metered_seconds).look] if command.metered_seconds else []
             exit_code = await _wait(process, [*meter, *watches], limit_seconds, stderr_path)
     finished_at = time.time_ns()
@@ -141,19 +155,43 @@ class _Meter:
 
 
 async def _start(
-    command: Command, directory: Path, stdin: Path, *, stdout: BinaryIO | int, stderr: BinaryIO
+    command: Command,
+    directory: Path,
+    stdin: Path | BinaryIO,
+    *,
+    stdout: BinaryIO | int,
+    stderr: BinaryIO,
+    waits: bool,
 ) -> asyncio.subprocess.Process:
-    with stdin.open("rb") as source:
+    with stdin.open("rb") if isinstance(stdin, Path) else stdin as opened:
         return await asyncio.create_subprocess_exec(
             *DIE_WITH_PARENT,
             *command.argv,
+            *(command.waits_with if waits else ()),
             cwd=directory,
             env={**os.environ, **command.environment},
-            stdin=source,
+            stdin=opened,
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
         )
+
+
+async def _start_at(
+    gate: asyncio.Event, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
+) -> tuple[asyncio.subprocess.Process, int]:
+    """Start a command, and end its input when the gate is set; return it, and when that was."""
+    read_end, write_end = os.pipe()
+    try:
+        process = await begin(os.fdopen(read_end, "rb"), waits=True)
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+        return process, time.time_ns()
+    finally:
+        os.close(write_end)
 
 
 async def _wait(
@@ -208,6 +246,33 @@ def _output(directory: Path, name: str, number: int) -> Path:
 def _read(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(_MAX_FILE_BYTES).decode(errors="replace")
+
+
+class Launch:
+    """One run of a command, which may start before it begins."""
+
+    def __init__(self, run: Callable[..., Coroutine[None, None, Output]]) -> None:
+        """Take what runs the command with a `gate`; see `plimsoll.agent.process.run`."""
+        self._run = run
+        self._gate = asyncio.Event()
+        self._running: asyncio.Task[Output] | None = None
+
+    def start(self) -> asyncio.Task[Output]:
+        """Start the command, if it can wait; it has not begun."""
+        self._running = self._running or asyncio.create_task(self._run(gate=self._gate))
+        return self._running
+
+    async def output(self) -> Output:
+        """Let the command begin, and return its output."""
+        running = self.start()
+        self._gate.set()
+        return await running
+
+    async def cancel(self) -> None:
+        """End the command, if it has started and still runs."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
 
 
 class Progress(Protocol):
@@ -325,6 +390,7 @@ class Programs:
         *,
         watches: Sequence[Watch] = (),
         limit_seconds: float | None = None,
+        gate: asyncio.Event | None = None,
         excused: Callable[[Output], bool] = lambda _: False,
     ) -> Output:
         """Run a command and its companions in its own directory; see `plimsoll.agent.process.run`.
@@ -345,6 +411,7 @@ class Programs:
                     limit_seconds=limit_seconds,
                     number=number,
                     started=partial(self._note_start, command.all[number].argv[0]),
+                    gate=gate,
                 )
             )
             for number, single in enumerate(runnable)

@@ -41,14 +41,14 @@ CLEAN_UP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that waits for T0, and the observation of its host."""
+    """A trial that waits for T0, its command, and the observation of its host."""
 
     order: ArmOrder
     parameters: ToolParameters
     context: StepContext
-    command: Command
     argv: tuple[str, ...]
     observation: HostObservation
+    launch: process.Launch
     prefilled: bool = True  # whether the data that the tool reads, if any, was written before
 
 
@@ -182,28 +182,37 @@ class Worker:
         data_set = self._data_set if tool.target.is_data_set else None
         look_at_data_set = partial(_identity, tool, context, data_set)
         identity = await self._programs.in_thread("the check of the data set", look_at_data_set)
+        observation = HostObservation(self._host, identity, work_directory=context.work_directory)
+        directory = Path(context.work_directory)
+        run = partial(self._programs.run, command, directory, watches=[observation.look])
         return Armed(
             order=order,
             parameters=parameters,
             context=context,
-            command=command,
             argv=self._programs.resolved(command.argv),
-            observation=HostObservation(self._host, identity, work_directory=context.work_directory),
+            observation=observation,
+            launch=process.Launch(run),
             prefilled=(
                 data_set.prefilled if data_set and not tool.own_files else needs_staging or not parameters.reads_data
             ),
         )
 
+    def launch(self, armed: Armed) -> None:
+        """Start the command if it can wait for T0, so that it begins at once then; disarm or measure it afterwards."""
+        armed.launch.start()
+
+    async def disarm(self, armed: Armed) -> None:
+        """End the command of a trial, unless it has been measured."""
+        await armed.launch.cancel()
+
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Run the command, reduce its output to a document, and clean up. The document also describes a failure."""
+        """Let the command begin, and reduce its output to a document, which also describes a failure; clean up."""
         self._measuring = True
         if armed.parameters.removes_data and self._data_set is not None:
             # Even if it fails: trimmed blocks are unwritten again.
             self._data_set = replace(self._data_set, prefilled=False)
         try:
-            output = await self._programs.run(
-                armed.command, Path(armed.context.work_directory), watches=[armed.observation.look]
-            )
+            output = await armed.launch.output()
         finally:
             self._measuring = False
         armed.observation.end()

@@ -71,6 +71,9 @@ class Command:
     # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
+    # Arguments with which it begins only at the end of its standard input. The agent then starts it shortly before T0,
+    # and ends its input at T0: programs that start slowly would otherwise begin late, and far apart.
+    waits_with: tuple[str, ...] = ()
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
@@ -93,7 +96,8 @@ class Output:
     stdout: str  # bounded by the agent, like `stderr`
     stderr: str
     files: Mapping[str, str]  # name -> text of every other file in the work directory
-    launched_at: int = 0  # start of the command, in Unix nanoseconds; 0 if unknown
+    # Start of the command, or the end of its input if it waited for that, in Unix nanoseconds; 0 if unknown.
+    launched_at: int = 0
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
     # The outputs of the commands that started with it, in their order; empty if a command failed: then this is its
     # output.
