@@ -23,6 +23,9 @@ SETTLED = 5 * 10**9
 RETURN = 60 * 10**9
 """Nanoseconds after which OSDs that were given back should be up and in."""
 
+_LEAST_DOWN_OUT = 60 * 10**9
+"""Nanoseconds for which an OSD is at least down before it goes out; Ceph's default is 10 minutes."""
+
 _CAUSED_CHECKS = re.compile(
     r"OSD_([A-Z_]+_)?DOWN|OSD_FLAGS|OSD_SLOW_PING_TIME_(BACK|FRONT)|OBJECT_MISPLACED|PG_(AVAILABILITY|DEGRADED)|"
     r"PG_NOT_(DEEP_)?SCRUBBED|(BLUESTORE_)?SLOW_OPS?(_ALERT)?|TOO_MANY_PGS"
@@ -132,49 +135,58 @@ def _without_effects(status: ClusterStatus, before: ClusterStatus) -> ClusterSta
 
 
 class _NumbersOfOsds:
-    """The numbers of OSDs that are up, and in, without those that an outage takes away, in one poll after the other.
-
-    What it does not explain remains: more OSDs, those that are still missing a minute after they were given back or
-    leave again, and a change of the set while all of them are away.
-    """
+    """The numbers of OSDs that are up, and in, without those that an outage takes away, in one poll after the other."""
 
     def __init__(self, before: ClusterStatus, outage: Outage) -> None:
-        self._before = before
-        self._outage = outage
-        self._is_back = False
-        self._explained_since = ""  # the last change that the outage explains
+        is_down = outage.action == "Down"
+        self._up = _Missing(outage, before.osds_up, before.osds_up_since) if is_down else None
+        # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
+        begin = outage.start + (_LEAST_DOWN_OUT if is_down else 0)
+        self._members = _Missing(outage, before.osds_in, before.osds_in_since, begin=begin, is_optional=is_down)
 
     def at(self, moment: int, status: ClusterStatus) -> dict[str, Any]:
         """Return the fields of the status that change."""
-        before, count = self._before, len(self._outage.osds)
-        if self._outage.action == "Out":
-            members, since = self._explained(
-                moment, before.osds_in - status.osds_in, before.osds_in_since, status.osds_in_since
-            )
-            return {"osds_in": before.osds_in - members, "osds_in_since": since}
-        up, since = self._explained(moment, before.osds_up - status.osds_up, before.osds_up_since, status.osds_up_since)
-        # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
-        members = before.osds_in - status.osds_in
-        goes_out = not self._is_back and 0 <= members <= count
-        return {
-            "osds_up": before.osds_up - up,
-            "osds_up_since": since,
-            "osds_in": before.osds_in if goes_out else status.osds_in,
-            "osds_in_since": before.osds_in_since if goes_out or not members else status.osds_in_since,
-        }
+        members, since = self._members.without_outage(moment, status.osds_in, status.osds_in_since)
+        fields: dict[str, Any] = {"osds_in": members, "osds_in_since": since}
+        if self._up is not None:
+            up, since = self._up.without_outage(moment, status.osds_up, status.osds_up_since)
+            fields |= {"osds_up": up, "osds_up_since": since}
+        return fields
 
-    def _explained(self, moment: int, missing: int, since_before: str, since: str) -> tuple[int, str]:
-        """Return how many OSDs are missing, and since when the set is as it is, without what the outage explains."""
-        outage, count = self._outage, len(self._outage.osds)
-        is_given_back = moment >= outage.end
-        if not self._is_back and is_given_back and missing <= 0:
-            self._is_back, self._explained_since = True, since
-        if not self._is_back and not is_given_back and missing == count and not self._explained_since:
-            self._explained_since = since
-        is_in_transit = not self._is_back and (is_given_back or not self._explained_since)
-        is_explained = is_in_transit or since == self._explained_since
-        may_be_missing = not self._is_back and missing <= count and moment < outage.end + RETURN
-        return 0 if may_be_missing else missing, since_before if is_explained else since
+
+class _Missing:
+    """The OSDs that an outage explains to be missing in a set, such as those that are up.
+
+    What it does not explain remains: more OSDs, those that are still missing a minute after they were given back or
+    leave again, and a change of the set while all of them are away. If it is optional, they need not leave the set.
+    """
+
+    def __init__(
+        self, outage: Outage, size_before: int, since_before: str, *, begin: int = 0, is_optional: bool = False
+    ) -> None:
+        self._outage = outage
+        self._before = size_before, since_before
+        self._begin = begin
+        self._has_left, self._has_returned = not is_optional, False
+        self._explained_since = since_before  # the last change of the set that the outage explains
+        self._is_changing = not is_optional  # whether it explains any change at the moment
+
+    def without_outage(self, moment: int, size: int, since: str) -> tuple[int, str]:
+        """Return the size of the set, and the time of its last change, without what the outage explains."""
+        (size_before, since_before), count = self._before, len(self._outage.osds)
+        missing, is_given_back = size_before - size, moment >= self._outage.end
+        if is_given_back:
+            self._is_changing = self._has_left and not self._has_returned
+            if missing <= 0 and self._is_changing:
+                self._has_returned, self._is_changing, self._explained_since = True, False, since
+        elif missing == count and moment >= self._begin and (self._is_changing or not self._has_left):
+            self._has_left, self._is_changing, self._explained_since = True, False, since
+        may_be_missing = self._has_left and not self._has_returned and moment < self._outage.end + RETURN
+        is_explained = self._is_changing or since == self._explained_since
+        return (
+            size_before if may_be_missing and missing <= count else size,
+            since_before if is_explained else since,
+        )
 
 
 def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:

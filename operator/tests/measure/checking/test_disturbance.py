@@ -134,9 +134,22 @@ def test_another_osd_that_leaves_and_returns_between_two_polls_of_the_outage_is_
     assert reasons(disturbed(changed(suffering(), END - 5, osds_up_since="later still"))) == ["OsdsChanged"]
 
 
-def test_an_osd_that_is_down_for_long_goes_out_too() -> None:
-    samples = changed(suffering(), END - 5, osds_in=UP - 1, osds_in_since="later")
-    assert reasons(disturbed(changed(samples, END, osds_in=UP))) == []
+@pytest.mark.parametrize(
+    ("seconds", "again", "expected"),
+    [(65, "later", []), (5, "later", ["OsdsChanged"]), (65, "later still", ["OsdsChanged"])],
+)
+def test_an_osd_that_is_down_for_long_goes_out_too(seconds: int, again: str, expected: list[str]) -> None:
+    """It is down for 90 s, and after some of them one is out; 10 s later, another one may have changed."""
+    begin, end, length = BEGIN, BEGIN + 90, 150
+    samples = tuple(
+        look(second, osds_up=UP - (begin < second < end), osds_up_since=str(second > begin) + str(second >= end))
+        for second in range(-10, length + 10, 5)
+    )
+    out = changed(samples, begin + seconds, osds_in=UP - 1, osds_in_since="later")
+    out = changed(changed(out, begin + seconds + 10, osds_in_since=again), end, osds_in=UP, osds_in_since="last")
+    outage = dataclasses.replace(OUTAGE, end=START + end * SECOND)
+    found = trial(watch(*out, outage=outage), disturbance=DISTURBANCE, length=length)
+    assert [reason for reason in reasons(found) if reason == "OsdsChanged"] == expected
 
 
 @pytest.mark.parametrize(("seconds", "is_found"), [(55, False), (65, True)])
