@@ -146,12 +146,13 @@ class _NumbersOfOsds:
 
     def at(self, moment: int, status: ClusterStatus) -> dict[str, Any]:
         """Return the fields of the status that change."""
-        members, since = self._members.without_outage(moment, status.osds_in, status.osds_in_since)
-        fields: dict[str, Any] = {"osds_in": members, "osds_in_since": since}
+        fields: dict[str, Any] = {}
         if self._up is not None:
             up, since = self._up.without_outage(moment, status.osds_up, status.osds_up_since)
-            fields |= {"osds_up": up, "osds_up_since": since}
-        return fields
+            fields = {"osds_up": up, "osds_up_since": since}
+        is_down = self._up is not None and not self._up.has_returned
+        members, since = self._members.without_outage(moment, status.osds_in, status.osds_in_since, is_down=is_down)
+        return {**fields, "osds_in": members, "osds_in_since": since}
 
 
 class _Missing:
@@ -167,21 +168,26 @@ class _Missing:
         self._outage = outage
         self._before = size_before, since_before
         self._begin = begin
-        self._has_left, self._has_returned = not is_optional, False
+        self._has_left, self.has_returned = not is_optional, False
         self._explained_since = since_before  # the last change of the set that the outage explains
         self._is_changing = not is_optional  # whether it explains any change at the moment
 
-    def without_outage(self, moment: int, size: int, since: str) -> tuple[int, str]:
-        """Return the size of the set, and the time of its last change, without what the outage explains."""
+    def without_outage(self, moment: int, size: int, since: str, *, is_down: bool = False) -> tuple[int, str]:
+        """Return the size of the set, and the time of its last change, without what the outage explains.
+
+        An OSD that `is_down` may leave the set until it is up again.
+        """
         (size_before, since_before), count = self._before, len(self._outage.osds)
         missing, is_given_back = size_before - size, moment >= self._outage.end
-        if is_given_back:
-            self._is_changing = self._has_left and not self._has_returned
-            if missing <= 0 and self._is_changing:
-                self._has_returned, self._is_changing, self._explained_since = True, False, since
-        elif missing == count and moment >= self._begin and (self._is_changing or not self._has_left):
+        may_leave = moment >= self._begin and (self._is_changing if self._has_left else is_down)
+        if may_leave and not is_given_back and missing == count:
             self._has_left, self._is_changing, self._explained_since = True, False, since
-        may_be_missing = self._has_left and not self._has_returned and moment < self._outage.end + RETURN
+        elif is_given_back:
+            self._has_left = self._has_left or (may_leave and 0 < missing <= count)
+            self._is_changing = self._has_left and not self.has_returned
+            if missing <= 0 and self._is_changing:
+                self.has_returned, self._is_changing, self._explained_since = True, False, since
+        may_be_missing = self._has_left and not self.has_returned and moment < self._outage.end + RETURN
         is_explained = self._is_changing or since == self._explained_since
         return (
             size_before if may_be_missing and missing <= count else size,

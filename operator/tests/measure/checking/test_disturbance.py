@@ -136,17 +136,22 @@ def test_another_osd_that_leaves_and_returns_between_two_polls_of_the_outage_is_
 
 @pytest.mark.parametrize(
     ("seconds", "again", "expected"),
-    [(65, "later", []), (5, "later", ["OsdsChanged"]), (65, "later still", ["OsdsChanged"])],
+    [
+        (65, "later", []),
+        (90, "later", []),  # at the end, so that no poll before it shows that
+        (5, "later", ["OsdsChanged"]),
+        (65, "later still", ["OsdsChanged"]),
+    ],
 )
 def test_an_osd_that_is_down_for_long_goes_out_too(seconds: int, again: str, expected: list[str]) -> None:
     """It is down for 90 s, and after some of them one is out; 10 s later, another one may have changed."""
-    begin, end, length = BEGIN, BEGIN + 90, 150
+    begin, end, back, length = BEGIN, BEGIN + 90, BEGIN + 110, 150
     samples = tuple(
-        look(second, osds_up=UP - (begin < second < end), osds_up_since=str(second > begin) + str(second >= end))
+        look(second, osds_up=UP - (begin < second < back), osds_up_since=str(second > begin) + str(second >= back))
         for second in range(-10, length + 10, 5)
     )
     out = changed(samples, begin + seconds, osds_in=UP - 1, osds_in_since="later")
-    out = changed(changed(out, begin + seconds + 10, osds_in_since=again), end, osds_in=UP, osds_in_since="last")
+    out = changed(changed(out, begin + seconds + 10, osds_in_since=again), back, osds_in=UP, osds_in_since="last")
     outage = dataclasses.replace(OUTAGE, end=START + end * SECOND)
     found = trial(watch(*out, outage=outage), disturbance=DISTURBANCE, length=length)
     assert [reason for reason in reasons(found) if reason == "OsdsChanged"] == expected
