@@ -1,15 +1,16 @@
 """Trials take OSDs of a real Ceph away. What their results say agrees with what Ceph reported meanwhile."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from ceph import DISTURBING, Ceph, Poll, replicated, rook_run
+from ceph import DISTURBING, NAMESPACE, Ceph, Poll, replicated, rook_run
 from runs import RATE, workload
-from support import ROOT, Cluster
+from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.disturbance]
 
@@ -152,4 +153,69 @@ def test_an_osd_comes_back_although_conductor_and_operator_are_killed_while_it_i
     cluster.kill_operator()
     cluster.until(lambda: clean.osds() == before, seconds=120, what="the OSD is back")
     cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--ignore-not-found", "--timeout=240s")
+    assert cluster.leftovers(namespace) == []
+
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def workers(cluster: Cluster) -> tuple[str, str]:
+    """Return the worker with the monitor, and the other one."""
+    (monitor,) = cluster.api.objects("pods", NAMESPACE, "app=rook-ceph-mon")
+    nodes = cluster.api.objects("nodes", selector="!node-role.kubernetes.io/control-plane")
+    (other,) = {node["metadata"]["name"] for node in nodes} - {monitor["spec"]["nodeName"]}
+    return str(monitor["spec"]["nodeName"]), other
+
+
+@contextmanager
+def without_kubelet(cluster: Cluster, node: str) -> Iterator[None]:
+    """Stop the kubelet of a worker, whose pods run on, after moving those that the test needs to the other worker."""
+    needed = {"plimsoll": OPERATOR_NAMESPACE, "rook-ceph-operator": NAMESPACE, "rook-ceph-tools": NAMESPACE}
+    cluster.kubectl("cordon", node)
+    try:
+        for deployment, namespace in needed.items():
+            labels = cluster.api.read(f"apis/apps/v1/namespaces/{namespace}/deployments/{deployment}")["spec"][
+                "selector"
+            ]
+            selector = ",".join(f"{name}={value}" for name, value in labels["matchLabels"].items())
+            cluster.kubectl("delete", "pods", "-n", namespace, "-l", selector, f"--field-selector=spec.nodeName={node}")
+            cluster.kubectl("rollout", "status", f"deployment/{deployment}", "-n", namespace, "--timeout=240s")
+        cluster.docker("exec", node, "systemctl", "stop", "kubelet")
+        yield
+    finally:
+        cluster.docker("exec", node, "systemctl", "start", "kubelet")
+        cluster.kubectl("wait", "--for=condition=Ready", f"node/{node}", "--timeout=180s")
+        cluster.kubectl("uncordon", node)
+
+
+@pytest.mark.fault(
+    "Ceph",
+    "The conductor's node fails and does not return",
+    "while OSDs are taken away by `disturb`",
+    ends="a Job gives all OSDs back, whether the run is deleted, suspended, over or waits for its conductor",
+    within="5 minutes after the conductor's pod should be gone",
+)
+@pytest.mark.parametrize(("conductor", "then"), [("killed", "deleted"), ("alive", "waiting")])
+def test_an_osd_comes_back_although_the_conductors_node_does_not(
+    cluster: Cluster, clean: Ceph, namespace: str, conductor: str, then: str
+) -> None:
+    before, (other, node) = clean.osds(), workers(cluster)
+    dark = disturbed_run("dark", namespace, "Out", seconds=1200)
+    dark["spec"]["clients"]["nodeSelector"] = {HOSTNAME: other}
+    dark["spec"]["conductor"] = {"nodeSelector": {HOSTNAME: node}}
+    # A run that waits does not end before the OSD should be back.
+    dark["spec"]["timeouts"] = {"provisionSeconds": 300, "readySeconds": 1800, "totalSeconds": 3600}
+    cluster.apply(dark)
+    cluster.until(lambda: clean.osds() != before, seconds=240, what="an OSD is away")
+    pod = cluster.object("pods", cluster.conductor_pod("dark", namespace), namespace)
+    with without_kubelet(cluster, node):
+        if conductor == "killed":
+            cluster.signal_pod(pod, "KILL")
+        if then == "deleted":
+            cluster.kubectl("delete", "benchmarkrun", "dark", "-n", namespace, "--wait=false")
+        # The conductor would give it back after 1200 s.
+        cluster.until(lambda: clean.osds() == before, seconds=480, what="the OSD is back")
+        assert cluster.exists("pods", pod["metadata"]["name"], namespace)
+    clean.until_healthy()
+    cluster.kubectl("delete", "benchmarkrun", "dark", "-n", namespace, "--ignore-not-found", "--timeout=240s")
     assert cluster.leftovers(namespace) == []

@@ -395,6 +395,15 @@ def test_when_load_counts_as_gone_the_slowest_to_notice_has_noticed() -> None:
     assert leaves + Timings().silence + Timings().linger < LOAD_GONE_SECONDS
 
 
+def test_a_conductor_that_no_kubelet_ends_is_refused_in_time() -> None:
+    """Its node's kubelet is dead, and its run is not deleted: it still has its rights, and a token until then."""
+    assert client._TIMEOUT.total is not None
+    # Source: Kubernetes, pkg/serviceaccount/claims.go (`jwt.DefaultLeeway`), and the cache of the authenticator.
+    accepted = 60 + 10
+    leaves = accepted + 2 * sink.KubeSink.pulse_seconds + client._TIMEOUT.total
+    assert leaves + Timings().silence + Timings().linger < LOAD_GONE_SECONDS
+
+
 # -- deletion and restarts, wherever a run is
 
 
