@@ -24,7 +24,8 @@ from support.pretend_world import CrashError, PretendWorld
 
 _WATCHED = {kind.kind: shape for kind, shape in CHILDREN.items()}
 _RETRY_SECONDS = 5.0
-_BACK_ROUNDS = 42  # of 10 s: the grace period, LOAD_GONE_SECONDS, and what a Job takes
+_AWAY_ROUNDS = 20
+_BACK_ROUNDS = 16  # of 30 s: the grace period, LOAD_GONE_SECONDS, and what a Job takes
 
 # As functions of any arguments: kopf hands over more than these take.
 queue_changed: Any = watches.queue_changed
@@ -154,6 +155,7 @@ class Anything(RuleBasedStateMachine):
     Attributes:
         storages: parts of specifications, of which runs choose one; without any, it is a StorageClass.
         worlds: where it happens.
+        fate: what happens to a run whose conductor is lost in the end.
 
     """
 
@@ -164,13 +166,20 @@ class Anything(RuleBasedStateMachine):
         super().__init__()
         self.world = self.worlds().__enter__()
         self.namespace_goes = False
+        self.fate = ""
         self.retained: set[str] = set()
 
     # -- users
 
-    @initialize(rounds=st.integers(0, 30), second=st.booleans(), storage=st.integers(0, 3))
-    def begin(self, rounds: int, storage: int, *, second: bool) -> None:
+    @initialize(
+        rounds=st.integers(0, 30),
+        second=st.booleans(),
+        storage=st.integers(0, 3),
+        fate=st.sampled_from(["waits", "is suspended", "is deleted"]),
+    )
+    def begin(self, rounds: int, storage: int, fate: str, *, second: bool) -> None:
         """Begin anywhere in a run's life, perhaps with another run in the queue."""
+        self.fate = fate
         self.world.create("a", **self._storage(storage))
         if second:
             self.world.create("b", **self._storage(storage))
@@ -327,7 +336,7 @@ class Anything(RuleBasedStateMachine):
         """Every run ends, though what is broken stays broken, but for dead nodes; then nothing but results is left."""
         world = self.world
         world.conductors.knobs.stuck = False
-        self._have_osds_back()
+        self._lose_conductors()
         world.cluster.faults.dead_nodes.clear()
         for run in world.runs():
             if not is_going(run):
@@ -346,14 +355,29 @@ class Anything(RuleBasedStateMachine):
         assert not any(world.rook.images.values())
         assert not any(world.rook.notes.values())
 
-    def _have_osds_back(self) -> None:
-        """See that OSDs come back within minutes although nodes stay dead, unless no other is left for a Job."""
+    def _lose_conductors(self) -> None:
+        """Have the nodes of conductors die while OSDs are away, which come back although the nodes do not."""
         world, dead = self.world, self.world.cluster.faults.dead_nodes
-        if world.cluster.away and not dead.issuperset(NODES):
-            for _ in range(_BACK_ROUNDS):
-                world.round(10.0)
-            alive = (pod for pod in world.conductors.pods() if pod["spec"].get("nodeName") not in dead)
-            assert world.cluster.away <= {label(pod, naming.LABEL_RUN_UID) for pod in alive}
+        if not any("disturb" in workload for run in world.runs() for workload in run["spec"]["workloads"]):
+            return
+        for _ in range(_AWAY_ROUNDS):
+            if world.cluster.away:
+                break
+            world.round()
+        for pod in world.conductors.pods():
+            uid, node = label(pod, naming.LABEL_RUN_UID), pod["spec"]["nodeName"]
+            if uid in world.cluster.away and not dead.union({node}).issuperset(NODES):
+                world.cluster.lose_node(node)
+                run = world.run(uid)
+                if run is not None and self.fate == "is deleted":
+                    world.cluster.delete(run)
+                world.change(uid, suspend=self.fate == "is suspended")
+        if dead.issuperset(NODES):
+            return  # no node is left for a Job
+        for _ in range(_BACK_ROUNDS):
+            world.round(30.0)
+        alive = (pod for pod in world.conductors.pods() if pod["spec"].get("nodeName") not in dead)
+        assert world.cluster.away <= {label(pod, naming.LABEL_RUN_UID) for pod in alive}
 
     def _storage(self, number: int) -> dict[str, object]:
         return self.storages[number % len(self.storages)]
