@@ -215,7 +215,7 @@ def _helm(facts: Facts, *values: str) -> str:
 
 
 @_rule("Kubernetes")
-def _kubernetes(facts: Facts) -> Findings:
+def judge_kubernetes(facts: Facts) -> Findings:
     number = re.match(r"v?(\d+)\.(\d+)", facts.kubernetes)
     oldest = ".".join(map(str, OLDEST_KUBERNETES))
     is_old = number is not None and (int(number[1]), int(number[2])) < OLDEST_KUBERNETES
@@ -225,7 +225,7 @@ def _kubernetes(facts: Facts) -> Findings:
 
 
 @_rule("CRDs")
-def _definitions(facts: Facts) -> Findings:
+def judge_definitions(facts: Facts) -> Findings:
     if facts.unserved:
         yield judged(f"the API server does not serve {', '.join(facts.unserved)}", "", _helm(facts))
         return
@@ -238,7 +238,7 @@ def _definitions(facts: Facts) -> Findings:
 
 
 @_rule("Operator")
-def _operator(facts: Facts) -> Findings:
+def judge_operator(facts: Facts) -> Findings:
     chosen = operator_of(facts)
     if chosen is None:
         yield judged("no Deployment of Plimsoll's operator in any namespace", "", _helm(facts))
@@ -261,7 +261,7 @@ def _operator(facts: Facts) -> Findings:
 
 
 @_rule("Leader")
-def _leader(facts: Facts) -> Findings:
+def judge_leader(facts: Facts) -> Findings:
     if facts.lease is None or (chosen := operator_of(facts)) is None:
         return
     lease = next(iter(visible(facts.lease)), None)
@@ -280,7 +280,7 @@ def _leader(facts: Facts) -> Findings:
 
 
 @_rule("Namespace")
-def _namespace(facts: Facts) -> Findings:
+def judge_namespace(facts: Facts) -> Findings:
     existing = next(iter(visible(facts.namespaces)), None)
     name, fix = facts.namespace, f"kubectl create namespace {facts.namespace}"
     problem = f"namespace {name} does not exist" if existing is None else ""
@@ -290,7 +290,7 @@ def _namespace(facts: Facts) -> Findings:
 
 
 @_rule("Watched")
-def _watched(facts: Facts) -> Findings:
+def judge_watched(facts: Facts) -> Findings:
     chosen = operator_of(facts)
     if chosen is None:
         return
@@ -305,7 +305,7 @@ def _watched(facts: Facts) -> Findings:
 
 
 @_rule("Runs")
-def _observed(facts: Facts) -> Findings:
+def judge_observed(facts: Facts) -> Findings:
     """Show users who may not see the operator whether it works."""
     runs = visible(facts.runs)
 
@@ -323,7 +323,7 @@ def _observed(facts: Facts) -> Findings:
 
 
 @_rule("Rights")
-def _rights(facts: Facts) -> Findings:
+def judge_rights(facts: Facts) -> Findings:
     allowed, chosen = visible(facts.rights), None if isinstance(facts.operators, Hidden) else operator_of(facts)
     prefix = chosen["metadata"]["name"] if chosen else "plimsoll"
     account = facts.user.removeprefix("system:serviceaccount:")
@@ -340,14 +340,14 @@ def _rights(facts: Facts) -> Findings:
 
 
 @_rule("New run")
-def _acceptance(facts: Facts) -> Findings:
+def judge_acceptance(facts: Facts) -> Findings:
     refusal = visible(facts.refusal)
     fix = _helm(facts) if "field" in refusal else ""
     yield judged(f"refused: {refusal}" if refusal else "", "the API server accepts a run of this program", fix)
 
 
 @_rule("Pod Security")
-def _pod_security(facts: Facts) -> Findings:
+def judge_pod_security(facts: Facts) -> Findings:
     level = label(next(iter(visible(facts.namespaces)), {"metadata": {}}), ENFORCED_PROFILE)
     no_devices = why_no_devices(facts.namespace, level)
     text = no_devices or "clients of Block volumes need baseline; all others fit restricted"
@@ -403,7 +403,7 @@ def _entries(limit_ranges: Sequence[Object], *types: str) -> Iterator[Mapping[st
 
 
 @_rule("LimitRange")
-def _limits(facts: Facts) -> Findings:
+def judge_limits(facts: Facts) -> Findings:
     ranges = visible(facts.limit_ranges)
     if not ranges:
         yield line(State.OK, "no LimitRange")
@@ -437,7 +437,7 @@ def _out_of_range(entry: Mapping[str, Any], resources: Mapping[str, Mapping[str,
 
 
 @_rule("Quota")
-def _quotas(facts: Facts) -> Findings:
+def judge_quotas(facts: Facts) -> Findings:
     limited = visible(facts.quotas)
     if not limited:
         yield line(State.OK, "no ResourceQuota")
@@ -521,7 +521,7 @@ def _counted(sample: _Sample, resources: Mapping[str, Mapping[str, Any]], *, is_
 
 
 @_rule("Rook")
-def _rook_clusters(facts: Facts) -> Findings:
+def judge_rook_clusters(facts: Facts) -> Findings:
     clusters = facts.ceph_clusters
     by_name = {} if isinstance(clusters, Hidden) else {_place(obj): obj for obj in clusters}
     if isinstance(facts.settings, str):
@@ -565,7 +565,7 @@ def _rook_cluster(facts: Facts, obj: Object) -> Finding:
 
 
 @_rule("StorageClass")
-def _storage_classes(facts: Facts) -> Findings:
+def judge_storage_classes(facts: Facts) -> Findings:
     platform = platform_of(facts.kubernetes, visible(facts.classes))
     names = sorted(platform.storage_classes)
     if facts.storage_class is not None:
@@ -621,7 +621,7 @@ def _storage_class(facts: Facts, obj: Object) -> Finding:
 
 
 @_rule("Nodes")
-def _nodes(facts: Facts) -> Findings:
+def judge_nodes(facts: Facts) -> Findings:
     everything = visible(facts.nodes)
     wanted = {"kubernetes.io/os": "linux", **_settings(facts).pod_defaults.node_selector}
 
@@ -642,7 +642,7 @@ def _nodes(facts: Facts) -> Findings:
 
 
 @_rule("Clocks")
-def _clocks(facts: Facts) -> Findings:
+def judge_clocks(facts: Facts) -> Findings:
     fix = "timedatectl set-ntp true"
     ahead = facts.ahead_seconds
     here = f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the API server's"
@@ -666,7 +666,7 @@ def _node_offsets(leases: Sequence[Object]) -> Iterator[tuple[str, float]]:
 
 
 @_rule("Metrics")
-def _metrics(facts: Facts) -> Findings:
+def judge_metrics(facts: Facts) -> Findings:
     if facts.monitors is None:
         yield line(State.UNUSED, "the Prometheus Operator is not installed; the operator's pods serve port 8081")
     elif monitors := visible(facts.monitors):

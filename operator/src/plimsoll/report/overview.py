@@ -377,10 +377,6 @@ def provenance_section(runs: Sequence[ReportedRun]) -> Section:
     return Section(key="provenance", title="Provenance", blocks=blocks)
 
 
-def _warnings(result: BenchmarkResult) -> str:
-    return value_text(list(dict.fromkeys(warning for trial in result.status.trials for warning in trial.warnings)))
-
-
 def _digest_column(heading: str, read: Callable[[Fingerprint], str]) -> Column[BenchmarkResult]:
     def digest(result: BenchmarkResult) -> str:
         return read(result.status.fingerprint) if result.status.fingerprint else ""
@@ -403,7 +399,11 @@ _POINT_COLUMNS: Sequence[Column[BenchmarkResult]] = (
     ),
     _digest_column("Identity SHA-256", lambda fingerprint: fingerprint.identity_sha256),
     _digest_column("Context SHA-256", lambda fingerprint: fingerprint.context_sha256),
-    Column("Warnings", lambda result: _warnings(result) or None),
+    Column(
+        "Warnings",
+        lambda result: list(dict.fromkeys(each for trial in result.status.trials for each in trial.warnings)) or None,
+        show=value_text,
+    ),
 )
 
 
