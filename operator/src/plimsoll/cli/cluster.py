@@ -16,7 +16,7 @@ import click
 import yaml
 
 from plimsoll.api.errors import did_you_mean
-from plimsoll.cli import PLUGIN
+from plimsoll.cli import PLUGIN, exit_on
 from plimsoll.kube.port import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 
 if TYPE_CHECKING:
@@ -62,10 +62,8 @@ def choose_context(files: str, wanted: str | None, namespace: str | None = None)
     paths = [Path(name).expanduser() for name in files.split(os.pathsep) if name]
     documents: list[Mapping[str, Any]] = []
     for path in filter(Path.exists, paths):
-        try:
+        with exit_on(OSError, ValueError, yaml.YAMLError, what=f"the kubeconfig {path} cannot be read: "):
             document = yaml.safe_load(path.read_text())
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise click.ClickException(f"the kubeconfig {path} cannot be read: {error}") from error
         if not isinstance(document, dict):
             raise click.ClickException(f"the kubeconfig {path} is not a mapping; {_REMEDY}")
         documents.append(document)

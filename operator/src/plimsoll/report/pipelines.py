@@ -272,13 +272,7 @@ def _started_at(results: Iterable[BenchmarkResult]) -> str:
 # Otava
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A run or a round."""
-
-    time: str
-    attributes: Mapping[str, str]
-    numbers: Numbers
+Row = tuple[str, Mapping[str, str], Numbers]  # time, attributes and numbers of a run or a round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,59 +285,44 @@ class OtavaTable:
 
 
 def otava_of_runs(runs: Iterable[ReportedRun]) -> OtavaTable:
-    return _otava_table(
-        Row(
-            time=_started_at(run.results),
-            attributes={
-                "run": run.place,
-                "verdict": max(map(point_verdict, run.results), key=[*Verdict, UNFINISHED].index),
-                **versions_of(result.status.fingerprint for result in run.results),
-            },
-            numbers=numbers_of(run.results),
-        )
-        for run in runs
-    )
+    rows: list[Row] = []
+    for run in runs:
+        verdict = max(map(point_verdict, run.results), key=[*Verdict, UNFINISHED].index)
+        versions = versions_of(result.status.fingerprint for result in run.results)
+        attributes = {"run": run.place, "verdict": verdict, **versions}
+        rows.append((_started_at(run.results), attributes, numbers_of(run.results)))
+    return _otava_table(rows)
 
 
 def otava_of_rounds(suite: ReportedSuite) -> OtavaTable:
-    return _otava_table(
-        Row(
-            time=ended.start_time,
-            attributes={
-                "round": ended.name,
-                "verdict": ended.verdict,
-                "accepted": str(ended.accepted).lower(),
-                **versions_of(condition.fingerprint for condition in measured.conditions),
-            },
-            numbers=_numbers_of_round(suite, number),
-        )
-        for number, (ended, measured) in enumerate(suite.rounds)
-    )
+    rows: list[Row] = []
+    for number, (ended, measured) in enumerate(suite.rounds):
+        versions = versions_of(condition.fingerprint for condition in measured.conditions)
+        accepted = str(ended.accepted).lower()
+        attributes = {"round": ended.name, "verdict": ended.verdict, "accepted": accepted, **versions}
+        rows.append((ended.start_time, attributes, _numbers_of_round(suite, number)))
+    return _otava_table(rows)
 
 
 def _otava_table(rows: Iterable[Row]) -> OtavaTable:
     """Return a table without empty numbers: Otava cannot read them, and it would place every value of a gap wrongly."""
-    every = sorted(rows, key=lambda row: row.time)
-    used = [row for row in every if row.time and row.numbers]
-    attributes = list(dict.fromkeys(name for row in used for name in row.attributes))
-    names = list(dict.fromkeys(name for row in used for name in row.numbers))
-    complete = [name for name in names if all(name in row.numbers for row in used)]
-    partial = [name for name in names if name not in complete]
-    without = [next(iter(row.attributes.values())) for row in every if row not in used]
+    every = sorted(rows, key=lambda row: row[0])
+    used = [(time, attributes, numbers) for time, attributes, numbers in every if time and numbers]
+    names = list(dict.fromkeys(name for _, attributes, _ in used for name in attributes))
+    metrics = list(dict.fromkeys(name for _, _, numbers in used for name in numbers))
+    complete = [name for name in metrics if all(name in numbers for _, _, numbers in used)]
+    partial = [name for name in metrics if name not in complete]
+    without = [next(iter(attributes.values())) for time, attributes, numbers in every if not (time and numbers)]
     notes = []
     if without:
         notes.append(f"Left out, because they have no numbers: {first_few(without)}.")
     if partial:
         notes.append(f"Left out, because not every row has them: {first_few(partial)}.")
     return OtavaTable(
-        header=["time", *attributes, *complete],
+        header=["time", *names, *complete],
         rows=[
-            [
-                row.time,
-                *(row.attributes.get(name, "") for name in attributes),
-                *(f"{row.numbers[name]:.10g}" for name in complete),
-            ]
-            for row in used
+            [time, *(attributes.get(name, "") for name in names), *(f"{numbers[name]:.10g}" for name in complete)]
+            for time, attributes, numbers in used
         ],
         notes=notes,
     )
