@@ -267,7 +267,8 @@ class Ceph:
         """Give the user of `make_pool` more capabilities of the monitors."""
         (user,) = self.json("ceph", "auth", "get", f"client.{USER}")
         caps = user["caps"]
-        mon = f"{caps['mon']}, {capabilities}"
+        # With line breaks, Ceph could not read the keyring that it prints.
+        mon = " ".join(f"{caps['mon']}, {capabilities}".split())
         self.admin("ceph", "auth", "caps", f"client.{USER}", "mon", mon, "osd", caps["osd"])
 
     def remove_pool(self) -> None:
