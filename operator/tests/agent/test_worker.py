@@ -66,6 +66,7 @@ async def measured(worker: Worker) -> ClientDocument:
     return await worker.measure(await worker.arm(ARM), Clock(offset=0, error=0))
 
 
+@pytest.mark.fio
 async def test_an_armed_tool_waits_and_ends_when_it_is_disarmed(tmp_path: Path, fio: str) -> None:
     worker = make_worker(tmp_path, fio)
     await worker.prepare(PREPARE, RecordedProgress())

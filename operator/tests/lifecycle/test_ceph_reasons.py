@@ -176,7 +176,7 @@ CASES = [
             spec={**storage, "workloads": [{"name": "w", "fio": {}, "runtimeSeconds": 200, "disturb": OUT}]},
             says=("spec.workloads[0].disturb", "chart's disturb"),
         )
-        for name, storage in (("Rook", ON_ROOK), ("Ceph", OF_CEPH))
+        for name, storage in (("Rook", rook(cluster={"namespace": "strict", "name": "c"})), ("Ceph", OF_CEPH))
     ),
     Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "osdBench.enabled")),
     Case(
