@@ -127,6 +127,7 @@ class ServedCluster(PretendCluster):
         self.faults = Faults()
         self.images: defaultdict[str, set[str]] = defaultdict(set)
         self.early: set[str] = set()
+        self.away: set[str] = set()
         self._begun: dict[str, datetime] = {}
         self.begin_round()
 
