@@ -1,7 +1,7 @@
 """Why runs on a Ceph cluster are refused, wait or fail: every reason, who is named, and what to do about it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -118,6 +118,11 @@ def stretch(world: PretendWorld) -> None:
     world.cluster.edit(cluster, lambda new: new["spec"].update(mon={"stretchCluster": {"zones": zones}}))
 
 
+def forbid_disturbances(world: PretendWorld) -> None:
+    runs = world.operator.runs
+    runs.settings = replace(runs.settings, disturb={})
+
+
 def unregister_drivers(world: PretendWorld) -> None:
     for driver in world.cluster.kube.objects("CSIDriver"):
         world.cluster.delete(driver)
@@ -175,8 +180,9 @@ CASES = [
             name=name,
             spec={**storage, "workloads": [{"name": "w", "fio": {}, "runtimeSeconds": 200, "disturb": OUT}]},
             says=("spec.workloads[0].disturb", "chart's disturb"),
+            before=forbid_disturbances,
         )
-        for name, storage in (("Rook", rook(cluster={"namespace": "strict", "name": "c"})), ("Ceph", OF_CEPH))
+        for name, storage in (("Rook", ON_ROOK), ("Ceph", OF_CEPH))
     ),
     Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "osdBench.enabled")),
     Case(

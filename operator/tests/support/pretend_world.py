@@ -38,7 +38,7 @@ from support.specs import manifest
 
 SETTINGS = Settings(
     runner_image="runner:1",
-    rook_clusters={"rook-ceph/rook-ceph": ("bench",), "strict/c": ("bench",)},
+    rook_clusters={"rook-ceph/rook-ceph": ("bench",)},
     disturb={"rook-ceph/rook-ceph": ()},
     max_client_restarts=3,
     conductor_restarts=3,
