@@ -471,7 +471,7 @@ def recovery_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
         first, cleaned = disturbances[0], [trial.clean_seconds for trial in disturbances]
         known = [seconds for seconds in cleaned if seconds is not None]
         away = fmean(trial.end_seconds - trial.start_seconds for trial in disturbances)
-        # Another conductor may have chosen others, if those of the first were lost.
+        # A later conductor may have chosen other OSDs, if the first ones were lost.
         chosen = dict.fromkeys(trial.osds for trial in disturbances)
         osds = " or ".join(first_few([f"osd.{number}" for number in numbers]) for numbers in chosen)
         sentences = [f"{osds} {'was' if len(first.osds) == 1 else 'were'} {first.action.lower()} for {away:.0f} s"]

@@ -172,7 +172,7 @@ def _time(minute: int) -> str:
 
 
 def _statistic(result: BenchmarkResult, operation: Operation, metric: Metric) -> Statistic | None:
-    """Return a number of a point; the line is one of all operations, and so only that of the first one."""
+    """Return a number of a point; the line counts all operations, so only the first operation has it."""
     if metric is Metric.LINE:
         line = result.status.line if result.status.verdict is not Verdict.INVALID else None
         measured = {each.operation for trial in result.status.trials for each in trial.operations}

@@ -164,7 +164,7 @@ async def take_away(commands: Commands, osds: Sequence[RecordedOsd]) -> None:
 
 
 async def returned_osds(commands: Commands, osds: Sequence[RecordedOsd]) -> tuple[int, ...]:
-    """Return the OSDs among these that are up, or in, although nobody has given them back; see `Commands.ceph`."""
+    """Return the OSDs among these that came up or in before they were given back; see `Commands.ceph`."""
     present = await _osds(commands)
 
     def is_away(osd: RecordedOsd) -> bool:
