@@ -106,7 +106,7 @@ async def test_iperf3_measures_udp(setting: Setting) -> None:
     measurement = measured(await measure_pair(setting, "iperf3", protocol="UDP", bitrate="8M", datagramBytes=1000))
     (peer,) = measurement.peers
     assert peer.lost_percent is not None
-    assert peer.bytes / peer.seconds == pytest.approx(10**6 * (1 - peer.lost_percent / 100), rel=0.1)
+    assert peer.bytes / peer.seconds == pytest.approx(10**6 * (1 - peer.lost_percent / 100), rel=0.2)
 
 
 @pytest.mark.essential

@@ -420,7 +420,7 @@ async def test_a_cluster_that_stays_unhealthy_ends_the_run_with_its_own_exit_cod
 ) -> None:
     with ceph.changing() as state:
         state["status"] = "status-osd-down"
-    setting = Setting(tmp_path, plan_of(ready_seconds=1))
+    setting = Setting(tmp_path, plan_of(ready_seconds=5))
     assert await setting.conduct(cluster=cluster_of(setting.plan)) == EXIT_GATE_CLOSED
     left = (await FilesSink(setting.results).load()).state
     assert left is not None
