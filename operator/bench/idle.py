@@ -25,7 +25,7 @@ _STEPS = (
     "fio ends, is read and parsed, document posted",
     "merged, judged, recorded",
     "agents quiet, next attempt chosen",
-    "attempt noted, T0 set and reached",
+    "attempt noted, clients armed, T0 reached",
     "fio starts and begins its I/O",
 )
 

@@ -71,6 +71,8 @@ class NotingConnection(Connection):
             self._trial = str(ordered.order.trial)
             noted = self._notes.ordered if isinstance(ordered.order, ArmOrder) else self._notes.released
             noted.setdefault(self._trial, time.time_ns())
+            if isinstance(ordered.order, GoOrder):
+                self._notes.t0[self._trial] = ordered.order.t0_nanoseconds
         return ordered
 
     async def report(self, report: Report) -> None:
@@ -106,7 +108,6 @@ class PretendedWork(Worker):
         raise PreparationError(f"{order.trial}: simulated agents have no caches")
 
     async def arm(self, order: ArmOrder) -> Armed:
-        self._notes.t0[str(order.trial)] = order.t0_nanoseconds
         timing = Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds)
         context = StepContext(
             step=StepKind.MEASURE, target=_DATA_SET, timing=timing, seed=order.seed, work_directory="/nowhere"
@@ -122,7 +123,7 @@ class PretendedWork(Worker):
             launch=nothing,
         )
 
-    def launch(self, armed: Armed) -> None:
+    async def launch(self, armed: Armed) -> None:
         del armed
 
     async def disarm(self, armed: Armed) -> None:
@@ -135,11 +136,12 @@ class PretendedWork(Worker):
     async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument:
         order = armed.order
         self._notes.woke[str(order.trial)] = time.time_ns()
-        ends_at = order.t0_nanoseconds + (order.ramp_seconds + order.runtime_seconds) * SECOND
+        t0 = self._notes.t0[str(order.trial)]
+        ends_at = t0 + (order.ramp_seconds + order.runtime_seconds) * SECOND
         await asyncio.sleep((ends_at - time.time_ns()) / SECOND)
         return document(
             self._notes.client,
-            order.t0_nanoseconds,
+            t0,
             ramp=order.ramp_seconds,
             runtime=order.runtime_seconds,
             clock=clock,

@@ -65,7 +65,6 @@ async def measure(worker: Worker, parameters: dict[str, JsonValue]) -> ClientDoc
         ramp_seconds=0,
         runtime_seconds=10,
         seed=2**40 + 9,
-        t0_nanoseconds=0,
     )
     return await worker.measure(await worker.arm(order), Clock(offset=0, error=0))
 

@@ -29,7 +29,6 @@ ARM = ArmOrder(
     ramp_seconds=0,
     runtime_seconds=1,
     seed=1,
-    t0_nanoseconds=0,
 )
 FOUND = f'echo \'{{"name":"image","size":{SIZE}}}\''
 FIO = """

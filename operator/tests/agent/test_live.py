@@ -79,7 +79,6 @@ async def test_the_rates_of_a_tool_are_known_while_it_runs_and_not_kept(tmp_path
             ramp_seconds=0,
             runtime_seconds=1,
             seed=1,
-            t0_nanoseconds=0,
         )
     )
     assert worker.live(armed) == ()

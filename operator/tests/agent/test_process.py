@@ -277,32 +277,32 @@ async def test_commands_that_have_ended_are_not_named(tmp_path: Path) -> None:
 
 
 WAITING = Command(argv=("sh", "-c", 'echo $$ > pid; cat; echo "$1"', "sh"), waits_with=("-",))
-"""Prints its input, and then the arguments with which it waits, if it does."""
+"""Prints its input, which is an empty line, and then the arguments with which it waits, if it does."""
 
 
 async def test_a_command_that_can_wait_is_started_before_it_may_begin(tmp_path: Path) -> None:
-    gate = asyncio.Event()
+    gate = process.Gate()
     running = asyncio.create_task(process.run(WAITING, directory=tmp_path, gate=gate))
     assert is_running(int(await text_of(tmp_path, "pid")))
     assert not running.done()
     before = time.time_ns()
-    gate.set()
+    gate.open()
     finished = await running
-    assert (finished.exit_code, finished.stdout) == (0, "-\n")
+    assert (finished.exit_code, finished.stdout) == (0, "\n-\n")
     assert finished.launched_at >= before
 
 
 async def test_a_command_that_cannot_wait_is_not_started_before_it_may_begin(tmp_path: Path) -> None:
-    gate = asyncio.Event()
+    gate = process.Gate()
     running = asyncio.create_task(process.run(replace(WAITING, waits_with=()), directory=tmp_path, gate=gate))
     await asyncio.sleep(0.5)
     assert not (tmp_path / "pid").exists()
-    gate.set()
+    gate.open()
     assert (await running).stdout == "\n"
 
 
 async def test_a_command_that_waits_ends_when_it_is_cancelled(tmp_path: Path) -> None:
-    running = asyncio.create_task(process.run(WAITING, directory=tmp_path, gate=asyncio.Event()))
+    running = asyncio.create_task(process.run(WAITING, directory=tmp_path, gate=process.Gate()))
     pid = int(await text_of(tmp_path, "pid"))
     await cancel(running)
     assert not is_running(pid)
@@ -312,19 +312,32 @@ async def test_a_command_that_waits_ends_when_it_is_cancelled(tmp_path: Path) ->
 async def test_a_command_that_fails_before_it_may_begin_has_its_exit_code(
     tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
-    gate = asyncio.Event()
-    running = asyncio.create_task(process.run(Command(argv=argv, waits_with=("-",)), directory=tmp_path, gate=gate))
-    await asyncio.sleep(0.2)
-    gate.set()
-    assert (await running).exit_code == 127
+    launch = process.Launch(partial(process.run, Command(argv=argv, waits_with=("-",)), directory=tmp_path))
+    await launch.start()
+    assert (await launch.output()).exit_code == 127
+
+
+async def test_a_launch_has_started_once_all_its_commands_have_read_their_input(tmp_path: Path) -> None:
+    """A process that exists may still have to load its libraries."""
+    ready = tmp_path / "ready"
+    slow = replace(WAITING, argv=("sh", "-c", f"until [ -e {ready} ]; do sleep 0.02; done; cat"))
+    programs, commands = Programs(tmp_path / "work", {}), replace(WAITING, beside=(slow,))
+    launch = process.Launch(partial(programs.run, commands, tmp_path), commands=2)
+    starting = asyncio.create_task(launch.start())
+    await text_of(tmp_path, "pid")
+    await asyncio.sleep(0.3)
+    assert not starting.done()
+    ready.touch()
+    await starting
+    assert [output.exit_code for output in (await launch.output()).all] == [0, 0]
 
 
 async def test_a_launch_starts_once_and_ends_when_it_is_cancelled(tmp_path: Path) -> None:
     launch = process.Launch(partial(process.run, WAITING, directory=tmp_path))
     await launch.cancel()
-    launch.start()
-    pid = int(await text_of(tmp_path, "pid"))
-    launch.start()
+    await launch.start()
+    pid = int((tmp_path / "pid").read_text())
+    await launch.start()
     assert (await launch.output()).exit_code == 0
     await launch.cancel()
     assert not is_running(pid)

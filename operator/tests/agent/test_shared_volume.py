@@ -187,7 +187,6 @@ def order(data_of: int | None) -> ArmOrder:
         runtime_seconds=3,
         seed=1,
         data_of=data_of,
-        t0_nanoseconds=0,
     )
 
 

@@ -123,7 +123,6 @@ def arm(*, reads: bool = True, attempt: int = 0) -> ArmOrder:
         ramp_seconds=0,
         runtime_seconds=1,
         seed=1,
-        t0_nanoseconds=0,
     )
 
 

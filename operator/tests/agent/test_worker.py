@@ -37,7 +37,6 @@ ARM = ArmOrder(
     ramp_seconds=0,
     runtime_seconds=1,
     seed=1,
-    t0_nanoseconds=0,
 )
 
 
@@ -55,7 +54,7 @@ def script(directory: Path, text: str) -> str:
 
 
 def staging(order: ArmOrder) -> StageOrder:
-    return StageOrder.model_validate(order.model_dump(exclude={"kind", "t0_nanoseconds"}))
+    return StageOrder.model_validate(order.model_dump(exclude={"kind"}))
 
 
 def lines_of(path: Path) -> list[str]:
@@ -70,14 +69,21 @@ async def measured(worker: Worker) -> ClientDocument:
 async def test_an_armed_tool_waits_and_ends_when_it_is_disarmed(tmp_path: Path, fio: str) -> None:
     worker = make_worker(tmp_path, fio)
     await worker.prepare(PREPARE, RecordedProgress())
-    armed = await worker.arm(ARM)
-    worker.launch(armed)
-    await asyncio.sleep(1.5)
+    data, writing = tmp_path / "plimsoll.data", {"pattern": "randwrite", "blockSize": 4096}
+    before = data.stat().st_mtime_ns
+    armed = await worker.arm(ARM.model_copy(update={"parameters": writing}))
+    await worker.launch(armed)
     (pid,) = [pid for pid in with_descendants(Path("/proc"), os.getpid()) if command_of(pid) == Path(fio).name]
     await asyncio.sleep(1.5)
     assert command_of(pid), "it measures for 1 s, and would have ended"
+    assert data.name not in open_files_of(pid)
     await worker.disarm(armed)
     assert not command_of(pid)
+    assert data.stat().st_mtime_ns == before, "it has written nothing"
+
+
+def open_files_of(pid: int) -> set[str]:
+    return {file.readlink().name for file in Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def command_of(pid: int) -> str:

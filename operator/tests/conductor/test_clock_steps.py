@@ -3,6 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from plimsoll.conductor import server
 from plimsoll.conductor.main import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import ArmOrder
+from plimsoll.protocol.messages import ArmOrder, GoOrder, Order, Ordered
 from support.client_documents import make_plan
 from support.rendezvous import PretendedWork, Setting
 
@@ -46,19 +47,17 @@ class SteppedWork(PretendedWork):
     async def arm(self, order: ArmOrder) -> Armed:
         if order.trial.attempt:
             self._clock.step = 0.0
-        elif self._before_load:
-            # After the comparison that follows, and before the load.
-            remaining = (order.t0_nanoseconds - time.time_ns()) / 10**9
-            asyncio.get_running_loop().call_later(remaining - 0.05, self._set)
         return await super().arm(order)
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         if not armed.order.trial.attempt and not self._before_load:
-            self._set()
+            self._clock.step = self._step
         return await super().measure(armed, clock)
 
-    def _set(self) -> None:
-        self._clock.step = self._step
+    def note(self, order: Order) -> None:
+        """Take note of an order: `Go` comes after the comparison of clocks, and before the load."""
+        if self._before_load and isinstance(order, GoOrder) and not order.trial.attempt:
+            self._clock.step = self._step
 
 
 @pytest.mark.fault(
@@ -77,7 +76,14 @@ async def test_a_trial_in_which_a_clock_is_set_does_not_count(
     plan = make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Prepare(settle_seconds=0)})
     setting, clock = Setting(tmp_path, plan), SteppedTime()
     monkeypatch.setattr(agent if whose == "client" else server, "time", clock)
-    work = SteppedWork(clock, step, before_load=before_load)
+    work, ask = SteppedWork(clock, step, before_load=before_load), agent.Connection.orders
+
+    async def orders(connection: agent.Connection, **query: Any) -> Ordered:
+        ordered = await ask(connection, **query)
+        work.note(ordered.order)
+        return ordered
+
+    monkeypatch.setattr(agent.Connection, "orders", orders)
     async with asyncio.timeout(60):
         codes = await asyncio.gather(setting.conduct(), setting.agent(0, work=work))
     assert list(codes) == [EXIT_COMPLETE, 0]

@@ -19,6 +19,7 @@ from plimsoll.api.status import RunState, TrialKey
 from plimsoll.conductor.sink import CONFIG_MAP, RESULT, KubeSink, result_display, result_of
 from plimsoll.kube import port
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, TransientError
+from plimsoll.lifecycle import naming
 from plimsoll.measure.sample import ClientDocument, Clock
 from support.client_documents import make_plan
 from support.fake_kube import FakeKube, failing
@@ -195,27 +196,30 @@ async def test_what_users_make_of_the_state_does_not_hide_an_attempt(kube: FakeK
 
 
 class TimedWork(PretendedWork):
-    """Notes the T0 of each measurement, and when its load begins."""
+    """Notes when the load of each attempt begins."""
 
     def __init__(self, client: int) -> None:
         super().__init__(client)
-        self.begun: list[tuple[int, int]] = []
+        self.begun: list[tuple[str, int]] = []
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        self.begun.append((armed.order.t0_nanoseconds, time.time_ns()))
+        self.begun.append((str(armed.order.trial), time.time_ns()))
         return await super().measure(armed, clock)
 
 
-async def test_no_client_generates_load_before_its_t0_is_stored(kube: FakeKube, tmp_path: Path) -> None:
-    """Not even if the API server takes as long as the lead to T0."""
-    stored, patch_status = dict[int, int](), kube.patch_status
+async def test_no_client_generates_load_before_it_is_stored_that_it_may(kube: FakeKube, tmp_path: Path) -> None:
+    """Not even if the API server takes longer than the lead to T0; and no attempt is late for that."""
+    stored, patch_status = dict[str, int](), kube.patch_status
 
     async def slow(kind: Kind, name: str, namespace: str | None, status: Mapping[str, Any], **more: Any) -> Any:
-        t0 = (status.get("inFlight") or {}).get("t0Nanoseconds")
-        await asyncio.sleep(QUICK.lead_first if t0 else 0)
+        note = status.get("inFlight") or {}
+        starts = "t0Nanoseconds" in note
+        await asyncio.sleep(3 * QUICK.lead if starts else 0)
         answer = await patch_status(kind, name, namespace, status, **more)
-        if t0:
-            stored[t0] = time.time_ns()
+        if starts:
+            (point,) = (point.name for point in PLAN.points if naming.result(PLAN.run.name, point.name) == name)
+            key = TrialKey(point=point, pass_number=note["passNumber"], attempt=note["attempt"])
+            stored[str(key)] = time.time_ns()
         return answer
 
     kube.patch_status = slow  # type: ignore[method-assign]
@@ -226,7 +230,7 @@ async def test_no_client_generates_load_before_its_t0_is_stored(kube: FakeKube, 
         assert await conducting == 0
     for work in works:
         assert len(work.begun) == PLAN.repetitions * len(PLAN.points)
-        assert all(stored[t0] <= begun for t0, begun in work.begun)
+        assert all(stored[trial] <= begun for trial, begun in work.begun)
 
 
 async def test_progress_is_written_in_time(kube: FakeKube) -> None:

@@ -1,6 +1,7 @@
 """A session whose run has servers: who loads, who serves, and the matrix that is recorded."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ from support.specs import KEY, PAIRS, pairs_plan
 MEBIBYTE = 2**20
 
 
-def pairs_document(client: int, armed: ArmOrder, rate: float = 100 * MEBIBYTE, **fields: Any) -> ClientDocument:
+def pairs_document(
+    client: int, armed: ArmOrder, t0: int, rate: float = 100 * MEBIBYTE, **fields: Any
+) -> ClientDocument:
     """Return what a client sends that sent at that rate to each of its peers; `fields` are of its peers' rates."""
     sent = round(4 * rate)
     written = OperationSample(
@@ -41,12 +44,12 @@ def pairs_document(client: int, armed: ArmOrder, rate: float = 100 * MEBIBYTE, *
     measurement = Measurement(
         tool=KEY,
         tool_version="1",
-        started_at=armed.t0_nanoseconds + SECOND,
+        started_at=t0 + SECOND,
         runtime=4 * SECOND,
         operations=(written,),
         peers=tuple(PeerRate(peer=peer, bytes=sent, seconds=4, **fields) for peer in armed.peers),
     )
-    return make_document(client, armed.t0_nanoseconds).model_copy(update={"measurement": measurement})
+    return make_document(client, t0).model_copy(update={"measurement": measurement})
 
 
 SERVERS = {"placement": "ClientNodes", "count": 3}
@@ -83,7 +86,7 @@ class Simulated(Simulation):
         if not armed.peers:
             return super().document(client, armed)
         is_slow = client == 1 and 4 in armed.peers
-        return pairs_document(client, armed, self.slow if is_slow else 100 * MEBIBYTE)
+        return pairs_document(client, armed, self.t0, self.slow if is_slow else 100 * MEBIBYTE)
 
     def _make_durable(self, effect: Effect) -> None:
         super()._make_durable(effect)
@@ -254,7 +257,7 @@ class Work(PretendedWork):
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         await asyncio.sleep(0.05)
-        return pairs_document(self.client, armed.order, retransmits=self.client)
+        return pairs_document(self.client, armed.order, time.time_ns(), retransmits=self.client)
 
 
 async def test_conductor_and_agents_agree_on_servers_and_the_matrix_is_stored(tmp_path: Path) -> None:

@@ -232,6 +232,8 @@ def test_t0_is_set_only_when_all_clients_have_written_their_data() -> None:
     assert not simulation.armed
     simulation.report(1, AgentState.STAGED, "")
     simulation.until(Arming)
+    assert waiting.current is None
+    simulation.until(Running)
     current = simulation.state.current
     assert current is not None
     assert current.starts_at * SECOND > simulation.moment.wall
@@ -247,7 +249,7 @@ def test_a_staged_client_gets_the_same_seed_and_parameters_when_it_is_armed() ->
     arm = simulation.session.roster.get([0])[0].order
     assert isinstance(stage, messages.StageOrder)
     assert isinstance(arm, messages.ArmOrder)
-    assert stage.model_dump(exclude={"kind"}) == arm.model_dump(exclude={"kind", "t0_nanoseconds"})
+    assert stage.model_dump(exclude={"kind"}) == arm.model_dump(exclude={"kind"})
 
 
 def test_a_client_that_cannot_be_staged_aborts_the_attempt_with_its_message() -> None:

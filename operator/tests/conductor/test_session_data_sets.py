@@ -66,8 +66,9 @@ def test_a_repeated_attempt_is_prepared_again() -> None:
 
 def test_an_attempt_without_any_io_leaves_the_data_sets_new() -> None:
     simulation = simulated(repetitions=1)
+    simulation.arms_at[1] = simulation.seconds + 100
     simulation.until(Arming)
-    simulation.until(Gathering, without=(1,))
+    simulation.until(Gathering)
     assert simulation.trials[0].abort is not None
     assert simulation.trials[0].abort.reason is AbortReason.CLIENT_NOT_ARMED
     assert simulation.session.unprepared() == []

@@ -133,7 +133,7 @@ def run_with_deaths(simulation: SearchSimulation, deaths: dict[int, bool]) -> No
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.dictionaries(st.integers(0, 3 * 12), st.booleans(), max_size=2))
+@given(st.dictionaries(st.integers(0, 4 * 12), st.booleans(), max_size=2))
 def test_a_conductor_that_dies_at_any_moment_changes_no_load_and_measures_none_twice(deaths: dict[int, bool]) -> None:
     simulation = SearchSimulation(search_plan())
     run_with_deaths(simulation, deaths)
@@ -144,12 +144,14 @@ def test_a_conductor_that_dies_at_any_moment_changes_no_load_and_measures_none_t
 
 def test_a_conductor_that_dies_in_each_of_twenty_trials_changes_no_load() -> None:
     simulation = SearchSimulation(search_plan(searches=2, points=2))
-    # An attempt has three effects: it begins, is judged and is recorded. Each second attempt is lost while it runs.
-    run_with_deaths(simulation, {4 * number: False for number in range(20)})
+    # An attempt has four effects: it begins, is released, judged and recorded. Each second one is lost after its
+    # release, and recorded by the next conductor.
+    run_with_deaths(simulation, {7 * number + 1: False for number in range(20)})
     assert simulation.epochs == 21
     lost = [trial for trial in simulation.trials if trial.abort is not None]
     assert {trial.abort.reason for trial in lost if trial.abort} == {AbortReason.CONDUCTOR_RESTARTED}
-    assert len(lost) >= 10
+    assert len(lost) == 20
+    assert all(trial.abort.after_start for trial in lost if trial.abort)
     assert tuple(simulation.loads("w-000")) == undisturbed()
     assert tuple(simulation.loads("w-001")) == undisturbed()
     assert_attempts_repeat_their_load(simulation)

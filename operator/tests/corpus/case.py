@@ -261,7 +261,8 @@ class Event(Model):
         client: the client that it affects; absent for the conductor, the user or the cluster.
         does: a client's agent restarts as another process (`restarts`), is silent for `seconds` (`hangs`), has a tool
             that fails from now on (`fails`) or never ends (`neverEnds`), sends its last document again (`repeats`),
-            cannot write the data that the trial reads (`failsToStage`) or never finishes writing it (`neverStaged`);
+            cannot write the data that the trial reads (`failsToStage`) or never finishes writing it (`neverStaged`),
+            needs `seconds` to arm (`armsLate`);
             the conductor restarts as another process (`restarts`), the user suspends the run (`interrupted`), or the
             cluster becomes unhealthy (`fallsIll`) or healthy (`recovers`).
 
@@ -278,6 +279,7 @@ class Event(Model):
         "repeats",
         "failsToStage",
         "neverStaged",
+        "armsLate",
         "interrupted",
         "fallsIll",
         "recovers",

@@ -114,6 +114,8 @@ class Course:
                 simulation.kill(simulation.agents[client])
             case "hangs":
                 self._silent[client] = simulation.seconds + event.seconds
+            case "armsLate":
+                simulation.arms_at[client] = simulation.seconds + event.seconds
             case "fails":
                 simulation.failing.add(client)
             case "neverEnds":

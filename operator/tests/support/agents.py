@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import subprocess
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -147,7 +146,7 @@ async def served(server: Worker, order: ServeOrder) -> AsyncIterator[None]:
 async def load(worker: Worker, order: ServeOrder, *peers: tuple[int, str]) -> ClientDocument:
     """Let a worker load servers at once, each with its address."""
     fields = order.model_dump(exclude={"kind", "peers"})
-    armed = ArmOrder(**fields, peers=dict(peers), t0_nanoseconds=time.time_ns())
+    armed = ArmOrder(**fields, peers=dict(peers))
     return await worker.measure(await worker.arm(armed), Clock(offset=0, error=0))
 
 

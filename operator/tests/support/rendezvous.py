@@ -41,7 +41,7 @@ from support.client_documents import make_document
 
 REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
 # Short where a test waits for it; long where a busy machine may delay all of a run, which is one process here.
-QUICK = Timings(hold=1.0, start_grace=15.0, lead=2.0, lead_least=0.4, linger=2.0, live=0.1)
+QUICK = Timings(hold=1.0, start_grace=15.0, lead=0.4, linger=2.0, live=0.1)
 
 
 class PretendedWork(Worker):
@@ -88,7 +88,7 @@ class PretendedWork(Worker):
             launch=nothing,
         )
 
-    def launch(self, armed: Armed) -> None:
+    async def launch(self, armed: Armed) -> None:
         del armed
 
     async def disarm(self, armed: Armed) -> None:
@@ -101,7 +101,7 @@ class PretendedWork(Worker):
         self.started_at.append(time.time_ns())
         self.done.append("measured")
         await asyncio.sleep(0.1)
-        return make_document(self.client, armed.order.t0_nanoseconds)
+        return make_document(self.client, self.started_at[-1])
 
 
 class Setting:

@@ -20,6 +20,7 @@ from plimsoll.conductor.phases import (
     JudgeAttempt,
     ReadToken,
     RecordAttempt,
+    Release,
 )
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.session import Session
@@ -81,6 +82,9 @@ class Simulation:
         self.staged: dict[tuple[str, TrialKey], set[int]] = {}
         self.served: list[tuple[int, dict[int, str]]] = []
         """The clients that served, each with its peers."""
+        self.t0 = 0
+        self.arms_at: dict[int, float] = {}
+        """The time before which a client is not armed."""
         self.staging: dict[int, AgentState] = {}
         """The staging state of clients that do not reach Staged at once."""
         self.epochs = 0
@@ -133,7 +137,7 @@ class Simulation:
 
     def _make_durable(self, effect: Effect) -> None:
         match effect:
-            case BeginAttempt():
+            case BeginAttempt() | Release():
                 self.stored_state = self.state
             case RecordAttempt(point=point, status=status):
                 self.stored[point] = status.trials
@@ -144,6 +148,8 @@ class Simulation:
         match effect:
             case BeginAttempt():
                 self.session.begun(self.moment)
+            case Release():
+                self.session.release(self.moment)
             case ReadToken():
                 self.session.authorized("")
             case RecordAttempt():
@@ -191,6 +197,8 @@ class Simulation:
             agent.after, agent.order = client.sequence, client.order
             self._obey(agent)
             session.advance(self.moment)
+        if isinstance(agent.order, messages.ArmOrder) and agent.armed is not agent.order:
+            self._arm(agent, agent.order)
         if isinstance(agent.order, messages.GoOrder) and agent.started:
             self._finish(agent)
 
@@ -211,12 +219,11 @@ class Simulation:
             case messages.ServeOrder(peers=peers):
                 self.served.append((agent.client, peers))
                 self._report(agent, AgentState.SERVING)
-            case messages.ArmOrder(trial=trial, t0_nanoseconds=t0) as armed:
-                self._t0, agent.armed = t0, armed
-                self.armed.setdefault((agent.epoch, trial), set()).add(agent.client)
-                self._report(agent, AgentState.ARMED)
-            case messages.GoOrder(trial=trial):
-                if self.moment.wall > self._t0 + SECOND // 4:
+            case messages.ArmOrder():
+                agent.armed = None
+            case messages.GoOrder(trial=trial, t0_nanoseconds=t0):
+                self.t0 = t0
+                if self.moment.wall > t0 + SECOND // 4:
                     self._report(agent, AgentState.LATE)
                     return
                 agent.started = True
@@ -227,13 +234,20 @@ class Simulation:
                 agent.left = True
                 self._report(agent, AgentState.LEAVING)
 
+    def _arm(self, agent: SimulatedAgent, order: messages.ArmOrder) -> None:
+        if self.seconds < self.arms_at.get(agent.client, 0.0):
+            return
+        agent.armed = order
+        self.armed.setdefault((agent.epoch, order.trial), set()).add(agent.client)
+        self._report(agent, AgentState.ARMED)
+
     def _use_data_set(self, agent: SimulatedAgent, trial: TrialKey) -> None:
         if not agent.prepared_bytes or agent.used_by not in {None, trial}:
             self.on_old_data.append((trial, agent.client))
         agent.used_by = trial
 
     def _finish(self, agent: SimulatedAgent) -> None:
-        if self.moment.wall < self._t0 + 5 * SECOND:
+        if self.moment.wall < self.t0 + 5 * SECOND:
             return
         agent.started = False
         assert isinstance(agent.order, messages.GoOrder)
@@ -250,7 +264,7 @@ class Simulation:
         self.post(post)
 
     def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
-        return make_document(client, armed.t0_nanoseconds, exit_code=1 if client in self.failing else 0)
+        return make_document(client, self.t0, exit_code=1 if client in self.failing else 0)
 
     def post(self, post: messages.ResultPost) -> bool | None:
         """Deliver a document, perhaps again; None if it was refused."""
@@ -374,7 +388,7 @@ class SearchSimulation(Simulation):
         if not isinstance(rate, int) or client in self.failing:
             return super().document(client, armed)
         latency = SLOW if self.breaks(rate * self.plan.clients) else FAST
-        return offered_document(client, armed.t0_nanoseconds, rate, latency=latency)
+        return offered_document(client, self.t0, rate, latency=latency)
 
     def loads(self, point: str = "w-000") -> list[float]:
         return [trial.probe.offered for trial in self.measured(point) if trial.probe]

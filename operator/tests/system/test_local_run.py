@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -162,44 +163,94 @@ def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str)
         assert log.count("prepared") == 1, "the agents lived on and did not prefill again"
 
 
+def is_armed(run: LocalRun, client: int) -> bool:
+    log = run.results / "logs" / f"client-{client}.log"
+    return log.exists() and "armed for" in log.read_text()
+
+
+def frozen_before_arming(run: LocalRun, client: int) -> int:
+    """Return the process of an agent that is stopped before the first attempt."""
+    run.wait_for(lambda: run.state and run.state.phase is RunPhase.SETTLING)
+    agent = run.agent(client)
+    os.kill(agent, signal.SIGSTOP)
+    return agent
+
+
 @pytest.mark.fault(
     "Conductor and clients",
     "An agent is frozen",
-    "when a trial starts",
-    ends="the trial is aborted before the agent starts any I/O (`ClientNotArmed`, `LateClient`), and repeated",
+    "after it has armed",
+    ends="the trial is aborted before the agent starts any I/O (`LateClient`), and repeated",
     within="3 s after the planned start",
 )
 @pytest.mark.essential
 def test_an_agent_stopped_across_t0_does_not_start_late(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(prepare={"settleSeconds": 2}, repetitions=1)) as run:
-        run.wait_for(lambda: run.state and run.state.phase is RunPhase.SETTLING)
+        first = frozen_before_arming(run, 0)
+        run.wait_for(lambda: is_armed(run, 1))
         agent = run.agent(1)
         os.kill(agent, signal.SIGSTOP)
+        os.kill(first, signal.SIGCONT)
         run.wait_for(lambda: aborts(run.trials()))
-        os.kill(agent, signal.SIGCONT)
-        # After an attempt whose T0 was too soon, the next one is 2 s ahead: all clients are armed long before.
-        run.wait_for_trial(seconds_in=-0.7)
-        os.kill(agent, signal.SIGSTOP)
-        run.wait_for(lambda: len(aborts(run.trials())) > 1)
         # A fio that has begun has a process for its job.
-        assert len(run.pids(r"--name=measure.*client-1")) <= 1, "the tool of a stopped agent does not begin"
+        assert len(run.pids(r"--name=measure.*client-1")) == 1, "the tool of a stopped agent does not begin"
         os.kill(agent, signal.SIGCONT)
         run.complete()
-    assert aborts(run.trials()) == [AbortReason.CLIENT_NOT_ARMED, AbortReason.LATE_CLIENT]
-    _, late = (trial.abort.message for trial in run.trials() if trial.abort)
-    assert "client 1" in late
+    late = next(trial.abort for trial in run.trials() if trial.abort)
+    assert late.reason is AbortReason.LATE_CLIENT
+    assert "client 1" in late.message
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
-def test_an_agent_that_does_not_arm_in_time_aborts_the_trial_before_any_io(tmp_path: Path, fio: str) -> None:
+@pytest.mark.fault(
+    "Conductor and clients",
+    "An agent is frozen for 5 s",
+    "while it arms",
+    ends="the others wait for it, and the trial counts",
+    within="as soon as it continues",
+)
+def test_an_agent_that_arms_late_delays_the_trial_and_costs_none(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(prepare={"settleSeconds": 2}, repetitions=1)) as run:
-        run.wait_for(lambda: run.state and run.state.phase is RunPhase.SETTLING)
-        agent = run.agent(0)
-        os.kill(agent, signal.SIGSTOP)
-        run.wait_for(lambda: aborts(run.trials()))
+        agent = frozen_before_arming(run, 0)
+        run.wait_for(lambda: is_armed(run, 1))
+        (waiting,) = run.pids(r"--name=measure.*client-1")
+        frozen = time.monotonic() + 5
+        run.wait_for(lambda: time.monotonic() >= frozen)
+        assert run.state is not None
+        assert run.state.current is None
+        assert command_line(waiting)
         os.kill(agent, signal.SIGCONT)
         run.complete()
-    assert faults(run.trials()) == [AbortReason.CLIENT_NOT_ARMED]
+    assert faults(run.trials()) == []
+    assert_every_planned_trial_is_measured_once(run, passes=1)
+
+
+@pytest.mark.fault(
+    "Conductor and clients",
+    "An agent is killed",
+    "after it has armed",
+    ends="its tool dies with it, without any I/O; the trial is aborted (`ClientLost`) and repeated",
+    within="20 s",
+)
+def test_a_tool_whose_agent_dies_before_the_start_does_no_io(tmp_path: Path, fio: str) -> None:
+    spec = make_spec(prepare={"settleSeconds": 2}, repetitions=1)
+    spec["spec"]["workloads"][0]["fio"]["pattern"] = "randwrite"
+    with LocalRun(tmp_path, fio, spec) as run:
+        other = frozen_before_arming(run, 0)
+        run.wait_for(lambda: is_armed(run, 1))
+        (waiting,) = run.pids(r"--name=measure.*client-1")
+        agent, (target,) = run.agent(1), re.findall(r"--filename=(\S+)", command_line(waiting))
+        data = Path(target)
+        before = data.stat().st_mtime_ns
+        # Otherwise it would start another agent, which writes.
+        run.process.send_signal(signal.SIGSTOP)
+        os.kill(agent, signal.SIGKILL)
+        run.wait_for(lambda: not command_line(waiting))
+        assert data.stat().st_mtime_ns == before
+        run.process.send_signal(signal.SIGCONT)
+        os.kill(other, signal.SIGCONT)
+        run.complete()
+    assert faults(run.trials()) == [AbortReason.CLIENT_LOST]
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 

@@ -92,12 +92,12 @@ class Simulated(Simulation):
 
     def document(self, client: int, armed: ArmOrder) -> ClientDocument:
         # Trials differ a little, so that their noise can be estimated.
-        jitter = (armed.t0_nanoseconds - EPOCH) // SECOND % 7 * 1024
+        jitter = (self.t0 - EPOCH) // SECOND % 7 * 1024
         stdout = "\n".join(str(copied * MEBIBYTE + jitter * (copied > 0)) for copied in self.copied)
-        output = Output(exit_code=0, stdout=stdout, stderr="", files={}, launched_at=armed.t0_nanoseconds)
+        output = Output(exit_code=0, stdout=stdout, stderr="", files={}, launched_at=self.t0)
         context: Any = None
         measurement = COPY.parse(Copies.model_validate(armed.parameters), context, output)
-        return make_document(client, armed.t0_nanoseconds).model_copy(update={"measurement": measurement})
+        return make_document(client, self.t0).model_copy(update={"measurement": measurement})
 
 
 def plan_of(repetitions: int = 5) -> Plan:

@@ -1,1 +1,1 @@
-"""One load generator, kept simple: arms for T0, runs one tool, posts its measurement, exits without a conductor."""
+"""One load generator, kept simple: arms, runs one tool at T0, posts its measurement, exits without a conductor."""

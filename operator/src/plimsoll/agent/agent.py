@@ -192,7 +192,7 @@ class Agent:
         self._data_set_used = False
         self._task: asyncio.Task[None] | None = None
         self._armed_trial: messages.ArmOrder | None = None
-        self._go: asyncio.Future[int] | None = None
+        self._go: asyncio.Future[tuple[int, int]] | None = None  # the sequence of `Go`, and T0 in Unix nanoseconds
         self._broken: asyncio.Future[None]
 
     async def run(self) -> int:
@@ -281,7 +281,7 @@ class Agent:
         if isinstance(order, messages.GoOrder):
             armed = self._armed_trial
             if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
-                self._go.set_result(sequence)
+                self._go.set_result((sequence, order.t0_nanoseconds))
             return
         await self._drop_work()
         match order:
@@ -359,7 +359,7 @@ class Agent:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 
-    async def _take_part(self, order: messages.ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
+    async def _take_part(self, order: messages.ArmOrder, sequence: int, go: asyncio.Future[tuple[int, int]]) -> None:
         """Arm, wait for `Go` and for T0, measure, and post the document until it is acknowledged or refused."""
         try:
             armed = await self._work.arm(order)
@@ -371,17 +371,18 @@ class Agent:
         finally:
             await self._work.disarm(armed)
 
-    async def _take_part_armed(self, armed: Armed, sequence: int, go: asyncio.Future[int]) -> None:
+    async def _take_part_armed(self, armed: Armed, sequence: int, go: asyncio.Future[tuple[int, int]]) -> None:
         order = armed.order
+        await self._work.launch(armed)
         try:
             clock = await self._connection.clock(_CLOCK_PROBES)
         except UnreachableError as error:
             await self._report_failure(str(error), sequence)
             return
         await self._send(self._report(messages.AgentState.ARMED, sequence, clock=clock))
-        released = await go
-        self._work.launch(armed)
-        while (remaining := order.t0_nanoseconds - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
+        _log.info("armed for %s", order.trial)
+        released, t0 = await go
+        while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
             await asyncio.sleep(remaining / _SECOND)
         if -remaining > LATE_SECONDS * _SECOND:
             await self._send(self._report(messages.AgentState.LATE, released))

@@ -2,10 +2,12 @@
 
 import asyncio
 import concurrent.futures
+import fcntl
 import os
 import re
 import shutil
 import signal
+import termios
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +31,7 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 """Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
+_READ_SECONDS = 0.01  # interval of looks whether a command has begun to read its input
 _TERM_SECONDS = 2.0  # time for a tool to end after SIGTERM; fio closes its image within 0.2 s
 _KILL_SECONDS = 5.0
 """Time for a killed tool, or a cancelled file operation, to end.
@@ -57,6 +60,34 @@ class OverdueError(Exception):
     """A command exceeded its time limit and was killed; the message contains the limit and its last output."""
 
 
+class Gate:
+    """Holds back commands that belong together until they may begin."""
+
+    def __init__(self, commands: int = 1) -> None:
+        self._missing = commands
+        self._is_reached = asyncio.Event()
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """Let the commands begin, now or as soon as they wait."""
+        self._is_open.set()
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open.is_set()
+
+    async def reached(self) -> None:
+        """Return once all commands wait at the gate: those that can wait have started."""
+        await self._is_reached.wait()
+
+    async def wait(self) -> None:
+        """Wait at the gate, as one of the commands, until it is opened."""
+        self._missing -= 1
+        if not self._missing:
+            self._is_reached.set()
+        await self._is_open.wait()
+
+
 async def run(
     command: Command,
     *,
@@ -65,11 +96,11 @@ async def run(
     limit_seconds: float | None = None,
     number: int = 0,
     started: Callable[[asyncio.subprocess.Process], None] = lambda _: None,
-    gate: asyncio.Event | None = None,
+    gate: Gate | None = None,
 ) -> Output:
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
 
-    With a `gate`, it begins when that is set, and is watched and limited from then on. A command with
+    With a `gate`, it begins when that is opened, and is watched and limited from then on. A command with
     `Command.waits_with` is started at once, and waits for the end of its input; others are not started before.
 
     `number` tells commands apart that run in one directory at the same time. `started` is called with the command's
@@ -178,13 +209,17 @@ async def _start(
 
 
 async def _start_at(
-    gate: asyncio.Event, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
+    gate: Gate, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
 ) -> tuple[asyncio.subprocess.Process, int]:
-    """Start a command, and end its input when the gate is set; return it, and when that was."""
+    """Start a command, and end its input when the gate is opened; return it, and when that was."""
     read_end, write_end = os.pipe()
     try:
+        # It waits, for more, once it has read this.
+        os.write(write_end, b"\n")
         process = await begin(os.fdopen(read_end, "rb"), waits=True)
         try:
+            while not (gate.is_open or process.returncode is not None or _is_read(write_end)):  # noqa: ASYNC110 - no event
+                await asyncio.sleep(_READ_SECONDS)
             await gate.wait()
         except asyncio.CancelledError:
             await _end(process)
@@ -192,6 +227,11 @@ async def _start_at(
         return process, time.time_ns()
     finally:
         os.close(write_end)
+
+
+def _is_read(pipe: int) -> bool:
+    """Whether everything that was written to a pipe has been read."""
+    return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
 
 
 async def _wait(
@@ -249,30 +289,36 @@ def _read(path: Path) -> str:
 
 
 class Launch:
-    """One run of a command, which may start before it begins."""
+    """One run of a command and its companions, which may start before they begin."""
 
-    def __init__(self, run: Callable[..., Coroutine[None, None, Output]]) -> None:
-        """Take what runs the command with a `gate`; see `plimsoll.agent.process.run`."""
+    def __init__(self, run: Callable[..., Coroutine[None, None, Output]], commands: int = 1) -> None:
+        """Take what runs that many commands with a `gate`; see `plimsoll.agent.process.run`."""
         self._run = run
-        self._gate = asyncio.Event()
+        self._gate = Gate(commands)
         self._running: asyncio.Task[Output] | None = None
 
-    def start(self) -> asyncio.Task[Output]:
-        """Start the command, if it can wait; it has not begun."""
-        self._running = self._running or asyncio.create_task(self._run(gate=self._gate))
-        return self._running
+    async def start(self) -> None:
+        """Start what can wait, and return once all of it waits, or has failed; nothing has begun."""
+        reached = asyncio.create_task(self._gate.reached())
+        try:
+            await asyncio.wait({self._started(), reached}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reached.cancel()
 
     async def output(self) -> Output:
         """Let the command begin, and return its output."""
-        running = self.start()
-        self._gate.set()
-        return await running
+        self._gate.open()
+        return await self._started()
 
     async def cancel(self) -> None:
         """End the command, if it has started and still runs."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait({self._running})
+
+    def _started(self) -> asyncio.Task[Output]:
+        self._running = self._running or asyncio.create_task(self._run(gate=self._gate))
+        return self._running
 
 
 class Progress(Protocol):
@@ -390,7 +436,7 @@ class Programs:
         *,
         watches: Sequence[Watch] = (),
         limit_seconds: float | None = None,
-        gate: asyncio.Event | None = None,
+        gate: Gate | None = None,
         excused: Callable[[Output], bool] = lambda _: False,
     ) -> Output:
         """Run a command and its companions in its own directory; see `plimsoll.agent.process.run`.

@@ -41,7 +41,7 @@ CLEAN_UP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that waits for T0, its command, and the observation of its host."""
+    """A trial that waits for `Go` and T0, its command, and the observation of its host."""
 
     order: ArmOrder
     parameters: ToolParameters
@@ -191,15 +191,15 @@ class Worker:
             context=context,
             argv=self._programs.resolved(command.argv),
             observation=observation,
-            launch=process.Launch(run),
+            launch=process.Launch(run, commands=len(command.all)),
             prefilled=(
                 data_set.prefilled if data_set and not tool.own_files else needs_staging or not parameters.reads_data
             ),
         )
 
-    def launch(self, armed: Armed) -> None:
-        """Start the command if it can wait for T0, so that it begins at once then; disarm or measure it afterwards."""
-        armed.launch.start()
+    async def launch(self, armed: Armed) -> None:
+        """Start the command if it can wait, and return once it does; disarm or measure it afterwards."""
+        await armed.launch.start()
 
     async def disarm(self, armed: Armed) -> None:
         """End the command of a trial, unless it has been measured."""

@@ -232,7 +232,7 @@ class Abort(Model):
     Attributes:
         reason: Reason in CamelCase, for programs.
         message: What happened, in words.
-        after_start: True if T0 had passed, so that the rates of the clients could be seen; absent otherwise.
+        after_start: True if the clients were about to start, so that their rates could be seen; absent otherwise.
         cause: What ended the attempt, if the evidence of this attempt decides that; absent if the reason alone does.
 
     """
@@ -538,7 +538,7 @@ class InFlight(Model):
         pass_number: Number of the repetition, or of the probe of a search for the line, from 0.
         attempt: Number of the attempt, from 0.
         started_at: When the attempt began.
-        t0_nanoseconds: When its clients start their tools, in Unix nanoseconds; absent before that is set.
+        t0_nanoseconds: The earliest T0 of its first round, in Unix nanoseconds; absent until all clients are armed.
 
     """
 

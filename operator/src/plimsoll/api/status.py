@@ -399,7 +399,7 @@ class RunState(Model):
     # The attempt that has started and is not recorded yet; a later conductor records it as aborted
     in_flight: TrialKey | None = None
     in_flight_since: Annotated[str, AfterValidator(_checked_moment)] = ""
-    in_flight_t0_nanoseconds: _Bytes = 0  # T0 of its first round, Unix time; 0 before that is set
+    in_flight_t0_nanoseconds: _Bytes = 0  # earliest T0 of its first round, Unix time; 0 until all clients are armed
     osds: OsdsSeen = NO_OSDS  # the most OSDs that the run's conductors have seen
     elapsed_seconds: _UnixSeconds = 0.0  # how long the run has been active, without suspensions and interruptions
     # Number of (point, pass) pairs that need no further attempt; a search for the line is one pair

@@ -1,6 +1,5 @@
 """One attempt at a trial: its clients, orders and record, the time limits of its waits, and why it is aborted."""
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -25,10 +24,9 @@ from plimsoll.protocol import messages
 from plimsoll.tools.base import StepKind
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.target import TargetKind
 
 SECOND = 10**9
-_REMEMBERED_ARMINGS = 16
-"""The slowest of this many armings counts, so one slow client delays some trials, but not the rest of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +36,12 @@ class Timings:
     hold: float = 10.0  # an order request is answered after this time even without a new order
     lost_after: float = 20.0  # a client without a request for this time is lost
     silence: float = 60.0  # an agent without an answer for this time stops its load and exits
-    lead: float = 1.0  # minimum time from the arming order to T0 after an arming that was not in time
-    lead_first: float = 0.4  # minimum time from the arming order to T0 before any arming is observed
-    lead_per_client: float = 0.004  # added to those two for every client of the trial
-    lead_per_arming: float = 4.0  # lead as a multiple of the slowest observed arming ...
-    lead_least: float = 0.3  # ... but not less than this time ...
-    lead_most: float = 5.0  # ... and not more than this time.
-    lead_per_round_trip: float = 10.0  # minimum lead as a multiple of the slowest client's round trip
-    go_margin: float = 0.1  # armed clients must be released at least this long before T0
+    arming: float = 30.0  # clients may take this time to arm, which includes the start of a tool that can wait ...
+    arming_per_client: float = 0.25  # ... and this time longer for every client, because they may share a node.
+    lead: float = 0.2  # time from `Go` to T0, in which it reaches all clients ...
+    lead_per_round_trip: float = 4.0  # ... plus this multiple of the slowest client's round trip ...
+    lead_per_client: float = 0.004  # ... plus this time for every client of the trial.
+    lead_growth: float = 3.0  # Each further attempt has this multiple of the lead of the one before.
     start_grace: float = 3.0  # a client must report within this time after T0 that it runs
     work_factor: float = 10.0  # work that is not time-based may take this multiple of ramp and runtime longer
     staging_grace: float = 600.0  # additional time for a tool to write the data that it reads
@@ -95,9 +91,7 @@ class Attempt:
     cast: Cast | None = None  # the clients of each round; None before they are chosen
     round_number: int = 0  # the current round, from 0
     t0: int = 0  # start of the current round; Unix nanoseconds
-    first_t0: int = 0  # start of the first round; 0 before it is set
-    # Whether the current round has a second T0, because the first one was too soon for its clients.
-    is_postponed: bool = False
+    first_t0: int = 0  # earliest start of the first round: when all its clients were armed; 0 before that
     started_at: str = ""
     new_data_set: bool  # whether the data sets of all clients were prepared for this attempt
     documents: dict[int, ClientDocument] = field(default_factory=dict)  # documents of the current round, by client
@@ -241,7 +235,6 @@ def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
                 **_tool_fields(plan, attempt, client.number),
                 peers=_peers(attempt, client.number, roster),
                 data_of=attempt.round.next_after(client.number) if attempt.point.reads_next_client else None,
-                t0_nanoseconds=attempt.t0,
             )
         )
 
@@ -335,46 +328,40 @@ def staging_fault(attempt: Attempt, roster: Roster, timings: Timings, *, overdue
     return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
 
 
+def arming_seconds(attempt: Attempt, timings: Timings) -> float:
+    """Return how long the clients may take to arm."""
+    return timings.arming + timings.arming_per_client * len(attempt.round.loading)
+
+
+def arming_fault(
+    attempt: Attempt, unarmed: Sequence[int], roster: Roster, timings: Timings, *, overdue: bool
+) -> Fault | None:
+    """Return the clients that failed to arm, or that are `unarmed` after their time; None if there are none."""
+    tool = TOOLS[attempt.point.tool]
+    # Looking at files fails, or takes too long, on storage that hangs.
+    looks_at_files = attempt.point.reads_next_client or tool.own_files
+    cause = Cause.STORAGE if looks_at_files else None
+    failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_ARMED, cause)
+    if failure or not unarmed or not overdue:
+        return failure
+    limit = arming_seconds(attempt, timings)
+    message = f"{names(unarmed)} did not report within {limit:g} s that they are armed; no client did any I/O"
+    # A tool that waits for T0 has looked up its files before.
+    cause = Cause.STORAGE if tool.target is TargetKind.VOLUME else None
+    return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
+
+
+def lead_seconds(attempt: Attempt, roster: Roster, timings: Timings) -> float:
+    """Return the time from `Go` to T0, in which it has to reach all clients."""
+    clients = roster.get(attempt.round.loading)
+    round_trip = max((2 * client.clock.error for client in clients if client.clock), default=0.0)
+    lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
+    return float(lead * timings.lead_growth**attempt.key.attempt)
+
+
 def out_of_time(elapsed: float, limit: int) -> Fault | None:
     """Return that the run has exceeded its time limit; None if it has not."""
     if elapsed <= limit:
         return None
     message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
     return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
-
-
-class Lead:
-    """The lead to T0, from observed armings: from the order until all clients, their commands built, are armed."""
-
-    def __init__(self, timings: Timings) -> None:
-        self._timings = timings
-        self._armings: deque[float] = deque(maxlen=_REMEMBERED_ARMINGS)
-
-    def seconds(self, attempt: Attempt, roster: Roster) -> float:
-        """Return the lead to T0; each further attempt gets more time to arm."""
-        timings = self._timings
-        round_trip = max((2 * client.clock.error for client in roster if client.clock), default=0.0)
-        observed = min(timings.lead_most, timings.lead_per_arming * max(self._armings, default=0.0))
-        least = max(observed, timings.lead_per_round_trip * round_trip)
-        for_clients = timings.lead_per_client * len(attempt.round.loading)
-        if not _may_be_postponed(attempt):
-            return (max(timings.lead, least) + for_clients) * (1 + attempt.key.attempt)
-        if not self._armings:
-            return max(timings.lead_first, least) + for_clients
-        return max(timings.lead_least, least)
-
-    def margin(self, attempt: Attempt, seconds: float) -> float:
-        """Return how long before T0 clients must be released if arming took `seconds`: releasing them may as well."""
-        return max(self._timings.go_margin, seconds if _may_be_postponed(attempt) else 0.0)
-
-    def record_arming(self, attempt: Attempt, seconds: float, *, in_time: bool) -> bool:
-        """Record how long an arming took; true if a first attempt gets a second T0 because the first was too soon."""
-        postponed = not in_time and _may_be_postponed(attempt)
-        self._armings.append(seconds)
-        attempt.is_postponed |= postponed
-        return postponed
-
-
-def _may_be_postponed(attempt: Attempt) -> bool:
-    """Whether an attempt gets a second T0 if the first is too soon; then the first may be early."""
-    return not attempt.key.attempt and not attempt.is_postponed

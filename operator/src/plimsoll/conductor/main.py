@@ -24,6 +24,7 @@ from plimsoll.conductor.phases import (
     JudgeAttempt,
     ReadToken,
     RecordAttempt,
+    Release,
 )
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
@@ -194,6 +195,9 @@ class _Driver:
                     await self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
+            case Release():
+                await self._publish()
+                session.release(moment())
             case Disturb(disturbance=disturbance, at=at):
                 if self._cluster is not None:
                     self._cluster.disturb(disturbance, at)
@@ -201,14 +205,18 @@ class _Driver:
                 # Kubernetes renews it in its file.
                 token = "" if self._token is None else await asyncio.to_thread(self._token.read_text)
                 session.authorized(token.strip())
-            case JudgeAttempt(facts=facts, documents=documents):
-                if self._cluster is not None:
-                    facts = await self._cluster.end(facts, self._see)
-                numbers = await asyncio.to_thread(measure_round, facts, documents)
-                session.judged(numbers, moment())
+            case JudgeAttempt() as effect:
+                await self._judge(effect)
             case RecordAttempt() as effect:
                 await self._record(effect)
         return True
+
+    async def _judge(self, effect: JudgeAttempt) -> None:
+        facts = effect.facts
+        if self._cluster is not None:
+            facts = await self._cluster.end(facts, self._see)
+        numbers = await asyncio.to_thread(measure_round, facts, effect.documents)
+        self._session.judged(numbers, moment())
 
     async def _record(self, effect: RecordAttempt) -> None:
         await self._sink.record(effect.point, effect.status)

@@ -74,7 +74,7 @@ class Beginning(InFlight):
 
 @dataclass(slots=True, kw_only=True)
 class Staging(InFlight):
-    """The clients get ready for arming, such as by writing the data that the attempt reads; T0 is not set yet."""
+    """The clients get ready for arming, such as by writing the data that the attempt reads; are not armed."""
 
     deadline: float
 
@@ -96,9 +96,10 @@ class Dropping(InFlight):
 
 @dataclass(slots=True, kw_only=True)
 class Arming(InFlight):
-    """Waiting for every client to report that it is armed for T0; they were ordered to arm at `since`."""
+    """Waiting for every client to report that it is armed, and then for the sink to store that they are."""
 
-    since: float
+    deadline: float
+    is_stored: bool  # whether it is stored that the clients may have started since `Attempt.first_t0`
 
 
 class Running(InFlight):
@@ -236,6 +237,11 @@ class BeginAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Store durably that the clients are about to start, then call `Session.release`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disturb:
     """Take OSDs away from that time on, in Unix nanoseconds, and give them back; there is nothing to call."""
 
@@ -264,7 +270,7 @@ class RecordAttempt:
     status: ResultStatus
 
 
-Effect = BeginAttempt | Disturb | ReadToken | JudgeAttempt | RecordAttempt
+Effect = BeginAttempt | Release | Disturb | ReadToken | JudgeAttempt | RecordAttempt
 
 
 def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:

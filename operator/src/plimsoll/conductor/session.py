@@ -1,15 +1,16 @@
 """The conductor's decisions: a state machine without clock, network or files.
 
 Inputs are the agents' requests (`register`, `report`, `post`), the passing of time (`advance`), a request to stop, and
-the completion of an effect (`begun`, `judged`, `recorded`). Outputs are each client's order, and effects to perform one
-at a time. An attempt is measured only after its effect `BeginAttempt` is durable, and forgotten only after its effect
-`RecordAttempt` is. So a conductor can die at any time, and its successor neither loses nor repeats anything.
+the completion of an effect (`begun`, `release`, `judged`, `recorded`). Outputs are each client's order, and effects to
+perform one at a time. An attempt begins only after its effect `BeginAttempt` is durable, generates load only after
+`Release` is, and is forgotten only after `RecordAttempt` is. So a conductor can die at any time, and its successor
+neither loses nor repeats anything.
 """
 
 from collections.abc import Callable
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
+from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.status import NO_OSDS, Failure, RunState, TrialKey, format_time
 from plimsoll.conductor import phases
@@ -19,18 +20,19 @@ from plimsoll.conductor.attempt import (
     SECOND,
     Attempt,
     Fault,
-    Lead,
     Moment,
     Timings,
+    arming_fault,
+    arming_seconds,
     cast_of,
     give_arming,
     give_staging,
+    lead_seconds,
     lost_clients,
     needs_staging,
     new_attempt,
     out_of_time,
     preparation_order,
-    reported_failure,
     running_fault,
     staging_fault,
     staging_seconds,
@@ -38,13 +40,12 @@ from plimsoll.conductor.attempt import (
     unready_clients,
 )
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.roster import Client, Roster, environment, failures, names, shortened, timestamp, why_not_ready
+from plimsoll.conductor.roster import Client, Roster, environment, failures, shortened, timestamp, why_not_ready
 from plimsoll.measure.trial import TrialNumbers, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, trial_seconds
 from plimsoll.plan.windows import closing_time, next_start
 from plimsoll.protocol import messages
-from plimsoll.tools.registry import TOOLS
 
 
 class Session:
@@ -75,7 +76,6 @@ class Session:
         # Describes the storage that clients on some nodes use.
         self.describe: Callable[[frozenset[str]], Environment] = lambda _: Environment()
         self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
-        self._lead = Lead(timings)
         self._effects: list[phases.Effect] = []
         self._stopping = False
         self.unfinished: Attempt | None = None  # the attempt between two of its rounds
@@ -162,6 +162,12 @@ class Session:
         if isinstance(self.phase, phases.Dropping):
             self.phase.token = token
 
+    def release(self, moment: Moment) -> None:
+        """Give the armed clients `Go`: it is stored that they are about to start; does nothing after an abort."""
+        if isinstance(self.phase, phases.Arming):
+            self.phase.is_stored = True
+            self.advance(moment)
+
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Record the judged attempt, or start its next round once all clients are present and quiet again."""
         if not isinstance(self.phase, phases.Judging):
@@ -172,7 +178,6 @@ class Session:
             self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), epoch=self.epoch, moment=moment))
             return
         attempt.round_number += 1
-        attempt.is_postponed = False
         attempt.documents = {}
         self.unfinished = attempt
         self._gather(moment)
@@ -355,37 +360,28 @@ class Session:
         return True
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
-        attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * SECOND)
-        if not attempt.round_number:
-            attempt.first_t0 = attempt.t0
         give_arming(self.plan, attempt, self.roster)
-        self.phase = phases.Arming(attempt=attempt, since=moment.seconds)
+        deadline = moment.seconds + arming_seconds(attempt, self.timings)
+        # A further round of an attempt is noted already.
+        self.phase = phases.Arming(attempt=attempt, deadline=deadline, is_stored=attempt.first_t0 > 0)
         return True
 
     def _leave_arming(self, phase: phases.Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        # Looking at files fails, or takes too long, on storage that hangs.
-        looks_at_files = attempt.point.reads_next_client or TOOLS[attempt.point.tool].own_files
-        cause = Cause.STORAGE if looks_at_files else None
-        members = attempt.round.members
-        fault = reported_failure(members, self.roster, AbortReason.CLIENT_NOT_ARMED, cause)
-        if fault:
-            return self._abort_if(attempt, fault, moment)
-        since = moment.seconds - phase.since
-        too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * SECOND)
         clients = self.roster.get(attempt.round.loading)
         unarmed = [client.number for client in clients if not client.is_in(messages.AgentState.ARMED)]
-        if unarmed and not too_late:
-            return False
-        if self._lead.record_arming(attempt, since, in_time=not too_late):
-            return self._arm(attempt, moment)
-        if too_late:
-            message = f"{names(unarmed)} did not report in time that they are armed; no client did any I/O"
-            if not unarmed:
-                message = "the clients were armed, and T0 was stored, too late for T0; no client did any I/O"
-            fault = Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
+        overdue = moment.seconds >= phase.deadline
+        fault = arming_fault(attempt, unarmed, self.roster, self.timings, overdue=overdue)
+        if fault or unarmed:
             return self._abort_if(attempt, fault, moment)
-        self.roster.give(attempt.round.loading, messages.GoOrder(trial=attempt.key))
+        if not attempt.first_t0:
+            attempt.first_t0 = moment.wall
+            self._effects.append(phases.Release())
+        if not phase.is_stored:
+            return False
+        attempt.t0 = moment.wall + int(lead_seconds(attempt, self.roster, self.timings) * SECOND)
+        go = messages.GoOrder(trial=attempt.key, t0_nanoseconds=attempt.t0)
+        self.roster.give(attempt.round.loading, go)
         if disturbance := attempt.point.disturb:
             seconds = attempt.point.ramp_seconds + disturbance.after_seconds
             self._effects.append(phases.Disturb(disturbance=disturbance, at=attempt.t0 + seconds * SECOND))

@@ -218,8 +218,9 @@ class KubeSink:
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
 
-        Waits for the write only if a successor depends on it: a change of the phase, of the attempt in flight or of its
-        T0, or the end. Progress is written in the background, so that a slow API server does not delay a trial.
+        Waits for the write only if a successor depends on it: a change of the phase, of the attempt in flight or its
+        earliest T0, or the end. Progress is written in the background, so that a slow API server does not delay a
+        trial.
         """
         if (key := state.in_flight) is not None:
             # Recording the attempt removes the note again.

@@ -28,7 +28,7 @@ class LiveView:
     now: float  # Unix seconds
     state: RunState
     planned: int  # number of clients of the run
-    armed: int  # the clients that wait for T0
+    armed: int  # the clients that wait for `Go` or T0
     measuring: int  # the clients that run a tool
     # The number of attempts that this conductor recorded, by outcome and verdict.
     attempts: Mapping[tuple[Outcome, Verdict], int]

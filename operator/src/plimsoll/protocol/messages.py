@@ -172,10 +172,9 @@ class DropCachesOrder(Model):
 
 
 class ArmOrder(ToolOrder):
-    """Get ready to run a tool at T0, and report it. Nothing may touch the target before `Go`."""
+    """Get ready to run a tool: start it if it can wait, and report it. No I/O on the target before `Go`."""
 
     kind: Literal["Arm"] = "Arm"
-    t0_nanoseconds: int
 
 
 class GoOrder(Model):
@@ -183,6 +182,7 @@ class GoOrder(Model):
 
     kind: Literal["Go"] = "Go"
     trial: TrialKey
+    t0_nanoseconds: int  # Unix time
 
 
 class LeaveOrder(Model):

@@ -71,8 +71,9 @@ class Command:
     # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
-    # Arguments with which it begins only at the end of its standard input. The agent then starts it shortly before T0,
-    # and ends its input at T0: programs that start slowly would otherwise begin late, and far apart.
+    # Arguments with which it begins only at the end of its standard input. The agent then starts it while arming,
+    # writes an empty line, which the command has to read and skip once it is ready to begin, and ends its input at T0:
+    # programs that start slowly would otherwise begin late, and far apart.
     waits_with: tuple[str, ...] = ()
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 

@@ -681,7 +681,8 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
     ),
     AbortReason.CLIENT_NOT_ARMED: AttemptExplanation(
         "a client did not report in time that it is armed, or could not build the command; no client did any I/O. "
-        "The cause is storage if the client accesses files before: with `bonnie`, and with `readBack: NextClient`",
+        "The cause is storage if the client accesses files before: with `bonnie`, with `readBack: NextClient`, and if "
+        "the time ran out for a tool that uses a volume",
         "check the load and the network of its node; the message names an impossible parameter",
     ),
     AbortReason.LATE_CLIENT: AttemptExplanation(
