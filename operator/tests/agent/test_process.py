@@ -286,7 +286,7 @@ async def test_a_command_that_can_wait_is_started_before_it_may_begin(tmp_path: 
     assert is_running(int(await text_of(tmp_path, "pid")))
     assert not running.done()
     before = time.time_ns()
-    gate.open()
+    gate.is_open.set()
     finished = await running
     assert (finished.exit_code, finished.stdout) == (0, "\n-\n")
     assert finished.launched_at >= before
@@ -297,7 +297,7 @@ async def test_a_command_that_cannot_wait_is_not_started_before_it_may_begin(tmp
     running = asyncio.create_task(process.run(replace(WAITING, waits_with=()), directory=tmp_path, gate=gate))
     await asyncio.sleep(0.5)
     assert not (tmp_path / "pid").exists()
-    gate.open()
+    gate.is_open.set()
     assert (await running).stdout == "\n"
 
 
@@ -317,19 +317,17 @@ async def test_a_command_that_fails_before_it_may_begin_has_its_exit_code(
     assert (await launch.output()).exit_code == 127
 
 
-async def test_a_launch_has_started_once_all_its_commands_have_read_their_input(tmp_path: Path) -> None:
+async def test_a_launch_has_started_once_its_command_has_read_its_input(tmp_path: Path) -> None:
     """A process that exists may still have to load its libraries."""
-    ready = tmp_path / "ready"
-    slow = replace(WAITING, argv=("sh", "-c", f"until [ -e {ready} ]; do sleep 0.02; done; cat"))
-    programs, commands = Programs(tmp_path / "work", {}), replace(WAITING, beside=(slow,))
-    launch = process.Launch(partial(programs.run, commands, tmp_path), commands=2)
+    slow = replace(WAITING, argv=("sh", "-c", "echo $$ > pid; until [ -e ready ]; do sleep 0.02; done; cat"))
+    launch = process.Launch(partial(process.run, slow, directory=tmp_path))
     starting = asyncio.create_task(launch.start())
     await text_of(tmp_path, "pid")
     await asyncio.sleep(0.3)
     assert not starting.done()
-    ready.touch()
+    (tmp_path / "ready").touch()
     await starting
-    assert [output.exit_code for output in (await launch.output()).all] == [0, 0]
+    assert (await launch.output()).exit_code == 0
 
 
 async def test_a_launch_starts_once_and_ends_when_it_is_cancelled(tmp_path: Path) -> None:

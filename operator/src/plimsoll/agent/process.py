@@ -61,31 +61,16 @@ class OverdueError(Exception):
 
 
 class Gate:
-    """Holds back commands that belong together until they may begin."""
+    """Holds back a command, and those beside it, until they may begin."""
 
-    def __init__(self, commands: int = 1) -> None:
-        self._missing = commands
-        self._is_reached = asyncio.Event()
-        self._is_open = asyncio.Event()
-
-    def open(self) -> None:
-        """Let the commands begin, now or as soon as they wait."""
-        self._is_open.set()
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open.is_set()
-
-    async def reached(self) -> None:
-        """Return once all commands wait at the gate: those that can wait have started."""
-        await self._is_reached.wait()
+    def __init__(self) -> None:
+        self.is_reached = asyncio.Event()  # set once the command waits; the ones beside it cannot
+        self.is_open = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait at the gate, as one of the commands, until it is opened."""
-        self._missing -= 1
-        if not self._missing:
-            self._is_reached.set()
-        await self._is_open.wait()
+        """Wait at the gate, as one of the commands, until it is open."""
+        self.is_reached.set()
+        await self.is_open.wait()
 
 
 async def run(
@@ -211,14 +196,14 @@ async def _start(
 async def _start_at(
     gate: Gate, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
 ) -> tuple[asyncio.subprocess.Process, int]:
-    """Start a command, and end its input when the gate is opened; return it, and when that was."""
+    """Start a command, and end its input once the gate is open; return it, and when that was."""
     read_end, write_end = os.pipe()
     try:
         # It waits, for more, once it has read this.
         os.write(write_end, b"\n")
         process = await begin(os.fdopen(read_end, "rb"), waits=True)
         try:
-            while not (gate.is_open or process.returncode is not None or _is_read(write_end)):  # noqa: ASYNC110 - no event
+            while not (gate.is_open.is_set() or process.returncode is not None or _is_read(write_end)):  # noqa: ASYNC110
                 await asyncio.sleep(_READ_SECONDS)
             await gate.wait()
         except asyncio.CancelledError:
@@ -289,25 +274,22 @@ def _read(path: Path) -> str:
 
 
 class Launch:
-    """One run of a command and its companions, which may start before they begin."""
+    """One run of a command, which may start before it begins."""
 
-    def __init__(self, run: Callable[..., Coroutine[None, None, Output]], commands: int = 1) -> None:
-        """Take what runs that many commands with a `gate`; see `plimsoll.agent.process.run`."""
+    def __init__(self, run: Callable[..., Coroutine[None, None, Output]]) -> None:
+        """Take what runs the command with a `gate`; see `plimsoll.agent.process.run`."""
         self._run = run
-        self._gate = Gate(commands)
+        self._gate = Gate()
         self._running: asyncio.Task[Output] | None = None
 
     async def start(self) -> None:
-        """Start what can wait, and return once all of it waits, or has failed; nothing has begun."""
-        reached = asyncio.create_task(self._gate.reached())
-        try:
-            await asyncio.wait({self._started(), reached}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reached.cancel()
+        """Start the command if it can wait, and return once it does, or has failed; it has not begun."""
+        self._started().add_done_callback(lambda _: self._gate.is_reached.set())
+        await self._gate.is_reached.wait()
 
     async def output(self) -> Output:
         """Let the command begin, and return its output."""
-        self._gate.open()
+        self._gate.is_open.set()
         return await self._started()
 
     async def cancel(self) -> None:

@@ -191,7 +191,7 @@ class Worker:
             context=context,
             argv=self._programs.resolved(command.argv),
             observation=observation,
-            launch=process.Launch(run, commands=len(command.all)),
+            launch=process.Launch(run),
             prefilled=(
                 data_set.prefilled if data_set and not tool.own_files else needs_staging or not parameters.reads_data
             ),

@@ -338,16 +338,15 @@ def arming_fault(
 ) -> Fault | None:
     """Return the clients that failed to arm, or that are `unarmed` after their time; None if there are none."""
     tool = TOOLS[attempt.point.tool]
-    # Looking at files fails, or takes too long, on storage that hangs.
-    looks_at_files = attempt.point.reads_next_client or tool.own_files
+    # Looking at files fails, or takes too long, on storage that hangs. A tool that waits for T0 has looked up its own.
+    is_slow = overdue and tool.target is TargetKind.VOLUME
+    looks_at_files = is_slow or attempt.point.reads_next_client or tool.own_files
     cause = Cause.STORAGE if looks_at_files else None
     failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_ARMED, cause)
     if failure or not unarmed or not overdue:
         return failure
     limit = arming_seconds(attempt, timings)
     message = f"{names(unarmed)} did not report within {limit:g} s that they are armed; no client did any I/O"
-    # A tool that waits for T0 has looked up its files before.
-    cause = Cause.STORAGE if tool.target is TargetKind.VOLUME else None
     return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
 
 

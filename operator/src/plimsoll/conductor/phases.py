@@ -74,7 +74,7 @@ class Beginning(InFlight):
 
 @dataclass(slots=True, kw_only=True)
 class Staging(InFlight):
-    """The clients get ready for arming, such as by writing the data that the attempt reads; are not armed."""
+    """The clients get ready for arming, such as by writing the data that the attempt reads; none is armed yet."""
 
     deadline: float
 
