@@ -22,6 +22,7 @@ TEARDOWN_NAMESPACE = "plimsoll-teardown"
 OPERATOR = "app.kubernetes.io/component=operator"
 OPERATOR_LOCK = Path(tempfile.gettempdir()) / "plimsoll-e2e-operator.lock"
 """Held by a test process while no other one may kill the operator."""
+ANYWHERE = "0.0.0.0/0"
 PATIENCE = 2
 """How many times as long as on an idle machine a wait may take."""
 
@@ -272,15 +273,26 @@ class Cluster:
 
     def cut_off(self, pod: Mapping[str, Any]) -> float:
         """Drop what a pod sends to the API server; return since when, in Unix seconds."""
-        return self._filter(pod, "--insert")
+        return self._filter(pod, "--insert", self._api_server())
 
     def connect(self, pod: Mapping[str, Any]) -> None:
         """End what `cut_off` has begun."""
-        self._filter(pod, "--delete")
+        self._filter(pod, "--delete", self._api_server())
 
-    def _filter(self, pod: Mapping[str, Any], change: str) -> float:
-        address = self.object("services", "kubernetes", "default")["spec"]["clusterIP"]
-        return float(self._on_node(pod, "cut.sh", change, address))
+    @contextmanager
+    def without_network(self, pod: Mapping[str, Any]) -> Iterator[None]:
+        """Drop all that a pod sends."""
+        self._filter(pod, "--insert", ANYWHERE)
+        try:
+            yield
+        finally:
+            self._filter(pod, "--delete", ANYWHERE)
+
+    def _api_server(self) -> str:
+        return str(self.object("services", "kubernetes", "default")["spec"]["clusterIP"])
+
+    def _filter(self, pod: Mapping[str, Any], change: str, to: str) -> float:
+        return float(self._on_node(pod, "cut.sh", change, to))
 
     @contextmanager
     def keeping_operator(self) -> Iterator[None]:
