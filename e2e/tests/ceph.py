@@ -271,6 +271,18 @@ class Ceph:
         mon = " ".join(f"{caps['mon']}, {capabilities}".split())
         self.admin("ceph", "auth", "caps", f"client.{USER}", "mon", mon, "osd", caps["osd"])
 
+    @contextmanager
+    def active_with(self, copies: int) -> Iterator[None]:
+        """Have all pools be active with that many copies, and as before afterwards."""
+        before = {pool["pool_name"]: pool["min_size"] for pool in self.json("ceph", "osd", "pool", "ls", "detail")}
+        for pool in before:
+            self.admin("ceph", "osd", "pool", "set", pool, "min_size", str(copies))
+        try:
+            yield
+        finally:
+            for pool, size in before.items():
+                self.admin("ceph", "osd", "pool", "set", pool, "min_size", str(size))
+
     def remove_pool(self) -> None:
         """Remove the pool and the user, if they exist."""
         self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER, FOREIGN_KEY)

@@ -23,10 +23,10 @@ PLAIN = "e2e-disturbance"
 COMMANDS = {"Out": {"osd reweight"}, "Down": DISTURBING.keys() - {"osd reweight"}}
 
 
-def disturbed(action: str, *, seconds: int = FOR) -> dict[str, Any]:
-    """Return a workload that takes an OSD away for some seconds, and measures for a minute after that."""
+def disturbed(action: str, *, count: int = 1, seconds: int = FOR) -> dict[str, Any]:
+    """Return a workload that takes OSDs away for some seconds, and measures for a minute after that."""
     fio = {"pattern": "randwrite", "ioDepth": [4], "rateIops": RATE}
-    disturb = {"afterSeconds": AFTER, "osds": {"count": 1, "action": action}, "forSeconds": seconds}
+    disturb = {"afterSeconds": AFTER, "osds": {"count": count, "action": action}, "forSeconds": seconds}
     return workload(name="write", fio=fio, runtimeSeconds=AFTER + seconds + 60, disturb=disturb)
 
 
@@ -91,19 +91,20 @@ def test_the_phases_of_a_trial_are_what_ceph_showed(
     assert rates["During"] == pytest.approx(by_ceph, rel=2 * INTERVAL / FOR)
 
 
-@pytest.mark.parametrize("action", ["Down", "Out"])
+@pytest.mark.parametrize(("action", "count"), [("Down", 2), ("Out", 1)])
 def test_without_rook_the_capabilities_of_the_guide_suffice(
-    cluster: Cluster, existing: Ceph, namespace_of_plain_runs: str, action: str
+    cluster: Cluster, existing: Ceph, namespace_of_plain_runs: str, action: str, count: int
 ) -> None:
     before, flags, namespace = existing.osds(), existing.flags(), namespace_of_plain_runs
     existing.allow(capabilities_of_the_guide())
     existing.give_keyring(namespace)
     name = f"plain-{action.lower()}"
-    cluster.apply(existing.run(name, namespace, workloads=[disturbed(action)]))
-    cluster.until_succeeded(name, namespace)
+    with existing.active_with(3 - count):
+        cluster.apply(existing.run(name, namespace, workloads=[disturbed(action, count=count)]))
+        cluster.until_succeeded(name, namespace)
     trial = [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"][-1]
     assert "NotDisturbed" not in {finding["reason"] for finding in trial["findings"]}
-    assert (trial["disturbance"]["action"], trial["disturbance"]["osds"]) == (action, [0])
+    assert (trial["disturbance"]["action"], trial["disturbance"]["osds"]) == (action, [*range(count)])
     assert {phase["name"] for phase in trial["disturbance"]["phases"]} == {"Before", "During", "After"}
     assert (existing.osds(), existing.flags()) == (before, flags)
     assert cluster.leftovers(namespace) == []
