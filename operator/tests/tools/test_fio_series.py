@@ -1,4 +1,5 @@
 import math
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells
-from plimsoll.measure.timeline import Interval
+from plimsoll.measure.timeline import Interval, length_of, without
 from plimsoll.tools.fio.logs import SeriesError, Totals, cells_of, finest_log
 
 READ = Operation.READ
@@ -130,6 +131,58 @@ def test_a_line_after_a_stop_of_fio_covers_both_sides() -> None:
     log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
     found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])
     assert [round(count) for count in found.ios[:5]] == pytest.approx([1000, 1000, 500, 0, 0], abs=6)
+
+
+def logged(rate: int, seconds: int, *, idle: Sequence[Interval], late: Mapping[int, int]) -> tuple[str, int]:
+    """Return what fio logs of a constant rate, except in the gaps `idle`, and the operations that it counts.
+
+    Its helper thread is late by some milliseconds at some of its samples. It divides what was done since the previous
+    sample by the time since then, writes no line if that is nothing, and is due again a second later: `__add_samples`
+    in stat.c of fio 3.39.
+    """
+    busy = without([Interval(start=0, end=1000 * seconds)], idle)
+
+    def done(until: int) -> int:
+        return sum(rate * part.clipped(Interval(start=0, end=until)) // 1000 for part in busy)
+
+    rows, before, number = [], 0, 0
+    while (now := before + 1000 + late.get(number := number + 1, 0)) <= 1000 * seconds:
+        if count := done(now) - done(before):
+            rows.append((now, count * 1000 // (now - before)))
+        before = now
+    return log_of(*rows), done(1000 * seconds)
+
+
+@pytest.mark.parametrize("rate", [50, 1000, 20_000])
+@pytest.mark.parametrize("late", [{}, {4: 300}, {4: 300, 9: 600}, {5: 400}, {2: 990, 15: 990}])
+@pytest.mark.parametrize(
+    "idle",
+    [
+        [],
+        [Interval(start=5500, end=8700)],
+        [Interval(start=5000, end=7000), Interval(start=12_400, end=18_100)],
+        [Interval(start=6300, end=7300)],
+    ],
+    ids=str,
+)
+def test_series_has_what_storage_did_although_it_froze_and_lines_are_late(
+    rate: int, late: Mapping[int, int], idle: Sequence[Interval]
+) -> None:
+    log, ios = logged(rate, 20, idle=idle, late=late)
+    found = cells_of([(log, totals(ios, 20_000, in_flight=rate // 10))], READ, unit=1.0, size=4096, idle=idle).ios
+    assert math.fsum(found) == pytest.approx(ios)
+    # The last interval also gets what was rounded in the others.
+    for second, count in enumerate(found[:-1]):
+        busy = length_of(without([Interval(start=1000 * second, end=1000 * second + 1000)], idle))
+        assert count == pytest.approx(rate * busy / 1000, abs=0.05 * rate + 2)
+
+
+def test_a_late_sample_without_a_line_leaves_no_series() -> None:
+    """Nothing tells how late it was, and so of what time the next line is."""
+    idle = [Interval(start=5500, end=8700)]
+    log, ios = logged(1000, 20, idle=idle, late={8: 300, 15: 700})
+    with pytest.raises(SeriesError, match="does not lie on"):
+        cells_of([(log, totals(ios, 20_000))], READ, unit=1.0, size=4096, idle=idle)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, pairwise, product
@@ -203,26 +204,33 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
         closed = max(last, (totals.milliseconds - WIDTH // 10) // WIDTH)
         return _reconciled(cells, closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
-        if (spread := _spread(lines, unit, totals, idle)) is None:
-            raise
-        try:
-            # fio may write the last line after the end.
-            closed = min(lines[-1].milliseconds // WIDTH, number)
-            return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
-        except SeriesError:
-            pass
+        for skips in (True, False):
+            if (spread := _spread(lines, unit, totals, idle, skips=skips)) is not None:
+                # fio may write the last line after the end.
+                closed = min(lines[-1].milliseconds // WIDTH, number)
+                with suppress(SeriesError):
+                    return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
         raise
 
 
-def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
-    """Spread each line evenly over the time since the previous line, without gaps; None if that is impossible."""
+def _spread(
+    lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
+) -> list[float] | None:
+    """Spread each line evenly over its time, without gaps; None if that is impossible.
+
+    The time of a line begins at the previous line. For intervals without an operation, fio writes none: if it `skips`
+    those that are idle, the time begins after them. They have no line either if fio itself was stopped, but then the
+    next line's time includes them.
+    """
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
     for line in lines:
-        milliseconds = line.milliseconds - before
         # No thread is early, and only the last line may come after the end.
-        if milliseconds < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
+        if line.milliseconds - before < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
             return None
+        while skips and line.milliseconds - before >= 2 * WIDTH - _MAX_JITTER and _is_idle(before, idle):
+            before += WIDTH
+        milliseconds = line.milliseconds - before
         parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
         if not (time := length_of(parts)):
             return None
@@ -235,6 +243,12 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
     # When fio ended, at most the next line was due.
     rest = without([Interval(start=min(before, totals.milliseconds), end=totals.milliseconds)], idle)
     return cells if lines and length_of(rest) <= WIDTH + _MAX_JITTER else None
+
+
+def _is_idle(start: int, idle: Sequence[Interval]) -> bool:
+    """Whether nothing completed in the interval that starts at `start`; a gap may be a little shorter than it was."""
+    interval = Interval(start=start, end=start + WIDTH)
+    return sum(gap.clipped(interval) for gap in idle) >= WIDTH - _MAX_JITTER
 
 
 def _counts(lines: Sequence[_Line], unit: float, number: int) -> tuple[list[float], int]:
