@@ -538,7 +538,7 @@ class InFlight(Model):
         pass_number: Number of the repetition, or of the probe of a search for the line, from 0.
         attempt: Number of the attempt, from 0.
         started_at: When the attempt began.
-        t0_nanoseconds: The earliest T0 of its first round, in Unix nanoseconds; absent until all clients are armed.
+        t0_nanoseconds: When all clients of its first round were armed, in Unix nanoseconds; T0 is later. Absent before.
 
     """
 

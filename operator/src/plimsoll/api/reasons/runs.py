@@ -696,7 +696,8 @@ ATTEMPT_REASONS: Mapping[AbortReason, AttemptExplanation] = {
         "the message names the cause; report a bug",
     ),
     AbortReason.CONDUCTOR_RESTARTED: AttemptExplanation(
-        "the conductor died during the attempt; after T0, the attempt counts as replaced, as after a suspension",
+        "the conductor died during the attempt; if its clients were about to start, it counts as replaced, as after a "
+        "suspension",
         "check the log of the conductor's earlier pod: memory, eviction",
     ),
     AbortReason.INTERRUPTED: AttemptExplanation("the run was suspended, or the conductor was asked to stop"),
