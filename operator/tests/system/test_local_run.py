@@ -250,7 +250,8 @@ def test_a_tool_whose_agent_dies_before_the_start_does_no_io(tmp_path: Path, fio
         run.process.send_signal(signal.SIGCONT)
         os.kill(other, signal.SIGCONT)
         run.complete()
-    assert faults(run.trials()) == [AbortReason.CLIENT_LOST]
+    # On a busy machine, the other agent may be frozen only after it has armed.
+    assert {*aborts(run.trials())} in ({AbortReason.CLIENT_LOST}, {AbortReason.LATE_CLIENT})
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
