@@ -18,7 +18,14 @@ TIMINGS = Timings(lead=0.2, lead_per_round_trip=4.0, lead_per_client=0.004, lead
 
 @pytest.mark.parametrize(
     ("clients", "round_trip", "number", "expected"),
-    [(1, 0.0, 0, 0.204), (64, 0.0, 0, 0.456), (1, 0.1, 0, 0.604), (1, 0.0, 1, 0.612), (1, 0.1, 2, 5.436), (1, 0.0, 20, 1.836)],
+    [
+        (1, 0.0, 0, 0.204),
+        (64, 0.0, 0, 0.456),
+        (1, 0.1, 0, 0.604),
+        (1, 0.0, 1, 0.612),
+        (1, 0.1, 2, 5.436),
+        (1, 0.0, 20, 1.836),
+    ],
 )
 def test_the_lead_grows_with_clients_the_slowest_round_trip_and_attempts(
     clients: int, round_trip: float, number: int, expected: float

@@ -40,7 +40,8 @@ class Timings:
     arming_per_client: float = 0.25  # ... and this time longer for every client, because they may share a node.
     lead: float = 0.2  # time from `Go` to T0, in which it reaches all clients ...
     lead_per_round_trip: float = 4.0  # ... plus this multiple of the slowest client's round trip ...
-    lead_per_client: float = 0.004  # ... plus this time for every client of the trial.    lead_growth: float = 3.0  # The second attempt has this multiple of the lead, and the third this multiple of that.
+    lead_per_client: float = 0.004  # ... plus this time for every client of the trial.
+    lead_growth: float = 3.0  # The second attempt has this multiple of the lead, and the third of that.
     start_grace: float = 3.0  # a client must report within this time after T0 that it runs
     work_factor: float = 10.0  # work that is not time-based may take this multiple of ramp and runtime longer
     staging_grace: float = 600.0  # additional time for a tool to write the data that it reads
@@ -353,7 +354,8 @@ def lead_seconds(attempt: Attempt, roster: Roster, timings: Timings) -> float:
     """Return the time from `Go` to T0, in which it has to reach all clients."""
     clients = roster.get(attempt.round.loading)
     round_trip = max((2 * client.clock.error for client in clients if client.clock), default=0.0)
-    lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)    # Attempts that the user interrupts are not limited to three.
+    lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
+    # Attempts that the user interrupts are not limited to three.
     return float(lead * timings.lead_growth ** min(attempt.key.attempt, MAX_ATTEMPTS - 1))
 
 
