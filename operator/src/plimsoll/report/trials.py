@@ -169,13 +169,15 @@ def _latencies(number: int, result: BenchmarkResult) -> Chart | None:
     traces = []
     for trial, operation, series in drawn:
         name = f"{operation.operation}, pass {trial.pass_number}"
-        starts = [place * series.interval_seconds for place in range(len(series.p99_nanoseconds))]
         line = {
             "color": plot.colour([*Operation].index(operation.operation)),
             "dash": plot.dash(trial.pass_number),
             "shape": "hv",
         }
-        tails = [plot.microseconds(value) for value in series.p99_nanoseconds]
+        # Slices are longer than the intervals of a long trial, so that most of these have no value.
+        known = [(place, value) for place, value in enumerate(series.p99_nanoseconds) if value]
+        starts = [place * series.interval_seconds for place, _ in known]
+        tails = [plot.microseconds(value) for _, value in known]
         traces.append(plot.scatter(name, starts, tails, mode="lines", line=line))
     return Chart(
         key=f"time-p99-{number}",
