@@ -61,10 +61,10 @@ class OverdueError(Exception):
 
 
 class Gate:
-    """Holds back a command, and those beside it, until they may begin."""
+    """Holds back a command and its companions until they may begin."""
 
     def __init__(self) -> None:
-        self.is_reached = asyncio.Event()  # set once the command waits; the ones beside it cannot
+        self.is_reached = asyncio.Event()  # set once the command waits; its companions cannot
         self.is_open = asyncio.Event()
 
     async def wait(self) -> None:

@@ -73,7 +73,7 @@ class Command:
     accepts_only: str = ""
     # Arguments with which it begins only at the end of its standard input. The agent then starts it while arming,
     # writes an empty line, which the command has to read and skip once it is ready to begin, and ends its input at T0:
-    # programs that start slowly would otherwise begin late, and far apart. Only for a command with nothing `beside` it.
+    # programs that start slowly would otherwise begin late, and far apart. Only for a command without companions.
     waits_with: tuple[str, ...] = ()
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
