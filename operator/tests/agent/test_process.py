@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.process import Programs
-from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, together
+from plimsoll.tools.base import Command, HeldInput, Output, StepContext, StepKind, Timing, together
 from plimsoll.tools.dd import DD, DdParameters
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
@@ -276,8 +276,9 @@ async def test_commands_that_have_ended_are_not_named(tmp_path: Path) -> None:
     assert programs.unended == ""
 
 
-WAITING = Command(argv=("sh", "-c", 'echo $$ > pid; cat; echo "$1"', "sh"), waits_with=("-",))
-"""Prints its input, which is an empty line, and then the arguments with which it waits, if it does."""
+HELD = HeldInput(arguments=("-",), unfinished="be", rest="gin\n")
+WAITING = Command(argv=("sh", "-c", 'echo $$ > pid; cat; echo "$1"', "sh"), held=HELD)
+"""Prints its input, and then the argument with which it waits, if it does."""
 
 
 async def test_a_command_that_can_wait_is_started_before_it_may_begin(tmp_path: Path) -> None:
@@ -288,13 +289,13 @@ async def test_a_command_that_can_wait_is_started_before_it_may_begin(tmp_path: 
     before = time.time_ns()
     gate.is_open.set()
     finished = await running
-    assert (finished.exit_code, finished.stdout) == (0, "\n-\n")
+    assert (finished.exit_code, finished.stdout) == (0, "begin\n-\n")
     assert finished.launched_at >= before
 
 
 async def test_a_command_that_cannot_wait_is_not_started_before_it_may_begin(tmp_path: Path) -> None:
     gate = process.Gate()
-    running = asyncio.create_task(process.run(replace(WAITING, waits_with=()), directory=tmp_path, gate=gate))
+    running = asyncio.create_task(process.run(replace(WAITING, held=None), directory=tmp_path, gate=gate))
     await asyncio.sleep(0.5)
     assert not (tmp_path / "pid").exists()
     gate.is_open.set()
@@ -312,7 +313,7 @@ async def test_a_command_that_waits_ends_when_it_is_cancelled(tmp_path: Path) ->
 async def test_a_command_that_fails_before_it_may_begin_has_its_exit_code(
     tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
-    launch = process.Launch(partial(process.run, Command(argv=argv, waits_with=("-",)), directory=tmp_path))
+    launch = process.Launch(partial(process.run, Command(argv=argv, held=HELD), directory=tmp_path))
     await launch.start()
     assert (await launch.output()).exit_code == 127
 

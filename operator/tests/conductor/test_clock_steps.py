@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from enum import Enum
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +29,29 @@ class SteppedTime:
 
     step = 0.0
 
-    @staticmethod
-    def monotonic() -> float:
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    monotonic_ns = staticmethod(time.monotonic_ns)
 
     def time_ns(self) -> int:
         return time.time_ns() + int(self.step * 10**9)
 
 
-class SteppedWork(PretendedWork):
-    """Sets a clock in the first attempt, before or during the load, and back before the next one."""
+class When(Enum):
+    """When a clock is set, and set back."""
 
-    def __init__(self, clock: SteppedTime, step: float, *, before_load: bool) -> None:
+    BEFORE_THE_LOAD = "before the load, and back before the next attempt"
+    UNDER_LOAD = "under load, and back before the next attempt"
+    FOR_THE_START = "before the load, and back under load"
+
+
+class SteppedWork(PretendedWork):
+    """Sets a clock in the first attempt, and back."""
+
+    def __init__(self, clock: SteppedTime, step: float, when: When) -> None:
         super().__init__(0)
         self._clock = clock
         self._step = step
-        self._before_load = before_load
+        self._when = when
 
     async def arm(self, order: ArmOrder) -> Armed:
         if order.trial.attempt:
@@ -50,13 +59,13 @@ class SteppedWork(PretendedWork):
         return await super().arm(order)
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        if not armed.order.trial.attempt and not self._before_load:
-            self._clock.step = self._step
+        if not armed.order.trial.attempt and self._when is not When.BEFORE_THE_LOAD:
+            self._clock.step = self._step if self._when is When.UNDER_LOAD else 0.0
         return await super().measure(armed, clock)
 
     def note(self, order: Order) -> None:
         """Take note of an order: `Go` comes after the comparison of clocks, and before the load."""
-        if self._before_load and isinstance(order, GoOrder) and not order.trial.attempt:
+        if self._when is not When.UNDER_LOAD and isinstance(order, GoOrder) and not order.trial.attempt:
             self._clock.step = self._step
 
 
@@ -67,16 +76,21 @@ class SteppedWork(PretendedWork):
     ends="the trial is Invalid (`ClockOffset`) or aborted (`LateClient`), and repeated",
     within="the end of the trial",
 )
-@pytest.mark.parametrize("before_load", [False, True], ids=["under load", "before the load"])
-@pytest.mark.parametrize("step", [5.0, -5.0])
-@pytest.mark.parametrize("whose", ["client", "conductor"])
+@pytest.mark.parametrize(
+    ("whose", "step", "when"),
+    [
+        *product(("client", "conductor"), (5.0, -5.0), (When.BEFORE_THE_LOAD, When.UNDER_LOAD)),
+        ("client", -1.0, When.FOR_THE_START),
+        ("client", 0.2, When.FOR_THE_START),
+    ],
+)
 async def test_a_trial_in_which_a_clock_is_set_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str, step: float, *, before_load: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str, step: float, when: When
 ) -> None:
     plan = make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Prepare(settle_seconds=0)})
     setting, clock = Setting(tmp_path, plan), SteppedTime()
     monkeypatch.setattr(agent if whose == "client" else server, "time", clock)
-    work, ask = SteppedWork(clock, step, before_load=before_load), agent.Connection.orders
+    work, ask = SteppedWork(clock, step, when), agent.Connection.orders
 
     async def orders(connection: agent.Connection, **query: Any) -> Ordered:
         ordered = await ask(connection, **query)

@@ -95,10 +95,11 @@ def aborts(trials: list[Trial]) -> set[AbortReason]:
     return {trial.abort.reason for trial in trials if trial.abort is not None} - _BUSY
 
 
-def assert_no_trial_counts_twice(run: LocalRun) -> None:
+def assert_measured_once(run: LocalRun) -> None:
     for result in run.found():
         assert result.status.final
         passes = [trial.pass_number for trial in counted(result.status.trials)]
+        assert passes, "no attempt counts"
         assert len(passes) == len(set(passes))
 
 
@@ -117,7 +118,7 @@ def test_a_slow_network_makes_trials_suspect(network: Network, tmp_path: Path, f
     for trial in counted(run.trials()):
         assert trial.verdict is Verdict.SUSPECT
         assert "ClockUnknown" in {finding.reason for finding in trial.findings}
-    assert_no_trial_counts_twice(run)
+    assert_measured_once(run)
 
 
 @pytest.mark.fault(
@@ -132,7 +133,7 @@ def test_a_lossy_network_loses_no_trial(network: Network, tmp_path: Path, fio: s
     with start(network, tmp_path, fio) as run:
         finish(run)
     assert AbortReason.CLIENT_LOST not in aborts(run.trials())
-    assert_no_trial_counts_twice(run)
+    assert_measured_once(run)
 
 
 @pytest.mark.fault(
@@ -150,7 +151,7 @@ def test_a_cut_that_is_shorter_than_the_patience_costs_nothing(network: Network,
         network.lose(0)
         finish(run)
     assert AbortReason.CLIENT_LOST not in aborts(run.trials())
-    assert_no_trial_counts_twice(run)
+    assert_measured_once(run)
 
 
 @pytest.mark.fault(
@@ -172,4 +173,4 @@ def test_a_longer_cut_costs_an_attempt(network: Network, tmp_path: Path, fio: st
             log = (run.results / "logs" / f"client-{client}.log").read_text()
             assert log.count("prepared") == 1, "the agents lived on and did not prefill again"
     assert aborts(run.trials()) == {AbortReason.CLIENT_LOST}
-    assert_no_trial_counts_twice(run)
+    assert_measured_once(run)

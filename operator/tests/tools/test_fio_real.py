@@ -118,6 +118,26 @@ def test_a_load_that_ends_with_its_data_set_does_all_of_it_and_no_more(
     assert measurement.runtime < 60 * 10**9
 
 
+@pytest.mark.parametrize("complete", [True, False], ids=["complete", "ended by the death of its agent"])
+def test_it_opens_its_target_only_once_its_input_is_complete(fio: str, tmp_path: Path, *, complete: bool) -> None:
+    path = tmp_path / "target"
+    path.write_bytes(bytes(MEBIBYTE))
+    target = VolumeTarget(kind=VolumeKind.FILE, path=str(path), size=MEBIBYTE)
+    parameters = FioParameters.model_validate({"pattern": "write", "blockSize": "64Ki", "until": "DataSetDone"})
+    command = FIO.command(parameters, measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=60)))
+    assert command.held is not None
+    done = subprocess.run(
+        [fio, *command.argv[1:], *command.held.arguments],
+        cwd=tmp_path,
+        input=command.held.unfinished + (command.held.rest if complete else ""),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode == 0, any(path.read_bytes())) == (complete, complete)
+
+
 @pytest.mark.parametrize("limited", [{}, {"rateIops": 800, "arrivals": "Poisson"}], ids=["unlimited", "limited"])
 @pytest.mark.parametrize("distribution", ["zipf:1.2", "pareto:0.2"])
 def test_sizes_and_places_are_mixed_as_requested(

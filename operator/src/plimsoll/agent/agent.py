@@ -167,6 +167,35 @@ class AgentIdentity:
     node: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A comparison of clocks, and by how much the wall clock led the monotonic clock then; nanoseconds."""
+
+    clock: Clock
+    lead: int
+
+    def at(self, lead: int) -> Clock:
+        """Return it for another moment, with that lead: only setting the wall clock changes the lead."""
+        return self.clock.model_copy(update={"offset": self.clock.offset + (self.lead - lead) / _SECOND})
+
+
+def _lead_of_wall_clock() -> int:
+    """Return by how much the wall clock leads the monotonic clock; nanoseconds.
+
+    An interruption between the two readings makes it smaller.
+    """
+    return max(time.time_ns() - time.monotonic_ns() for _ in range(_CLOCK_PROBES))
+
+
+def _worst_clock(before: _Comparison, after: _Comparison, lead_at_start: int) -> Clock:
+    """Return the larger certain offset: before, at the start of, or after a trial.
+
+    The clock may have been set in between, also twice. A comparison over a busy network is uncertain.
+    """
+    clocks = [before.clock, after.clock, before.at(lead_at_start), after.at(lead_at_start)]
+    return max(clocks, key=lambda clock: abs(clock.offset) - clock.error)
+
+
 class _SilenceError(Exception):
     """The conductor has not answered for too long."""
 
@@ -375,11 +404,11 @@ class Agent:
         order = armed.order
         await self._work.launch(armed)
         try:
-            clock = await self._connection.clock(_CLOCK_PROBES)
+            before = await self._compare_clocks()
         except UnreachableError as error:
             await self._report_failure(str(error), sequence)
             return
-        await self._send(self._report(messages.AgentState.ARMED, sequence, clock=clock))
+        await self._send(self._report(messages.AgentState.ARMED, sequence, clock=before.clock))
         _log.info("armed for %s", order.trial)
         released, t0 = await go
         while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
@@ -387,21 +416,23 @@ class Agent:
         if -remaining > LATE_SECONDS * _SECOND:
             await self._send(self._report(messages.AgentState.LATE, released))
             return
+        lead_at_start = _lead_of_wall_clock()
         self._data_set_used = True
         reporting = asyncio.create_task(self._report_rates(armed, released))
         try:
-            document = await self._work.measure(armed, clock)
+            document = await self._work.measure(armed, before.clock)
         finally:
             reporting.cancel()
-        post = messages.ResultPost(
-            epoch=self._epoch,
-            client=self._identity.client,
-            instance=self._instance,
-            trial=order.trial,
-            round_number=order.round_number,
-            document=await self._with_worst_clock(document),
-        )
         try:
+            after = await until_answered(self._compare_clocks)
+            post = messages.ResultPost(
+                epoch=self._epoch,
+                client=self._identity.client,
+                instance=self._instance,
+                trial=order.trial,
+                round_number=order.round_number,
+                document=document.model_copy(update={"clock": _worst_clock(before, after, lead_at_start)}),
+            )
             kept = await until_answered(lambda: self._connection.post(post))
         except messages.RefusedError as refused:
             _log.warning("result of %s refused: %s", order.trial, refused)
@@ -425,17 +456,9 @@ class Agent:
                     await self._connection.report(self._report(messages.AgentState.RUNNING, sequence, rates=rates))
             await asyncio.sleep(self._live_seconds)
 
-    async def _with_worst_clock(self, document: ClientDocument) -> ClientDocument:
-        """Return the document with the clock comparison, before or after the trial, with the larger certain offset."""
-        try:
-            readings = [await self._connection.clock(_CLOCK_PROBES)]
-        except (UnreachableError, messages.RefusedError):
-            return document
-        # The clock may have been stepped meanwhile. A comparison over a busy network is uncertain.
-        if document.clock is not None:
-            readings.append(document.clock)
-        worst = max(readings, key=lambda clock: abs(clock.offset) - clock.error)
-        return document.model_copy(update={"clock": worst})
+    async def _compare_clocks(self) -> "_Comparison":
+        clock = await self._connection.clock(_CLOCK_PROBES)
+        return _Comparison(clock, _lead_of_wall_clock())
 
     async def _report_failure(self, message: str, sequence: int) -> None:
         await self._send(self._report(messages.AgentState.FAILED, sequence, message=message))

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 
 from plimsoll.agent.readings import interfaces, process_io
 from plimsoll.ceph.document import without_keys
-from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, Output
+from plimsoll.tools.base import DIE_WITH_PARENT, AnyTool, Command, HeldInput, Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
@@ -86,7 +86,7 @@ async def run(
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
 
     With a `gate`, it begins when that is opened, and is watched and limited from then on. A command with
-    `Command.waits_with` is started at once, and waits for the end of its input; others are not started before.
+    `Command.held` is started at once, and waits for the rest of its input; others are not started before.
 
     `number` tells commands apart that run in one directory at the same time. `started` is called with the command's
     process, which may still exist afterwards: see `Programs.unended`.
@@ -96,21 +96,21 @@ async def run(
 
     OverdueError: it did not end within `limit_seconds`.
     """
-    if gate is not None and not command.waits_with:
+    if gate is not None and command.held is None:
         await gate.wait()
     launched_at = time.time_ns()
     stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
     with stdout_path.open("wb") as stdout, stderr_path.open("wb") as stderr:
         printed = asyncio.subprocess.DEVNULL if command.metered_seconds else stdout
 
-        async def begin(stdin: Path | BinaryIO, *, waits: bool = False) -> asyncio.subprocess.Process:
-            process = await _start(command, directory, stdin, stdout=printed, stderr=stderr, waits=waits)
+        async def begin(stdin: Path | BinaryIO, *arguments: str) -> asyncio.subprocess.Process:
+            process = await _start(command, directory, stdin, *arguments, stdout=printed, stderr=stderr)
             started(process)
             return process
 
         try:
-            if gate is not None and command.waits_with:
-                process, launched_at = await _start_at(gate, begin)
+            if gate is not None and command.held is not None:
+                process, launched_at = await _start_at(gate, command.held, begin)
             else:
                 process = await begin(Path(command.stdin))
         except OSError as error:
@@ -174,16 +174,15 @@ async def _start(
     command: Command,
     directory: Path,
     stdin: Path | BinaryIO,
-    *,
+    *arguments: str,
     stdout: BinaryIO | int,
     stderr: BinaryIO,
-    waits: bool,
 ) -> asyncio.subprocess.Process:
     with stdin.open("rb") if isinstance(stdin, Path) else stdin as opened:
         return await asyncio.create_subprocess_exec(
             *DIE_WITH_PARENT,
             *command.argv,
-            *(command.waits_with if waits else ()),
+            *arguments,
             cwd=directory,
             env={**os.environ, **command.environment},
             stdin=opened,
@@ -194,14 +193,13 @@ async def _start(
 
 
 async def _start_at(
-    gate: Gate, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
+    gate: Gate, held: HeldInput, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
 ) -> tuple[asyncio.subprocess.Process, int]:
-    """Start a command, and end its input once the gate is open; return it, and when that was."""
+    """Start a command, and complete its input once the gate is open; return it, and when that was."""
     read_end, write_end = os.pipe()
     try:
-        # It waits, for more, once it has read this.
-        os.write(write_end, b"\n")
-        process = await begin(os.fdopen(read_end, "rb"), waits=True)
+        os.write(write_end, held.unfinished.encode())
+        process = await begin(os.fdopen(read_end, "rb"), *held.arguments)
         try:
             while not (gate.is_open.is_set() or process.returncode is not None or _is_read(write_end)):  # noqa: ASYNC110
                 await asyncio.sleep(_READ_SECONDS)
@@ -209,7 +207,10 @@ async def _start_at(
         except asyncio.CancelledError:
             await _end(process)
             raise
-        return process, time.time_ns()
+        opened_at = time.time_ns()
+        with suppress(BrokenPipeError):  # it has ended
+            os.write(write_end, held.rest.encode())
+        return process, opened_at
     finally:
         os.close(write_end)
 

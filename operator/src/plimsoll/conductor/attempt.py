@@ -129,7 +129,7 @@ class Attempt:
             abort=Abort(
                 reason=fault.reason,
                 message=fault.message,
-                after_start=0 < self.first_t0 <= moment.wall or None,
+                after_start=self.first_t0 > 0 or None,
                 cause=fault.cause,
             ),
             verdict=Verdict.INVALID,

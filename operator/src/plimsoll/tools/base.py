@@ -50,6 +50,20 @@ def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldInput:
+    """How a command is started before it may begin: it waits for the rest of its standard input.
+
+    Programs that start slowly would otherwise begin late, and far apart.
+    """
+
+    arguments: tuple[str, ...]  # with which the command reads its input
+    unfinished: str  # written while arming; the command reads it once it is ready to begin
+    # Written at T0, and followed by the end of the input. Without it, the command must refuse its input and not begin:
+    # the input also ends if the agent dies.
+    rest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A command line, and others that run at the same time.
 
@@ -71,10 +85,8 @@ class Command:
     # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
-    # Arguments with which it begins only at the end of its standard input. The agent then starts it while arming,
-    # writes an empty line, which the command has to read and skip once it is ready to begin, and ends its input at T0:
-    # programs that start slowly would otherwise begin late, and far apart. Only for a command without companions.
-    waits_with: tuple[str, ...] = ()
+    # How it can be started before it may begin; None if it cannot. Only for a command without companions.
+    held: HeldInput | None = None
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
@@ -97,7 +109,7 @@ class Output:
     stdout: str  # bounded by the agent, like `stderr`
     stderr: str
     files: Mapping[str, str]  # name -> text of every other file in the work directory
-    # Start of the command, or the end of its input if it waited for that, in Unix nanoseconds; 0 if unknown.
+    # Start of the command, or the completion of its input if it was held, in Unix nanoseconds; 0 if unknown.
     launched_at: int = 0
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
     # The outputs of the commands that started with it, in their order; empty if a command failed: then this is its

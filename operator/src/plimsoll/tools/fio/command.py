@@ -11,7 +11,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import RANDOM_DATA, DataContent
 from plimsoll.measure.histogram import PERCENTILES
 from plimsoll.measure.line.observe import ALLOWED_SECONDS
-from plimsoll.tools.base import Command, StepContext, Timing
+from plimsoll.tools.base import Command, HeldInput, StepContext, Timing
 from plimsoll.tools.fio.distribution import scattered_blocks
 from plimsoll.tools.fio.parameters import SPARE_SECONDS, Engine, FioParameters, Trace, traced_seconds
 from plimsoll.tools.fio.rules import MAX_ARRIVALS
@@ -84,8 +84,9 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             # named, fio calibrates before it reads its input.
             "--clocksource=clock_gettime",
         ),
-        # A file with more jobs, which is empty: fio reads it after its arguments, and before it opens the target.
-        waits_with=("-",),
+        # A second file of jobs, without any: fio reads it after its arguments, and before it opens the target. It
+        # refuses half the name of an option.
+        held=HeldInput(arguments=("-",), unfinished="[global]\ndescript", rest="ion=T0\n"),
         environment=cache_environment(target),
     )
 
