@@ -24,7 +24,7 @@ from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.model import Model
 from plimsoll.api.status import LiveRate
-from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.measure.sample import Clock
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
 from plimsoll.protocol.helpers import CacheDrop
