@@ -55,6 +55,12 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_the_first_page_is_short_and_its_code_does_not_scroll() -> None:
+    page = ROOT / "README.md"
+    assert len(page.read_text().splitlines()) <= 150
+    assert [line for text in blocks(page, r"\w*") for line in text.splitlines() if len(line) > 90] == []
+
+
 @guides
 def test_files_are_there(guide: Path) -> None:
     named = set(FILE.findall(guide.read_text()))

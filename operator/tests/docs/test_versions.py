@@ -4,8 +4,10 @@ The support table of the limits names the versions that the code refuses, and th
 """
 
 import re
+import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 from plimsoll.api.run import decode_run
@@ -45,6 +47,17 @@ def test_what_does_not_work_is_what_is_refused() -> None:
     chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())
     assert chart["kubeVersion"] == ">=1.31.0-0"
     assert table["Kubernetes"][-1].startswith("before 1.31 (")
+
+
+@pytest.mark.parametrize("page", ["README.md", "charts/plimsoll/README.md", "docs/tutorials/quickstart.md"])
+def test_pages_agree_on_what_you_need(page: str) -> None:
+    oldest = yaml.safe_load((ROOT / "charts" / "plimsoll" / "Chart.yaml").read_text())["kubeVersion"]
+    python = tomllib.loads((ROOT / "operator" / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert (
+        f"Kubernetes and `kubectl` {oldest.removeprefix('>=').removesuffix('.0-0')} or later, "
+        "Helm 3 from 3.17 on (Helm 4 is not tested), "
+        f"and Python {python.removeprefix('>=')} or later for the kubectl plugin"
+    ) in " ".join((ROOT / page).read_text().split())
 
 
 def test_artifact_hub_is_told_what_the_chart_has() -> None:
