@@ -362,10 +362,10 @@ def command(
     stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.
     bsuite/NAME requests a round of a suite that exists. FILE can be - for standard input; in a cluster, add --yes then.
 
-    With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE;
-    everything else is as in a cluster. Of a suite, each variant is measured `repeat` times, one run after the other, in
-    shuffled order; VARIANT=PATH lets variants stand for different devices. If a run fails, the others are measured all
-    the same.
+    With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE.
+    Workloads that need a network between nodes or a cluster are refused. Of a suite, each variant is measured `repeat`
+    times, one run after the other, in shuffled order; VARIANT=PATH lets variants stand for different devices. If a run
+    fails, the others are measured all the same.
 
     Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
     """
