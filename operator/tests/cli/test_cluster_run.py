@@ -176,6 +176,17 @@ def test_without_the_right_to_create_the_role_is_named(kube: ConnectedKube) -> N
     assert "ClusterRole plimsoll-edit, or to edit, which includes it" in invoke(*QUICK, "--yes", code=Exit.ERROR)
 
 
+def test_whoever_may_not_read_what_he_created_learns_how_to_stop_it(kube: ConnectedKube) -> None:
+    def refuse(request: str) -> None:
+        if request.startswith("get "):
+            raise ForbiddenError(request, "no")
+
+    kube.interfere = refuse
+    lines = invoke("run", "run.yaml", "--yes", "-n", NAMESPACE, code=Exit.ERROR).splitlines()
+    assert len(created(kube)) == 1
+    assert f"`kubectl delete benchmarkrun nightly --namespace {NAMESPACE}` stops and removes it" in lines
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

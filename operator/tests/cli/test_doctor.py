@@ -197,7 +197,7 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
     (
         "Rights to edit",
         {"rights": dict.fromkeys(HEALTHY.rights, False), "user": "jane; rm"},  # type: ignore[arg-type]
-        "may not create benchmarkruns, create benchmarksuites, delete benchmarkruns",
+        "may not create benchmarkruns, create benchmarksuites, patch benchmarksuites, delete benchmarkruns",
         "--user='jane; rm'",
     ),
     ("New run", {"refusal": 'unknown field "spec.new"'}, 'refused: unknown field "spec.new"', HELM),

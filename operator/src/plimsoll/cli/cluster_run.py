@@ -149,10 +149,11 @@ def run_in_cluster(
     kind = RUN if isinstance(manifest, BenchmarkRun) else SUITE
     place = InCluster(kind=kind, access=where, namespace=namespace, name=manifest.metadata.name)
     _confirm(place, _facts(source, manifest), "Create it?", yes=yes)
-    uid = ask(where, lambda kube: _create(kube, place, written), role="edit")
+    ask(where, lambda kube: _create(kube, place, written), role="edit")
     click.echo(f"{place.word.capitalize()} {place} created")
     has_ended, has_to_go = False, True
     try:
+        uid = ask(where, lambda kube: _uid(kube, place))
         code = watch(place, timeout, strict=strict)
         has_ended = code not in {Exit.INTERRUPTED, Exit.TIMEOUT}
         if has_ended and remove:
@@ -208,18 +209,22 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
     yield ("Writing", written_text(plans, repeat) or "nothing")
 
 
-async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]) -> str:
-    """Create an object and return its UID; exits if its name is taken."""
+async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]) -> None:
+    """Create an object; exits if its name is taken."""
     if await kube.create(document):
-        created = await kube.get(place.kind, place.name, place.namespace)
-        if created is None:
-            raise click.ClickException(f"somebody deleted {place.word} {place} right after it was created")
-        return cast("str", created["metadata"]["uid"])
+        return
     again = f"`{program()} run {place.source}` requests another round"
     remedy = again if place.kind == SUITE else "a run measures once; choose another metadata.name, or delete that run"
     raise click.ClickException(
         f"{place.word} {place} exists already, and `{program()} watch {place.source}` follows it; {remedy}"
     )
+
+
+async def _uid(kube: "AioKube", place: InCluster) -> str:
+    created = await kube.get(place.kind, place.name, place.namespace)
+    if created is None:
+        raise click.ClickException(f"somebody deleted {place.word} {place} right after it was created")
+    return cast("str", created["metadata"]["uid"])
 
 
 async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:

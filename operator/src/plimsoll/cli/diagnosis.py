@@ -34,7 +34,12 @@ TESTED_KUBERNETES = ("1.34", "1.35", "1.37")
 KINDS = (RUN_KIND, SUITE_KIND, RESULT_KIND)
 RIGHTS = {
     "view": (("list", "benchmarkresults"), ("get", "benchmarkruns"), ("list", "benchmarkruns")),
-    "edit": (("create", "benchmarkruns"), ("create", "benchmarksuites"), ("delete", "benchmarkruns")),
+    "edit": (
+        ("create", "benchmarkruns"),
+        ("create", "benchmarksuites"),
+        ("patch", "benchmarksuites"),
+        ("delete", "benchmarkruns"),
+    ),
 }
 """What a person has to be allowed, by the ClusterRole that allows it."""
 
