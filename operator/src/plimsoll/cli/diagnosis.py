@@ -208,15 +208,26 @@ def watched_by(operator: Object) -> list[str]:
     return [text.removeprefix(option) for text in _container(operator).get("args") or () if text.startswith(option)]
 
 
-def _helm(facts: Facts, *values: str) -> str:
-    """Return the command that sets values of the chart, or installs it."""
+def _helm(facts: Facts, *options: str) -> str:
+    """Return the command that upgrades the release with the options, or with new images; it keeps all other values."""
     chosen = None if isinstance(facts.operators, Hidden) else operator_of(facts)
     release, namespace = "plimsoll", _DEFAULT_NAMESPACE
     if chosen is not None:
         release = label(chosen, "app.kubernetes.io/instance") or release
         namespace = chosen["metadata"]["namespace"]
-    options = " ".join(("--reset-then-reuse-values", *values)) if values else "--create-namespace --values values.yaml"
-    return f"helm upgrade --install {release} charts/plimsoll --namespace {namespace} {options}"
+    changes = " ".join(("--reset-then-reuse-values", *(options or ["--values values.yaml"])))
+    return f"helm upgrade {release} charts/plimsoll --namespace {namespace} {changes}"
+
+
+def _installation(facts: Facts) -> str:
+    """Return the commands that install Plimsoll for the namespace; what upgrades it if there is an operator."""
+    if not isinstance(facts.operators, Hidden) and operator_of(facts) is not None:
+        return _helm(facts)
+    return (
+        "make images REGISTRY=REGISTRY PUSH=1 > values.yaml && "
+        f"echo 'watchNamespaces: [{facts.namespace}]' >> values.yaml && helm upgrade --install plimsoll "
+        f"charts/plimsoll --namespace {_DEFAULT_NAMESPACE} --create-namespace --values values.yaml"
+    )
 
 
 @_rule("Kubernetes")
@@ -232,21 +243,21 @@ def judge_kubernetes(facts: Facts) -> Findings:
 @_rule("CRDs")
 def judge_definitions(facts: Facts) -> Findings:
     if facts.unserved:
-        yield judged(f"the API server does not serve {', '.join(facts.unserved)}", "", _helm(facts))
+        yield judged(f"the API server does not serve {', '.join(facts.unserved)}", "", _installation(facts))
         return
     defined = visible(facts.definitions)
     versions = {label(obj, "app.kubernetes.io/version") for obj in defined} - {""}
     others = sorted(versions - {facts.version})
     problem = f"the CRDs have version {', '.join(others)}, this program {facts.version}" if others else ""
     text = f"version {facts.version}" if versions else "served; no label names their version"
-    yield judged(problem, text, f"{_helm(facts)}   # with the chart and the program of one version")
+    yield judged(problem, text, f"{_helm(facts)}   # with chart, images and program of one version")
 
 
 @_rule("Operator")
 def judge_operator(facts: Facts) -> Findings:
     chosen = operator_of(facts)
     if chosen is None:
-        yield judged("no Deployment of Plimsoll's operator in any namespace", "", _helm(facts))
+        yield judged("no Deployment of Plimsoll's operator in any namespace", "", _installation(facts))
         return
     namespace, name = chosen["metadata"]["namespace"], chosen["metadata"]["name"]
     ready, wanted = (chosen.get("status") or {}).get("readyReplicas") or 0, chosen["spec"].get("replicas", 1)
@@ -254,9 +265,10 @@ def judge_operator(facts: Facts) -> Findings:
     problem, fix = "", f"kubectl --namespace {namespace} describe pods --selector app.kubernetes.io/component=operator"
     if version and version != facts.version:
         problem = f"{namespace}/{name} has version {version}, this program {facts.version}"
-        fix = f"{_helm(facts)}   # with the chart and the program of one version"
+        fix = f"{_helm(facts)}   # with chart, images and program of one version"
     elif isinstance(facts.settings, str):
-        problem, fix = f"{namespace}/{name} has invalid settings: {facts.settings}", _helm(facts)
+        problem = f"{namespace}/{name} has invalid settings: {facts.settings}"
+        fix = f"{_helm(facts)}   # with that setting corrected in values.yaml"
     elif len(_serving(facts)) > 1:
         places = " and ".join(map(_place, _serving(facts)))
         problem, fix = f"{places} all serve this namespace", "uninstall all but one, or give each its watchNamespaces"
