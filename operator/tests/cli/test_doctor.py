@@ -153,7 +153,8 @@ SET = "helm upgrade plimsoll charts/plimsoll --namespace plimsoll-system --reset
 UPGRADE = f"{SET} --values values.yaml"
 INSTALL = (
     "make images REGISTRY=REGISTRY PUSH=1 > values.yaml && echo 'watchNamespaces: [bench]' >> values.yaml && "
-    "helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace --values values.yaml"
+    "helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace "
+    "--values values.yaml"
 )
 OLD = {"app.kubernetes.io/version": "0.0.9"}
 PROBLEMS: list[tuple[str, Document, str, str]] = [

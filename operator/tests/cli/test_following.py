@@ -99,6 +99,16 @@ async def test_results_are_asked_for_only_after_progress(kube: ConnectedKube) ->
     assert kube.requests.count("get BenchmarkRun bench/nightly") == 6
 
 
+@pytest.mark.parametrize(("seconds", "hint"), [(9, ""), (10, "; `plimsoll doctor --namespace bench` shows why")])
+async def test_a_run_that_no_operator_sees_leads_to_the_doctor(kube: ConnectedKube, seconds: int, hint: str) -> None:
+    kube.put(run(status=""))
+    times = iter((0, seconds, seconds))
+    script = Script(kube, putting(ended()))
+    await follow(script, now=lambda: next(times))
+    assert script.seen[0].headline.startswith(f"not seen by the operator yet{hint}  1/4")
+    assert "doctor" not in script.seen[1].headline
+
+
 async def test_what_was_ended_before_is_seen_at_once(kube: ConnectedKube) -> None:
     kube.put(ended(succeeded=False))
     script = Script(kube)

@@ -107,7 +107,13 @@ def test_storage_class_is_filled_in(job: str, name: str) -> None:
     assert spec["storage"]["storageClass"] == {"name": name}
 
 
-@pytest.mark.parametrize("name", ["a # b", "a\nspec: {}", "a: b", "[", "*a"])
+@pytest.mark.parametrize("name", ["main", "10", "a, b"])
+def test_an_existing_pool_is_filled_in(name: str) -> None:
+    storage = yaml.safe_load(init("before-upgrade", "--pool", name))["spec"]["run"]["storage"]
+    assert storage["rook"]["existingPool"] == {"name": name}
+
+
+@pytest.mark.parametrize("name", ["a # b", "a, b", "a\nspec: {}", "a: b", "[", "*a"])
 def test_a_name_adds_nothing_to_the_manifest(name: str) -> None:
     assert init("network", "--name", name, code=1).startswith("Error: network is invalid:\n  metadata.name: ")
 
@@ -124,6 +130,7 @@ def test_without_a_job_each_is_listed_with_its_question() -> None:
         ("disk", 2, "'disk' is not one of 'claim-latency'"),
         ("--name mine", 2, "which job? It is one of claim-latency, "),
         ("network --storage-class fast", 2, "--storage-class has no effect on network"),
+        ("cephfs --pool main", 2, "--pool has no effect on cephfs"),
         ("claim-latency --rook a/b", 2, "--rook has no effect on claim-latency"),
         ("cephfs --rook rook-ceph", 2, "--rook 'rook-ceph' is not NAMESPACE/NAME of a CephCluster"),
         ("claim-latency --storage-class Fast", 2, "'Fast' cannot be the name of a StorageClass"),

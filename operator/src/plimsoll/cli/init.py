@@ -31,15 +31,19 @@ JOBS = (
 
 _STORAGE_CLASSES = {"claim-latency": "rook-ceph-block", "new-disk": "raw-devices"}
 _ROOK = "rook-ceph/rook-ceph"
+_POOL = "replicapool"  # as in Rook's examples
 _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
 
 
 @click.command(short_help="Print a commented manifest for a common question.")
 @click.argument("job", type=click.Choice(JOBS), metavar="[JOB]", required=False)
 @click.option("--name", help="Name of the run or the suite [JOB].")
-@click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [rook-ceph-block].")
+@click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [the sample's].")
 @click.option("--rook", metavar="NAMESPACE/NAME", help="CephCluster to measure [the only one that is allowed].")
-def command(*, job: str | None, name: str | None, storage_class: str | None, rook: str | None) -> None:
+@click.option("--pool", metavar="NAME", help="Existing pool to measure [the sample's].")
+def command(
+    *, job: str | None, name: str | None, storage_class: str | None, rook: str | None, pool: str | None
+) -> None:
     """Print a short commented manifest for a common JOB, or without JOB, list the jobs.
 
     The comments describe what is measured, how much is written, how long it takes, and what an administrator must
@@ -48,12 +52,12 @@ def command(*, job: str | None, name: str | None, storage_class: str | None, roo
         plimsoll init claim-latency --storage-class fast > run.yaml
     """
     if job is None:
-        if name or storage_class or rook:
+        if name or storage_class or rook or pool:
             raise click.UsageError(f"which job? It is one of {', '.join(JOBS)}")
         Terminal().print(facts_table([(each, question(each)) for each in JOBS]))
         click.echo(f"\n`{program()} init JOB` prints the manifest; `{program()} plan FILE` shows what it costs.")
         return
-    click.echo(manifest(job, name=name, storage_class=storage_class, rook=rook), nl=False)
+    click.echo(manifest(job, name=name, storage_class=storage_class, rook=rook, pool=pool), nl=False)
 
 
 def question(job: str) -> str:
@@ -61,20 +65,32 @@ def question(job: str) -> str:
     return _template(job).template.partition("?")[0].removeprefix("# ") + "?"
 
 
-def manifest(job: str, *, name: str | None = None, storage_class: str | None = None, rook: str | None = None) -> str:
+def manifest(
+    job: str,
+    *,
+    name: str | None = None,
+    storage_class: str | None = None,
+    rook: str | None = None,
+    pool: str | None = None,
+) -> str:
     """Return the manifest of a job; exits if a value is invalid, or if the job has no use for it."""
     template = _template(job)
     used = template.get_identifiers()
     for option, value, identifier in (
         ("--storage-class", storage_class, "storage_class"),
         ("--rook", rook, "rook_name"),
+        ("--pool", pool, "pool"),
     ):
         if value is not None and identifier not in used:
             raise click.UsageError(f"{option} has no effect on {job}; leave it out")
     cluster = _CLUSTER.fullmatch(rook or _ROOK)
     if cluster is None:
         raise click.UsageError(f"--rook {rook!r} is not NAMESPACE/NAME of a CephCluster, such as {_ROOK}")
-    chosen = {"name": name or job, "storage_class": storage_class or _STORAGE_CLASSES.get(job)}
+    chosen = {
+        "name": name or job,
+        "storage_class": storage_class or _STORAGE_CLASSES.get(job),
+        "pool": pool or _POOL,
+    }
     values = {key: _scalar(value) for key, value in (chosen | cluster.groupdict()).items() if value is not None}
     text = template.substitute(values)
     if rook is None:
@@ -87,8 +103,8 @@ def manifest(job: str, *, name: str | None = None, storage_class: str | None = N
 def _scalar(text: str) -> str:
     """Return a text for YAML, in quotes if it would be read as anything else."""
     with suppress(yaml.YAMLError):
-        # kubectl also reads 1e3 as a number.
-        if text[:1].isalpha() and yaml.safe_load(text) == text:
+        # kubectl also reads 1e3 as a number. In braces, a comma is no part of a text.
+        if text[:1].isalpha() and yaml.safe_load(f"[{text}]") == [text]:
             return text
     return json.dumps(text)
 

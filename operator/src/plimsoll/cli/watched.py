@@ -9,7 +9,7 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -30,7 +30,7 @@ from plimsoll.api.suite_status import (
     round_name,
 )
 from plimsoll.cli import Exit, exit_on
-from plimsoll.cli.cluster import explain
+from plimsoll.cli.cluster import explain, kubectl_options, program
 from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_object
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
 from plimsoll.lifecycle import naming
@@ -103,6 +103,7 @@ class WatchedRun:
     passes: int = 0  # repetitions of each point; 0 if unknown
     searches: Collection[str] = ()  # workloads that search for the line: the passes of their points are probes
     share: float | None = None  # the part that is done, by time; None if only the trials are known
+    unseen: str = UNSEEN  # the status of a run without one
 
     @property
     def ending(self) -> WatchedCondition | None:
@@ -141,7 +142,7 @@ class WatchedRun:
 
     @property
     def shown_status(self) -> str:
-        return "being deleted" if self.is_being_deleted else self.status.display.status or UNSEEN
+        return "being deleted" if self.is_being_deleted else self.status.display.status or self.unseen
 
     @property
     def headline(self) -> str:
@@ -224,6 +225,7 @@ class WatchedSuite:
     request: str = ""
     is_current: bool = True  # whether the operator has seen the last change of the specification
     run: str = ""  # progress of the current run; empty without one, or if it cannot be read
+    unseen: str = UNSEEN  # the status of a suite without one
 
     @property
     def is_due(self) -> bool:
@@ -241,7 +243,7 @@ class WatchedSuite:
 
     @property
     def shown_status(self) -> str:
-        return (self.status.display or SuiteDisplay()).status or UNSEEN
+        return (self.status.display or SuiteDisplay()).status or self.unseen
 
     @property
     def activity(self) -> str:
@@ -342,6 +344,7 @@ def _unknown_answer(suite: WatchedSuite, request: str) -> str | None:
 
 POLL_SECONDS = 2.0
 SILENCE_SECONDS = 300.0  # how long the API server may be unavailable before polling ends
+UNSEEN_SECONDS = 10.0  # after which an object without a status is unusual
 Seen = TypeVar("Seen", bound=WatchedRun | WatchedSuite)
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
 
@@ -377,7 +380,7 @@ class Polling(ABC, Generic[Seen]):
         self.access = place.access
         self._pause, self._silence, self._now = pause, silence, now
         self._uid: str | None = None
-        self._answered_at = 0.0
+        self._started_at, self._answered_at = now(), 0.0
         self._is_new_connection = True
 
     @abstractmethod
@@ -393,6 +396,9 @@ class Polling(ABC, Generic[Seen]):
                     while True:
                         seen, has_ended = await self._look(kube)
                         self._answered_at = self._now()
+                        if self._answered_at - self._started_at >= UNSEEN_SECONDS:
+                            doctor = f"{program()} doctor --namespace {self._place.namespace}{kubectl_options()}"
+                            seen = replace(seen, unseen=f"{UNSEEN}; `{doctor}` shows why")
                         self.last = seen.headline
                         if self._view is not None:
                             self._view.show(seen)
