@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import Finding
 from plimsoll.cli import Exit
 from plimsoll.measure.checks.judge import CHECKS
 from support.command_line import (
@@ -34,14 +33,14 @@ def kube(connected: ConnectedKube) -> ConnectedKube:
     return connected
 
 
-def end(kube: ConnectedKube, reason: str, *findings: Finding) -> None:
-    """Let the run end with a result that has these findings."""
+def end(kube: ConnectedKube, reason: str) -> None:
+    """Let the run end with a result."""
     succeeded = str(reason in {"Valid", "Suspect"})
     kube.put(run(condition("Succeeded", succeeded, "the end", reason), completionTime="2026-01-31T12:00:00Z"))
-    measured = result(trials_of(steady(1000)), run="nightly", findings=findings)
+    measured = result(trials_of(steady(1000)), run="nightly")
     stored = measured.model_dump(mode="json", exclude_none=True)
     stored["metadata"] |= {"namespace": NAMESPACE, "labels": LABELS}
-    stored["status"] |= {"display": {"iops": "1000"}, "verdict": findings[0].verdict if findings else Verdict.VALID}
+    stored["status"] |= {"display": {"iops": "1000"}, "verdict": Verdict.VALID}
     del stored["status"]["fingerprint"]
     kube.put(stored)
 
@@ -68,14 +67,18 @@ def test_the_end_of_a_run_decides_the_code(kube: ConnectedKube, reason: str, cod
         invoke("watch", RUN, *options, "--strict", code=strict)
 
 
-@pytest.mark.parametrize(("verdict", "reason"), [(Verdict.SUSPECT, "Suspect"), (Verdict.INVALID, "InvalidResults")])
+@pytest.mark.parametrize(("verdict", "code"), [("Suspect", Exit.DONE), ("Invalid", Exit.NOT_VALID)])
 def test_the_last_line_names_what_to_do_about_numbers_that_are_not_valid(
-    kube: ConnectedKube, verdict: Verdict, reason: str
+    kube: ConnectedKube, verdict: str, code: Exit
 ) -> None:
     check = next(check for check in CHECKS if check.reason == "ClientThrottled")
-    end(kube, reason, *(Finding(reason=name, verdict=verdict, message="m") for name in (check.reason, "ClientStalled")))
-    output = invoke("watch", RUN, code=Exit.NOT_VALID if verdict is Verdict.INVALID else Exit.DONE)
-    assert output.splitlines()[-1] == f"What to do about ClientThrottled at w-000: {check.remedy}"
+    findings = [{"reason": name, "verdict": verdict, "message": "m"} for name in (check.reason, "ClientStalled")]
+    for document in (suite(rounds=[ended_round(0, "NoRegression")]), *measured_runs([0])):
+        if document["kind"] == "BenchmarkResult":
+            document["status"] |= {"verdict": verdict, "findings": findings}
+        kube.put(document)
+    last = invoke("watch", SUITE, code=code).splitlines()[-1]
+    assert re.fullmatch(rf"What to do about ClientThrottled at [-\w]+: {re.escape(check.remedy)}", last)
 
 
 def test_a_suspect_number_of_a_round_fails_only_with_strict(kube: ConnectedKube) -> None:

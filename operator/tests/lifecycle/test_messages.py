@@ -2,7 +2,11 @@
 
 import re
 
+from plimsoll.measure.checks.judge import CHECKS
 from support.pretend_world import PretendWorld, create
+
+(REMEDY,) = [check.remedy for check in CHECKS if check.reason == "Unreplicated"]
+UNREPLICATED = f"What to do about Unreplicated: {REMEDY}"
 
 
 def test_messages_about_one_point_use_the_singular(world: PretendWorld) -> None:
@@ -13,7 +17,7 @@ def test_messages_about_one_point_use_the_singular(world: PretendWorld) -> None:
         world.round(1.0)
         messages |= {entry["message"] for entry in world.conditions(uid).values()}
     message = world.conditions(uid)["Succeeded"]["message"]
-    assert message.startswith("the only point is measured and Suspect: Unreplicated")
+    assert message == f"the only point is measured and Suspect: Unreplicated. {UNREPLICATED}"
     wrong = re.compile(r"\b1 \w+s (are|have)\b|\b(0|1) (PVCs|claims|points|clients)\b")
     assert not [text for text in messages if wrong.search(text)]
 

@@ -355,7 +355,7 @@ def watch(
 
 
 def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bool) -> Exit:
-    console, results = Terminal(), list[BenchmarkResult]()
+    console = Terminal()
     view = nullcontext() if quiet else view_on(console, str(place), str(place), waiting=_WAITING)
     with view as shown:
         following = Following(place, shown)
@@ -374,7 +374,6 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
         click.echo(f"Its objects are not all removed yet: {last.leftovers}")
     click.echo(f"Run {place} {words}: {last.ending.reason}: {last.ending.message}")
     if last.ending.reason in {Reason.SUSPECT, Reason.INVALID_RESULTS}:
-        show_next_step(results)
         return Exit.NOT_VALID if strict or not succeeded else Exit.DONE
     return Exit.DONE if succeeded else Exit.ERROR
 

@@ -13,7 +13,7 @@ from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdic
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import moment_of
 from plimsoll.lifecycle import naming
-from plimsoll.measure.checks.judge import reasons_of
+from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
@@ -173,6 +173,7 @@ class Measured:
     final: bool = False
     verdict: Verdict | None = None
     reason: str = ""  # the first reason of its verdict; empty if it is Valid
+    remedy: str = ""  # what to do about it
     operations: tuple[OperationFact, ...] = ()
     line: Line | None = None  # of a search, as far as it is known
     trials: tuple[TrialFact, ...] = ()
@@ -405,10 +406,12 @@ def digest(status: ResultStatus) -> Measured:
         )
         for trial in status.trials
     )
+    reason = next(iter(reasons_of(status)), "")
     return Measured(
         final=status.final,
         verdict=status.verdict,
-        reason=next(iter(reasons_of(status)), ""),
+        reason=reason,
+        remedy=remedy_of(reason, status),
         operations=tuple(operations),
         line=status.line,
         trials=tuple(trials),

@@ -19,12 +19,13 @@ An end follows from the run's status, from the conductor's report, or from the s
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from statistics import mode
 
 from plimsoll.api.names import RESULT_KIND, ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons import REFUSALS, remedy_of
 from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import PodFact
+from plimsoll.lifecycle.children import Measured, PodFact
 from plimsoll.lifecycle.decision import Fact, RunEnding
 from plimsoll.lifecycle.observed import Observed, age_seconds, is_own_plan
 from plimsoll.lifecycle.provisioning import is_lost
@@ -41,7 +42,6 @@ _HELD_SECONDS = 60
 
 Another container keeps its pod running, or has failed."""
 
-_FINDINGS = "kubectl get bres shows the findings"
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
 
@@ -326,17 +326,24 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
         message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
         return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points]
-    invalid = [result.reason for result in results if result.verdict is Verdict.INVALID]
-    suspect = [result.reason for result in results if result.verdict is Verdict.SUSPECT]
+    invalid = [result for result in results if result.verdict is Verdict.INVALID]
+    suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {count_text(len(results), 'point')} {are(len(invalid))} Invalid"
-        return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {main_reasons(invalid)}; {_FINDINGS}")
+        return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
     measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
     if not suspect:
         return RunEnding(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
     suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
-    message = f"{measured}{suspects} Suspect: {main_reasons(suspect)}; {_FINDINGS}"
-    return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=message)
+    return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=f"{measured}{suspects} Suspect: {_why(suspect)}")
+
+
+def _why(results: Sequence[Measured]) -> str:
+    """Return the reasons of results, and what to do about the most frequent one."""
+    reasons = [result.reason for result in results]
+    first = mode(reasons)
+    remedy = next(result.remedy for result in results if result.reason == first)
+    return main_reasons(reasons) + (f". What to do about {first}: {remedy}" if remedy else "")
 
 
 def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
