@@ -13,6 +13,7 @@ from plimsoll.measure.checks.judge import CHECKS
 from support.command_line import (
     LABELS,
     NAMESPACE,
+    SUITE_SPEC,
     ConnectedKube,
     condition,
     ended_round,
@@ -79,6 +80,16 @@ def test_the_last_line_names_what_to_do_about_numbers_that_are_not_valid(
         kube.put(document)
     last = invoke("watch", SUITE, code=code).splitlines()[-1]
     assert re.fullmatch(rf"What to do about ClientThrottled at [-\w]+: {re.escape(check.remedy)}", last)
+
+
+def test_a_suite_that_compares_no_rounds_ends_with_its_comparisons_of_variants(kube: ConnectedKube) -> None:
+    cost = {"name": "cost", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
+    document = suite(rounds=[ended_round(0, "NoRegression", accepted=True)])
+    for stored in (document | {"spec": SUITE_SPEC | {"comparisons": [cost]}}, *measured_runs([0])):
+        kube.put(stored)
+    lines = invoke("watch", SUITE, code=Exit.DONE).splitlines()
+    assert lines[-2].endswith(" of suite bench/weekly ended: measured; the suite compares no rounds")
+    assert lines[-1].startswith("Comparison cost, new against old: NoRegression: NoRegression in 2 of 2 gating metrics")
 
 
 def test_a_suspect_number_of_a_round_fails_only_with_strict(kube: ConnectedKube) -> None:

@@ -204,6 +204,13 @@ class EndedRound(Model):
         """Its name for people."""
         return round_name(self.minute)
 
+    @property
+    def ending(self) -> str:
+        """How it ended, for people."""
+        if self.verdict is RoundVerdict.NO_REGRESSION and not self.comparisons:
+            return "measured; the suite compares no rounds"
+        return f"{self.verdict}, accepted" if self.accepted else self.verdict
+
 
 class ComparisonOutcome(Model):
     """What a comparison showed.

@@ -33,6 +33,7 @@ from plimsoll.report.overview import worst_cases
 from plimsoll.report.view import csv_rows
 from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
+from plimsoll.suite.evaluation import outcome_of_variants
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
 from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
 
@@ -273,6 +274,15 @@ def show_rounds(console: Console, rounds: SuiteRounds) -> None:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, evaluation.decisions)
     show_study(console, rounds.study)
+
+
+def show_conclusion(rounds: SuiteRounds) -> None:
+    """Print what to do about results that are not Valid, and last what each comparison of variants shows."""
+    show_next_step(rounds.last_results)
+    for compared in rounds.evaluation.comparisons:
+        outcome = outcome_of_variants(compared)
+        what = f"Comparison {compared.name}, {compared.candidate} against {compared.baseline}"
+        click.echo(": ".join(filter(None, (what, outcome.verdict, outcome.message))))
 
 
 def _show_variants(console: Console, rounds: SuiteRounds) -> None:

@@ -29,7 +29,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.cluster_run import Load, cluster_run_options, request_round, run_in_cluster
 from plimsoll.cli.launch import Launcher, LaunchError, free_port
 from plimsoll.cli.local_storage import PlaceError, Target, fit_to_machine
-from plimsoll.cli.results import exit_of_numbers, show_next_step, show_rounds
+from plimsoll.cli.results import exit_of_numbers, show_conclusion, show_next_step, show_rounds
 from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, exit_code, resume_round
 from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import LivePicture, RunLines, activity_text, trial_text, view_on
@@ -438,7 +438,7 @@ def _run_round(round_: LocalRound, file: Path, places: Mapping[str, Target], *, 
     if failed := [name for name, code in codes.items() if code is Exit.ERROR]:
         click.echo(f"not measured: {first_few(failed)}; run the same command with --resume to try again", err=True)
         return Exit.ERROR
-    show_next_step(rounds.last_results)
+    show_conclusion(rounds)
     return exit_code(rounds.last) or exit_of_numbers(rounds.last_results, strict=strict)
 
 

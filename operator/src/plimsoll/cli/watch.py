@@ -19,14 +19,13 @@ from rich.text import Text
 from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
 from plimsoll.api.names import ConditionStatus
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.status import CurrentTrial, RunState, format_time
 from plimsoll.cli import Exit
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import strict_option, timeout_option
-from plimsoll.cli.results import exit_of_numbers, show_next_step, show_results, show_rounds
+from plimsoll.cli.results import exit_of_numbers, show_conclusion, show_results, show_rounds
 from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
-from plimsoll.cli.suite_rounds import exit_code, read_rounds
+from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
 from plimsoll.cli.watched import (
     AwaitedRound,
@@ -384,7 +383,8 @@ def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, 
     with view as shown:
         following = SuiteFollowing(place, shown, AwaitedRound(request))
         last = follow(following, timeout)
-    ending, results = following.ending, list[BenchmarkResult]()
+    ending = following.ending
+    rounds: SuiteRounds | None = None
     if isinstance(last, Exit):
         return _not_ended(f"The round of suite {place}", following.last, place, last)
     if ending is None or isinstance(ending, str):
@@ -392,14 +392,12 @@ def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, 
         return Exit.ERROR
     if ending.verdict in JUDGED and (strict or not quiet):
         rounds = ask(place.access, lambda kube: read_rounds(kube, place))
-        results = [*rounds.last_results]
         if not quiet:
             show_rounds(console, rounds)
-    accepted = ", accepted" if ending.accepted else ""
-    click.echo(f"Round {ending.name} of suite {place} ended: {ending.verdict}{accepted}")
-    if not quiet:
-        show_next_step(results)
-    return exit_code(ending) or exit_of_numbers(results, strict=strict)
+    click.echo(f"Round {ending.name} of suite {place} ended: {ending.ending}")
+    if rounds is not None and not quiet:
+        show_conclusion(rounds)
+    return exit_code(ending) or exit_of_numbers(rounds.last_results if rounds else (), strict=strict)
 
 
 def _not_ended(what: str, last: str, place: InCluster, why: Exit) -> Exit:

@@ -230,7 +230,7 @@ def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evalu
         message=evaluation.message,
         environment=versions_of(fingerprints),
         counts=evaluation.counts,
-        comparisons=worst_comparisons([*evaluation.outcomes, *map(_outcome_of_variants, evaluation.comparisons)]),
+        comparisons=worst_comparisons([*evaluation.outcomes, *map(outcome_of_variants, evaluation.comparisons)]),
         hypotheses=worst_hypotheses(
             HypothesisResult(
                 name=decision.name,
@@ -359,7 +359,7 @@ def _compared(
     )
 
 
-def _outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
+def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
     """Return the outcome of a comparison between two variants: means decide it, and gating metrics of points."""
     changes: list[tuple[str, Change]] = []
     reasons = compared.reasons

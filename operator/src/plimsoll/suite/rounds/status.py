@@ -221,7 +221,7 @@ def _regressed(state: State) -> Fact:
         case RoundVerdict.NO_REGRESSION:
             message = f"round {last.name} is not worse than its baseline"
             if not last.comparisons:
-                message = f"round {last.name} was measured; the suite compares no rounds"
+                message = f"round {last.name} was {last.ending}"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
     message = f"round {last.name} does not show whether there is a regression"
     return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
