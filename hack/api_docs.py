@@ -104,7 +104,7 @@ def _rules(schema: Schema, path: str = "") -> Iterator[str]:
     if places:
         yield "Rules:\n"
         for message, fields in places.items():
-            named = ", ".join(f"`{field}`" for field in fields if field)
+            named = ", ".join(f"`{field}`" for field in dict.fromkeys(fields) if field)
             yield f"- {named}: {message}." if named else f"- {message}."
         yield ""
 

@@ -120,13 +120,15 @@ def test_commands_in_the_notes_can_be_pasted(namespaces: list[str], tmp_path: Pa
     values = ["--show-only", "templates/notes.yaml", "--kube-version", "1.31.0"]
     values += ["--values", str(LOCAL_IMAGES), "--values", "-"]
     done = helm("template", "plimsoll", str(chart), *values, text=yaml.safe_dump({"watchNamespaces": namespaces}))
-    pasted = read_yaml(done.stdout)["notes"].partition("storageclasses`:\n")[2].partition("\n\n")[0]
+    notes = read_yaml(done.stdout)["notes"].partition("enforce=restricted\n\nBenchmark a StorageClass;")[2]
+    plugin, document = (notes.partition(f"{before}:\n\n")[2].partition("\n\n")[0] for before in ("`", "clients"))
+    pasted = f"{plugin}\n{document}"
     kubectl = 'kubectl() { echo "# $*"; [[ $1 != apply ]] || cat; }\n'
     shell = subprocess.run(["bash"], input=kubectl + pasted, capture_output=True, text=True, check=True, timeout=10)
     assert shell.stderr == "", "such as of a document that has no end"
     assert load_run(shell.stdout).spec.workloads
     commands = [line for line in shell.stdout.splitlines() if line.startswith("# ")]
-    assert len(commands) == (2 if namespaces else 3)
+    assert len(commands) == (3 if namespaces else 4)
     assert all((namespaces or ["bench"])[0] in command for command in commands)
 
 

@@ -1,5 +1,6 @@
 """What `plimsoll doctor` concludes: for each rule a cluster or machine with which all is well, and what is not."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,11 @@ def ceph(health: str = "HEALTH_OK", version: str = "20.2.4") -> Document:
     status = {
         "phase": "Ready",
         "conditions": [{"type": "Ready", "status": "True"}],
-        "ceph": {"health": health, "versions": {"osd": {f"ceph version {version} (x) y (stable)": 3}}},
+        "ceph": {
+            "health": health,
+            "versions": {"osd": {f"ceph version {version} (x) y (stable)": 3}},
+            "capacity": {"bytesAvailable": 3 << 40, "bytesTotal": 4 << 40, "bytesUsed": 1 << 40},
+        },
         "version": {"version": f"{version}-0"},
     }
     return named("rook-ceph", "rook-ceph", spec={}, status=status)
@@ -127,7 +132,8 @@ def test_all_is_well() -> None:
     assert {finding.state for finding in findings.values()} == {State.OK}, findings
     assert not any(finding.fix for finding in findings.values())
     assert {check: findings[check].text for check in (f"Rook {ROOK}", "Quota tight", "StorageClass fast", "Nodes")} == {
-        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, runs that name no cluster use it",
+        f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, 3 TiB of 4 TiB free, "
+        "runs that name no cluster use it",
         "Quota tight": "leaves room for 5 clients (requests.storage: 5Gi of 10Gi used)",
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
         "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",
@@ -427,7 +433,7 @@ def test_engine(engine: Engine, problem: str, state: State) -> None:
 def test_a_directory_is_checked_without_fio_and_nothing_is_left(tmp_path: Path) -> None:
     findings = {finding.check: finding for finding in check_machine(Target(directory=tmp_path), "no-such-fio")}
     assert findings["fio"].text == "no-such-fio cannot be run"
-    assert findings["Directory"].text.startswith(f"{tmp_path}: ")
+    assert re.fullmatch(rf"{tmp_path}: .*, [0-9.,]+ [KMGT]iB free", findings["Directory"].text)
     assert findings["Direct I/O"].state is State.OK
     assert [*tmp_path.iterdir()] == []
 

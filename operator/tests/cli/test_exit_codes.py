@@ -99,6 +99,9 @@ def test_a_suspect_number_of_a_round_fails_only_with_strict(kube: ConnectedKube)
         kube.put(document)
     invoke("watch", SUITE, "--quiet", code=Exit.DONE)
     invoke("watch", SUITE, "--quiet", "--strict", code=Exit.NOT_VALID)
+    for source in (SUITE, f"bench/{document['spec']['run']}"):
+        invoke("results", source, code=Exit.DONE)
+        invoke("results", source, "--strict", code=Exit.NOT_VALID)
     kube.put(suite(rounds=[ended_round(0, "Regressed")]))
     invoke("watch", SUITE, "--strict", code=Exit.REGRESSION)
 

@@ -356,9 +356,7 @@ def test_otava_gets_only_columns_without_gaps(tmp_path: Path, results: list[Benc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--strict",), "--strict is for -o junit"),
         (("--probes", "-o", "junit"), "--probes does not support -o junit"),
-        (("--strict", "-o", "markdown"), "--strict is for -o junit"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(directory: Path, arguments: Sequence[str], message: str) -> None:

@@ -25,7 +25,7 @@ from plimsoll.lifecycle.provisioning import rejection, why_no_devices
 from plimsoll.lifecycle.render import client, conductor
 from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings, platform_of, run_of
 from plimsoll.lifecycle.storage.registry import provider_of
-from plimsoll.measure.text import count_text, first_few
+from plimsoll.measure.text import count_text, first_few, size_text
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 
@@ -570,11 +570,14 @@ def _rook_cluster(facts: Facts, obj: Object) -> Finding:
     osds = () if isinstance(facts.osds, Hidden) else facts.osds
     rook = rook_version(osd for osd in osds if osd["metadata"]["namespace"] == fact.namespace)
     problem = age_problem(f"CephCluster {_place(obj)}", fact.ceph_version) or why_unusable(fact, Gates())
+    capacity = ((obj.get("status") or {}).get("ceph") or {}).get("capacity") or {}
+    total = capacity.get("bytesTotal")
     is_only = _settings(facts).clusters_of(facts.namespace) == [_place(obj)]
     parts = [
         f"Ceph {fact.version or 'of unknown version'}",
         f"Rook {rook}" if rook else "",
         fact.health,
+        f"{size_text(capacity.get('bytesAvailable', 0))} of {size_text(total)} free" if total else "",
         "runs that name no cluster use it" if is_only else "",
     ]
     fix = f"kubectl --namespace {fact.namespace} describe cephcluster {fact.name}"

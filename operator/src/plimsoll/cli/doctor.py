@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from pydantic import JsonValue
-from rich.filesize import decimal
 
 from plimsoll import __version__
 from plimsoll.agent.caches import may_drop_caches
@@ -38,7 +37,7 @@ from plimsoll.lifecycle.ceph.rook_render import CEPH_CLUSTER
 from plimsoll.lifecycle.render.common import OSD_LABELS
 from plimsoll.measure.checks.documents import FIO_REPORTS_START
 from plimsoll.measure.checks.hosts import node_cpu_saturated
-from plimsoll.measure.text import percent_text
+from plimsoll.measure.text import percent_text, size_text
 from plimsoll.report.view import NONE, Column
 from plimsoll.tools.fio.command import target_arguments
 from plimsoll.tools.fio.parameters import Engine
@@ -334,7 +333,7 @@ def _directory(directory: Path, program: str | None, host: Host) -> Iterator[Fin
     kind, source = facts.get("volumeFileSystem", "unknown file system"), facts.get("volumeSource")
     problem = "" if free >= ALIGNMENT else f"{directory} has {free} bytes free; a data set needs at least 1 MiB"
     yield judged(
-        problem, f"{directory}: {kind} of {source}, {decimal(free)} free", "free some space", check="Directory"
+        problem, f"{directory}: {kind} of {source}, {size_text(free)} free", "free some space", check="Directory"
     )
     with tempfile.TemporaryDirectory(prefix="plimsoll-doctor-", dir=directory) as place:
         target = VolumeTarget(kind=VolumeKind.FILE, path=f"{place}/client-0.data", size=ALIGNMENT)
@@ -355,7 +354,7 @@ def _device(device: Path, program: str | None, host: Host) -> Iterator[Finding]:
     words = {name: _text(queue / name) for name in ("rotational", "scheduler", "write_cache")}
     scheduler = re.search(r"\[(.*)\]", words["scheduler"])
     parts = [
-        decimal(device_size(device)),
+        size_text(device_size(device)),
         {"0": "not rotational", "1": "rotational"}.get(words["rotational"], ""),
         f"scheduler {scheduler[1] if scheduler else words['scheduler']}" if words["scheduler"] else "",
         f"write cache {words['write_cache']}" if words["write_cache"] else "",

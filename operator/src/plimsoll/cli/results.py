@@ -45,7 +45,9 @@ _SUSPECT = "* rests on Suspect points"
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of the lines.")
 @accept_option
-@click.option("--strict", is_flag=True, help="With -o junit: a Suspect point has failed.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 5 if a number is Suspect or Invalid; -o junit counts Suspect as failed."
+)
 @options.pipeline_option
 @cluster_options
 def command(
@@ -82,8 +84,6 @@ def command(
     inconclusive; and 1 if a later round failed. Only comparisons with accepted rounds and missing runs decide: a
     comparison between variants shows what a variant costs. Hypotheses do not change the exit code.
     """
-    if strict and output != options.JUNIT:
-        raise click.UsageError("--strict is for -o junit; all other formats show Suspect points as such")
     if are_suites(sources):
         if points or probes or output == options.CSV:
             option = "--point" if points else "--probes" if probes else "-o csv"
@@ -92,7 +92,7 @@ def command(
         _output_rounds(rounds, output, strict=strict)
         if rounds.failed:
             raise click.ClickException(rounds.failed)
-        sys.exit(exit_code(rounds.last))
+        sys.exit(exit_code(rounds.last) or (exit_of_numbers(rounds.last_results, strict=True) if strict else Exit.DONE))
     if accepted:
         raise click.UsageError("--accept is for rounds of a suite")
     if probes and output in {options.JUNIT, options.MARKDOWN, options.OTAVA}:
@@ -103,6 +103,8 @@ def command(
         _output_probes(searches, output)
     else:
         _output_runs(of_sources, output, strict=strict)
+    if strict:
+        sys.exit(exit_of_numbers([result for _, results in of_sources for result in results], strict=True))
 
 
 def _output_rounds(rounds: SuiteRounds, output: str, *, strict: bool) -> None:
