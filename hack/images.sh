@@ -65,7 +65,7 @@ if [[ $push == 1 ]]; then
     done
 fi
 
-say 'Helm values for these images; save them as values.yaml and install with'
+say 'Helm values for these images; save them as values.yaml, add watchNamespaces, and install with'
 say '  helm upgrade --install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace --values values.yaml'
 echo "image:"
 selected operator '  '

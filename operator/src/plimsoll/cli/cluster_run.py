@@ -221,8 +221,7 @@ async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]
 
 
 async def _uid(kube: "AioKube", place: InCluster) -> str:
-    created = await kube.get(place.kind, place.name, place.namespace)
-    if created is None:
+    if (created := await kube.get(place.kind, place.name, place.namespace)) is None:
         raise click.ClickException(f"somebody deleted {place.word} {place} right after it was created")
     return cast("str", created["metadata"]["uid"])
 

@@ -31,7 +31,6 @@ JOBS = (
 
 _STORAGE_CLASSES = {"claim-latency": "rook-ceph-block", "new-disk": "raw-devices"}
 _ROOK = "rook-ceph/rook-ceph"
-_POOL = "replicapool"  # as in Rook's examples
 _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-z0-9][-a-z0-9]*)")
 
 
@@ -41,9 +40,7 @@ _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-
 @click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [the sample's].")
 @click.option("--rook", metavar="NAMESPACE/NAME", help="CephCluster to measure [the only one that is allowed].")
 @click.option("--pool", metavar="NAME", help="Existing pool to measure [the sample's].")
-def command(
-    *, job: str | None, name: str | None, storage_class: str | None, rook: str | None, pool: str | None
-) -> None:
+def command(*, job: str | None, **chosen: str | None) -> None:
     """Print a short commented manifest for a common JOB, or without JOB, list the jobs.
 
     The comments describe what is measured, how much is written, how long it takes, and what an administrator must
@@ -52,12 +49,12 @@ def command(
         plimsoll init claim-latency --storage-class fast > run.yaml
     """
     if job is None:
-        if name or storage_class or rook or pool:
+        if any(chosen.values()):
             raise click.UsageError(f"which job? It is one of {', '.join(JOBS)}")
         Terminal().print(facts_table([(each, question(each)) for each in JOBS]))
         click.echo(f"\n`{program()} init JOB` prints the manifest; `{program()} plan FILE` shows what it costs.")
         return
-    click.echo(manifest(job, name=name, storage_class=storage_class, rook=rook, pool=pool), nl=False)
+    click.echo(manifest(job, **chosen), nl=False)
 
 
 def question(job: str) -> str:
@@ -65,35 +62,22 @@ def question(job: str) -> str:
     return _template(job).template.partition("?")[0].removeprefix("# ") + "?"
 
 
-def manifest(
-    job: str,
-    *,
-    name: str | None = None,
-    storage_class: str | None = None,
-    rook: str | None = None,
-    pool: str | None = None,
-) -> str:
-    """Return the manifest of a job; exits if a value is invalid, or if the job has no use for it."""
+def manifest(job: str, **options: str | None) -> str:
+    """Return the manifest of a job; exits if an option of the command is invalid, or if the job has no use for it."""
     template = _template(job)
-    used = template.get_identifiers()
-    for option, value, identifier in (
-        ("--storage-class", storage_class, "storage_class"),
-        ("--rook", rook, "rook_name"),
-        ("--pool", pool, "pool"),
-    ):
-        if value is not None and identifier not in used:
-            raise click.UsageError(f"{option} has no effect on {job}; leave it out")
-    cluster = _CLUSTER.fullmatch(rook or _ROOK)
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in given:
+        identifier = "rook_name" if option == "rook" else option
+        if identifier not in template.get_identifiers():
+            raise click.UsageError(f"--{option.replace('_', '-')} has no effect on {job}; leave it out")
+    rook = given.get("rook", _ROOK)
+    cluster = _CLUSTER.fullmatch(rook)
     if cluster is None:
         raise click.UsageError(f"--rook {rook!r} is not NAMESPACE/NAME of a CephCluster, such as {_ROOK}")
-    chosen = {
-        "name": name or job,
-        "storage_class": storage_class or _STORAGE_CLASSES.get(job),
-        "pool": pool or _POOL,
-    }
-    values = {key: _scalar(value) for key, value in (chosen | cluster.groupdict()).items() if value is not None}
+    defaults = {"name": job, "storage_class": _STORAGE_CLASSES.get(job, ""), "pool": "replicapool"}
+    values = {key: _scalar(value) for key, value in (defaults | given | cluster.groupdict()).items()}
     text = template.substitute(values)
-    if rook is None:
+    if "rook" not in given:
         # The operator chooses the only cluster that is allowed.
         text = re.sub(r"^ *(rook: {)?cluster: .*\n", "", text, flags=re.MULTILINE)
     decode_file(Path(job), read_manifest(text))

@@ -45,9 +45,7 @@ _SUSPECT = "* rests on Suspect points"
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of the lines.")
 @accept_option
-@click.option(
-    "--strict", is_flag=True, help="Exit with 5 if a number is Suspect or Invalid; -o junit counts Suspect as failed."
-)
+@click.option("--strict", is_flag=True, help="Exit with 5 if a number is not Valid; JUnit counts it as failed.")
 @options.pipeline_option
 @cluster_options
 def command(

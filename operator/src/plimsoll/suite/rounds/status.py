@@ -219,10 +219,8 @@ def _regressed(state: State) -> Fact:
             message = f"round {last.name} regressed and was accepted"
             return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
         case RoundVerdict.NO_REGRESSION:
-            message = f"round {last.name} is not worse than its baseline"
-            if not last.comparisons:
-                message = f"round {last.name} was {last.ending}"
-            return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
+            what = "is not worse than its baseline" if last.comparisons else f"was {last.ending}"
+            return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=f"round {last.name} {what}")
     message = f"round {last.name} does not show whether there is a regression"
     return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
 
