@@ -185,12 +185,15 @@ def pin(directory: str) -> None:
 
 
 def check_images(manifests: str) -> None:
-    """Exit unless rendered manifests select exactly the images of this release."""
+    """Exit unless rendered manifests and the chart's list for Artifact Hub have exactly the images of this release."""
     text = Path(manifests).read_text()
     for name in IMAGES.values():
         selected = set(re.findall(rf"[\w./:-]*{name}[@:][\w:.-]+", text))
         if selected != {_reference(name)}:
             sys.exit(f"release.py: {manifests} selects {sorted(selected)} instead of {_reference(name)}")
+    listed = sorted(entry["image"] for entry in yaml.safe_load(CHART["annotations"]["artifacthub.io/images"]))
+    if listed != (expected := sorted(map(_reference, IMAGES.values()))):
+        sys.exit(f"release.py: artifacthub.io/images of the chart has {listed} instead of {expected}")
 
 
 def _reference(name: str) -> str:

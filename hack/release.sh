@@ -5,8 +5,8 @@
 #
 #   VERSION           the version of operator/pyproject.toml and of the chart, with a dated section in CHANGELOG.md
 #   REPOSITORY        where the images will be, such as registry.example.org/team: chart and manifests name it
-#   --without-images  everything but the images, without root. Chart and manifests then
-#                     select images by tag instead of digest
+#   --without-images  everything but the images, without root, for a trial: chart and manifests then
+#                     select images by tag instead of digest, and CHANGELOG.md may have unreleased entries
 #
 # Environment:
 #   DIST              the directory to replace, by default dist in this tree
@@ -49,6 +49,8 @@ for line in "version: $VERSION" "appVersion: \"$VERSION\""; do
 done
 grep -qE "^## \[$VERSION\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" "$source/CHANGELOG.md" ||
     die "CHANGELOG.md does not have a section: ## [$VERSION] - $(date +%F)"
+[[ -z $images ]] || ! sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' "$source/CHANGELOG.md" | grep '^[-*] ' > /dev/null ||
+    die "CHANGELOG.md still has entries in [Unreleased]: move them to the section of $VERSION"
 
 COMMIT=$(git -C "$root" rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
@@ -131,11 +133,14 @@ build_images() {
 
 # NAME: start the programs of an image as it is in the archive, on each architecture.
 start_image() {
-    local arch container commands="uname -m; plimsoll --version"
-    [[ $1 != runner ]] || commands+="; fio --version; ceph --version; iperf3 --version | head -n 1"
+    local arch container expected printed commands="uname -m; plimsoll --version"
+    [[ $1 != runner ]] || commands+="; fio --version; ceph --version; iperf3 --version"
     for arch in "${ARCHITECTURES[@]}"; do
         container=$(containers from --quiet --arch "$arch" "oci-archive:$out/plimsoll-$1-$VERSION.oci.tar")
-        say "plimsoll-$1 for $arch: $(containers run --isolation chroot --user 65532 "$container" -- sh -ec "$commands" | paste -sd ' ')"
+        printed=$(containers run --isolation chroot --user 65532 "$container" -- sh -ec "$commands" | paste -sd ' ')
+        say "plimsoll-$1 for $arch: $printed"
+        expected="${MACHINES[$arch]} plimsoll, version $VERSION"
+        [[ "$printed " == "$expected "* ]] || die "plimsoll-$1 for $arch does not begin with: $expected"
         containers rm "$container" > /dev/null
     done
 }
@@ -156,15 +161,24 @@ helm_chart() {
     release check_images "plimsoll-$VERSION-install.yaml"
 }
 
-# What users would do: install the plugin as krew does, and start it.
+# What users would do: install the plugin as krew does, and start it, with each of its Pythons that this machine has.
 start_plugin() {
-    local store=$work/krew archive
+    local store=$work/krew path=$work/path expected="kubectl plimsoll, version $VERSION" archive python program printed started=
     archive=$out/kubectl-plimsoll-$VERSION-linux-$(dpkg --print-architecture).tar.gz
     [[ -e $archive ]] || { say "no plugin is for this machine: none is started" && return; }
-    mkdir "$store"
+    mkdir "$store" "$path"
     tar --extract --gzip --file "$archive" --directory "$store"
     ln -s "$store/kubectl-plimsoll" "$work/kubectl-plimsoll"
-    say "the plugin, with $(python3 --version): $(env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 "$work/kubectl-plimsoll" --version)"
+    for python in "${PYTHONS[@]}"; do
+        program=$("python$python" -c 'import sys; print(sys.executable)' 2> /dev/null) ||
+            { say "the plugin is not started with Python $python, which this machine does not have" && continue; }
+        ln -sf "$program" "$path/python3"
+        printed=$(env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 PATH="$path:$PATH" "$work/kubectl-plimsoll" --version)
+        say "the plugin, with Python $python: $printed"
+        [[ $printed == "$expected" ]] || die "the plugin does not print: $expected"
+        started=1
+    done
+    [[ -n $started ]] || die "this machine has none of the Pythons of the plugin: install one of ${PYTHONS[*]}"
 }
 
 say "building the wheel and the source distribution"
