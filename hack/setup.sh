@@ -37,8 +37,8 @@ missing_packages() {
     if command -v "$python" > /dev/null && ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
     fi
-    for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount make:make \
-        chromium:chromium bonnie++:bonnie++ ioping:ioping iperf3:iperf3 nc.traditional:netcat-traditional ping:iputils-ping tc:iproute2 gcc:gcc; do
+    for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs \
+        make:make chromium:chromium bonnie++:bonnie++ ioping:ioping iperf3:iperf3 nc.traditional:netcat-traditional ping:iputils-ping tc:iproute2 gcc:gcc; do
         command -v "${command%:*}" > /dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "${command%:*}" > /dev/null ||
             echo "${command#*:}"
     done
