@@ -336,7 +336,7 @@ CASES = [
         says=("another version of Plimsoll froze it", "cannot read schemaVersion", "create it again"),
     ),
     Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan was deleted", "create it again")),
-    Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),
+    Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "What to do about")),
 ]
 
 
