@@ -82,7 +82,7 @@ def test_an_administrator_sees_what_is_installed_and_what_is_wrong(installed: Be
 
 
 def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installed: Bench) -> None:
-    verbs = ["get", "list", "watch", "create", "delete"]
+    verbs = ["get", "list", "watch", "create", "patch", "delete"]
     resources = ["benchmarkruns", "benchmarksuites", "benchmarkresults"]
     config = installed.may({"apiGroups": ["plimsoll.dev"], "resources": resources, "verbs": verbs})
     findings = examine(installed, config=config, code=Exit.DONE)
