@@ -62,7 +62,14 @@ def test_a_killed_conductor_loses_and_repeats_no_recorded_trial(cluster: Cluster
     within="16 s",
 )
 @pytest.mark.kills
-@pytest.mark.parametrize("phase", ["Provisioning", "Measuring", "CleaningUp"])
+@pytest.mark.parametrize(
+    "phase",
+    [
+        pytest.param("Provisioning", marks=pytest.mark.thorough),
+        "Measuring",
+        pytest.param("CleaningUp", marks=pytest.mark.thorough),
+    ],
+)
 def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phase: str) -> None:
     cluster.apply(run("orphan", namespace))
     if phase == "Provisioning":
@@ -86,6 +93,7 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
     within="16 s",
 )
 @pytest.mark.kills
+@pytest.mark.thorough
 def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("first", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_condition("first", namespace, "Admitted", status="True")
@@ -104,6 +112,7 @@ def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str
     within="16 s",
 )
 @pytest.mark.kills
+@pytest.mark.thorough
 def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("paused", namespace))
     cluster.until_measuring("paused", namespace)
@@ -180,7 +189,7 @@ def test_a_missing_storage_class_is_refused_immediately(cluster: Cluster, namesp
     ends="the run waits with `QuotaExceeded`, then ends with it",
     within="`timeouts.provisionSeconds`",
 )
-@pytest.mark.parametrize("what", ["persistentvolumeclaims", "pods"])
+@pytest.mark.parametrize("what", ["persistentvolumeclaims", pytest.param("pods", marks=pytest.mark.thorough)])
 def test_an_exhausted_quota_is_reported(cluster: Cluster, namespace: str, what: str) -> None:
     quota = {
         "apiVersion": "v1",

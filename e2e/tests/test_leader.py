@@ -39,7 +39,15 @@ KINDS = (
     ),
     within="16 s; a few seconds if it is stopped",
 )
-@pytest.mark.parametrize("way", WITHIN_SECONDS)
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("TERM", marks=pytest.mark.thorough),
+        "KILL",
+        pytest.param("STOP", marks=pytest.mark.thorough),
+        "cut off",
+    ],
+)
 def test_another_operator_follows_in_each_phase_and_nothing_is_made_twice(
     cluster: Cluster, namespace: str, way: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

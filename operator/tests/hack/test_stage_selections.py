@@ -13,7 +13,7 @@ import pytest
 from _pytest.mark.expression import Expression, ExpressionMatcher
 
 ROOT = Path(__file__).parents[3]
-BY_NAME = ["disturbance", "outage"]
+BY_NAME = ["disturbance", "outage", "thorough"]
 """End-to-end tests that `make test-all` has no time for: a stage runs them if it is named."""
 STORM = "storm"
 """The marker of the operator's tests that only `make storms` has time for."""
