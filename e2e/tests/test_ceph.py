@@ -102,6 +102,7 @@ def test_a_missing_keyring_is_reported(cluster: Cluster, existing: Ceph, namespa
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.thorough
 def test_a_keyring_without_the_annotation_is_not_used(cluster: Cluster, existing: Ceph, namespace: str) -> None:
     existing.give_keyring(namespace)
     cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}-")

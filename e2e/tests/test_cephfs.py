@@ -29,8 +29,10 @@ def one_file(chosen: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "workloads",
-    [[READ, READ_BACK, WRITE], [one_file(READ), one_file(READ_BACK), one_file(WRITE)]],
-    ids=["FilePerClient", "SharedFile"],
+    [
+        pytest.param([READ, READ_BACK, WRITE], id="FilePerClient", marks=pytest.mark.thorough),
+        pytest.param([one_file(READ), one_file(READ_BACK), one_file(WRITE)], id="SharedFile"),
+    ],
 )
 def test_clients_on_two_nodes_measure_one_volume_and_nothing_is_left(
     cluster: Cluster, clean: Ceph, namespace: str, workloads: list[dict[str, Any]]

@@ -242,6 +242,7 @@ def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.thorough
 def test_a_wrong_key_of_the_provisioner_is_reported(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     with wrong_key(cluster, clean):
         cluster.apply(claimed("locked-out", namespace, timeouts=SHORT))

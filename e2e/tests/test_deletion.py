@@ -1,7 +1,7 @@
 """Runs are deleted at any time and in any way, and leave nothing.
 
-Here each phase is deleted in one way, and a measuring run in all. operator/tests/deletion has the other combinations,
-with a real operator and real controllers, but without nodes.
+Here each phase is deleted in one way, and a measuring run in all; most of these tests run by name only.
+operator/tests/deletion has the other combinations, with a real operator and real controllers, but without nodes.
 """
 
 import pytest

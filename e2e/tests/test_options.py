@@ -110,8 +110,11 @@ def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and
 @pytest.mark.parametrize(
     ("name", "value", "reason", "words"),
     [
-        ("osd_memory_target", "4Gi", "CephOptionNotAllowed", "rook.options"),
-        ("osd_op_queue", "wpq", "CephOptionRefused", "only after a restart of the OSDs"),
+        pytest.param("osd_memory_target", "4Gi", "CephOptionNotAllowed", "rook.options", marks=pytest.mark.thorough),
+        pytest.param(
+            *("osd_op_queue", "wpq", "CephOptionRefused", "only after a restart of the OSDs"),
+            marks=pytest.mark.thorough,
+        ),
         (PROFILE, "fast", "CephOptionRefused", "choose one of"),
     ],
 )

@@ -93,6 +93,7 @@ def test_optimizations_that_an_older_ceph_lacks_are_refused_before_anything_is_c
 
 
 @pytest.mark.secondary
+@pytest.mark.thorough
 def test_a_run_that_is_deleted_with_its_namespace_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     """operator/tests/deletion deletes runs on Rook in other ways and earlier, without a Ceph."""
     cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
