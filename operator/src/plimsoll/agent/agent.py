@@ -456,7 +456,7 @@ class Agent:
                     await self._connection.report(self._report(messages.AgentState.RUNNING, sequence, rates=rates))
             await asyncio.sleep(self._live_seconds)
 
-    async def _compare_clocks(self) -> "_Comparison":
+    async def _compare_clocks(self) -> _Comparison:
         clock = await self._connection.clock(_CLOCK_PROBES)
         return _Comparison(clock, _lead_of_wall_clock())
 
