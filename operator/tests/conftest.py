@@ -13,7 +13,7 @@ from support.apiserver import ApiServer, apiserver_with_kinds
 from support.disks import mounted_disk
 
 # A change passes or fails for what it changes: examples are the same each time. `make search` looks for new ones.
-settings.register_profile("plimsoll", deadline=None, derandomize=True)
+settings.register_profile("plimsoll", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("plimsoll")
 

@@ -157,5 +157,5 @@ class RunUnderFaults(RuleBasedStateMachine):
                 assert len(good) == 1 or (not good and len(attempts) >= MAX_ATTEMPTS)
 
 
-RunUnderFaults.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+RunUnderFaults.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 TestRunUnderFaults = RunUnderFaults.TestCase

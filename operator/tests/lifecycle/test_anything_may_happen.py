@@ -398,6 +398,6 @@ class AnythingThatWakes(Anything):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestAnything.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
 TestAnythingThatWakes = AnythingThatWakes.TestCase
-TestAnythingThatWakes.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestAnythingThatWakes.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)

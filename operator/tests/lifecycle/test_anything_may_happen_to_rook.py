@@ -67,4 +67,4 @@ class AnythingOnRook(Anything):
 
 
 TestAnythingOnRook = AnythingOnRook.TestCase
-TestAnythingOnRook.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestAnythingOnRook.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)

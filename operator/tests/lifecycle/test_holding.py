@@ -333,7 +333,7 @@ def test_an_ended_run_holds_nothing(world: PretendWorld, uid: str) -> None:
     assert hold(world, uid) is None
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
     st.lists(
         st.tuples(

@@ -44,7 +44,7 @@ WRITING: dict[str, Callable[[Output], int]] = {
     "rbd-discard": lambda output: parse_discard(output, IMAGE),
 }
 THOROUGH = "write-fsync"
-SAMPLE = 8
+SAMPLE = 3
 every_golden = pytest.mark.parametrize(("version", "case"), CASES, ids=["-".join(pair) for pair in CASES])
 
 FieldPath = tuple[str | int, ...]
@@ -171,7 +171,7 @@ class Editor:
 @every_golden
 def test_truncated_document(version: str, case: str) -> None:
     document = without_histograms(version, case)[0].document.rstrip()
-    for end in range(0, len(document), len(document) // 30):
+    for end in range(0, len(document), len(document) // 12):
         error = outcome(version, case, document[:end])
         assert error or case == "status-interval", end
 
@@ -257,16 +257,14 @@ def measured(version: str, case: str) -> tuple[Golden, Measurement]:
 def damages(log: str) -> Iterator[str]:
     """Yield a log that was cut off, that lacks, repeats or swaps lines, and that has something else in it."""
     chance = chance_of(log)
-    for _ in range(2):
-        yield log[: chance.randrange(len(log) + 1)]
+    yield log[: chance.randrange(len(log) + 1)]
     lines = log.splitlines(keepends=True)
     number = chance.randrange(len(lines) + 1)
     yield "".join(lines[:number])
     yield "".join([*lines[:number], *lines[number + 1 :]])
     yield "".join([*lines[:number], *lines[number - 1 :]])
-    yield "".join(reversed(lines))
-    yield "".join(line.replace(",", ";") for line in lines)
-    for token in chance.sample(["9" * 400, "-1", "nan", "1e9", "\x00", "", "999999999999"], 3):
+    yield "".join(chance.choice([list(reversed(lines)), [line.replace(",", ";") for line in lines]]))
+    for token in chance.sample(["9" * 400, "-1", "nan", "1e9", "\x00", "", "999999999999"], 2):
         start = chance.randrange(len(log) + 1)
         yield log[:start] + token + log[start + 1 :]
 

@@ -180,7 +180,7 @@ def test_all_other_totals_of_rados_bench_are_named_if_they_are_wrong(recorded: R
 @every(CASES)
 def test_output_that_breaks_off(recorded: Recorded) -> None:
     whole = recorded.text.rstrip()
-    for end in range(0, len(whole), max(1, len(whole) // 60)):
+    for end in range(0, len(whole), max(1, len(whole) // 25)):
         # Between two lines, nothing shows that there is another OSD, or that the meter went on.
         if recorded.tool in {OSD_BENCH, NETCAT} and whole[:end].endswith("\n"):
             continue
@@ -189,7 +189,7 @@ def test_output_that_breaks_off(recorded: Recorded) -> None:
 
 @every(CASES)
 def test_output_with_noise(recorded: Recorded) -> None:
-    for damaged in noisy(recorded.case, recorded.text, 100):
+    for damaged in noisy(recorded.case, recorded.text, 40):
         outcome(recorded.parse, damaged)
 
 
@@ -197,5 +197,5 @@ def test_output_with_noise(recorded: Recorded) -> None:
 @pytest.mark.parametrize("token", ["9" * 400, "1e308", "-1", "nan", "", "x\ud800"])
 def test_word_that_became_another(recorded: Recorded, token: str) -> None:
     words = recorded.text.split(" ")
-    for number in range(0, len(words), max(1, len(words) // 250)):
+    for number in range(0, len(words), max(1, len(words) // 80)):
         outcome(recorded.parse, " ".join([*words[:number], token, *words[number + 1 :]]))

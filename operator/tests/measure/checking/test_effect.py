@@ -419,7 +419,7 @@ def test_storage_that_scatters_is_not_blamed_on_scrubs(operations: int) -> None:
 @pytest.mark.parametrize("effect", [{"rate": 0.7}, {"tail": 1.5}])
 def test_scrubs_with_an_effect_beyond_chance_are_found(effect: dict[str, float]) -> None:
     chance = random.Random(39)  # noqa: S311 - numbers, not secrets
-    documents = [document(0, noisy(chance, **effect)) for _ in range(60)]
+    documents = [document(0, noisy(chance, **effect)) for _ in range(25)]
     found = [words(measure(each, runtime_seconds=LENGTH, cluster=looks(HALF)), "Scrubbing") for each in documents]
     assert sum(text == "" for text in found) == 0
 

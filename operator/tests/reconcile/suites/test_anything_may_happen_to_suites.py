@@ -106,8 +106,9 @@ async def play(steps: Sequence[str]) -> None:
     status = await played.status()
     assert "round" not in status
     assert ended["verdict"] in {"NoRegression", "Inconclusive", "Failed", "Superseded"}
-    assert (await played.condition("Ready"))["reason"] == "Idle"
-    assert not await played.condition("Stalled")
+    failed = ended["verdict"] == "Failed"
+    assert (await played.condition("Ready"))["reason"] == ("RoundFailed" if failed else "Idle")
+    assert bool(await played.condition("Stalled")) == failed
     kept = {round_label(one["minute"]) for one in status["rounds"]}
     labels = [run["metadata"]["labels"] for run in kube.objects(RUN.kind)]
     assert {one["plimsoll.dev/round"] for one in labels if "plimsoll.dev/suite" in one} <= kept

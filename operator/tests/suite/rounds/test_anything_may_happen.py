@@ -477,7 +477,7 @@ class Anything(RuleBasedStateMachine):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestAnything.settings = settings(max_examples=30, stateful_step_count=60, deadline=None)
 
 
 REQUEST = "plimsoll.dev/request-round"
