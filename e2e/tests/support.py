@@ -100,7 +100,7 @@ class Cluster:
             value = condition()
             if value:
                 return value
-            time.sleep(0.5)
+            time.sleep(1)
         message = f"not within {limit:g} s: {what}"
         raise AssertionError(message)
 

@@ -54,6 +54,7 @@ def test_two_clients_measure_file_systems_and_leave_nothing(cluster: Cluster, na
 
 
 @pytest.mark.ceph
+@pytest.mark.thorough
 def test_two_clients_share_a_cephfs_volume(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     created = files_run("bonnie", namespace, workloads=[{**BONNIE, "bonnie": {**SMALL, "size": "24Mi"}}])
     # Files and data sets together would exceed the quota, which CephFS does not enforce to the mebibyte.

@@ -127,6 +127,7 @@ def test_an_existing_file_system_is_measured_by_name_and_by_storage_class_and_st
     ends="the trial is Invalid (`MetadataServersChanged`) and repeated",
     within="the end of the trial",
 )
+@pytest.mark.thorough
 def test_a_trial_in_which_a_metadata_server_is_replaced_does_not_count(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:

@@ -112,6 +112,7 @@ def test_an_image_that_cannot_be_pulled_is_reported(cluster: Cluster, namespace:
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.thorough
 def test_maintenance_windows_admit_delay_and_refuse_runs(cluster: Cluster, namespace: str, helm: Helm) -> None:
     """One window closes in a quarter of an hour, another one opens later, for an hour."""
     before, now = operators(cluster), datetime.now(UTC)

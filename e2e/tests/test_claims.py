@@ -184,6 +184,7 @@ def remove_kept(cluster: Cluster, name: str, namespace: str, *, kill: bool = Fal
     return steps
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_deleted_with_its_namespace_leaves_no_volume(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
@@ -202,6 +203,7 @@ def test_a_run_that_is_deleted_with_its_namespace_leaves_no_volume(
     ends="`CleanedUp=False` names the image; it is removed when it is released",
     within="as soon as it is released",
 )
+@pytest.mark.thorough
 def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     cluster.apply(claimed("watched", namespace, workloads=[workload(runtimeSeconds=60)]))
     cluster.until_measuring("watched", namespace)
@@ -230,6 +232,7 @@ def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean
     ends="`Succeeded=False`, `ClaimsNotBound`: the message names the provisioner",
     within="`timeouts.provisionSeconds`",
 )
+@pytest.mark.thorough
 def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:

@@ -9,8 +9,10 @@ import pytest
 from runs import STORAGE_CLASS, run, workload
 from support import Cluster
 
-CASES = [("Measuring", "background"), ("Measuring", "namespace"), ("CleaningUp", "foreground")]
+CASES = [("Measuring", "background")]
 THOROUGH_CASES = [
+    ("Measuring", "namespace"),
+    ("CleaningUp", "foreground"),
     ("Waiting", "background"),
     ("Provisioning", "foreground"),
     ("Measuring", "foreground"),

@@ -96,6 +96,7 @@ def test_claims_on_a_pool_that_rook_creates_are_timed(cluster: Cluster, clean: C
     assert clean.pools() == []
 
 
+@pytest.mark.thorough
 def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
     churn = {"percent": 50, "cycles": 1}
     (result,) = timed(cluster, storm("churn", allowed, objects=[2], qps=[10], churn=churn))
@@ -104,6 +105,7 @@ def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
     assert counts in ({"bindClaim": 3, "startPod": 3}, {"bindClaim": 3, "startPod": 2})
 
 
+@pytest.mark.thorough
 def test_claims_that_are_never_bound_are_invalid_with_the_reason(cluster: Cluster, allowed: str) -> None:
     cluster.apply(
         {

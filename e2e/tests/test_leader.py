@@ -40,13 +40,7 @@ KINDS = (
     within="16 s; a few seconds if it is stopped",
 )
 @pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param("TERM", marks=pytest.mark.thorough),
-        "KILL",
-        pytest.param("STOP", marks=pytest.mark.thorough),
-        "cut off",
-    ],
+    "way", ["KILL", *(pytest.param(way, marks=pytest.mark.thorough) for way in ("TERM", "STOP", "cut off"))]
 )
 def test_another_operator_follows_in_each_phase_and_nothing_is_made_twice(
     cluster: Cluster, namespace: str, way: str, capsys: pytest.CaptureFixture[str]
@@ -77,6 +71,7 @@ def test_another_operator_follows_in_each_phase_and_nothing_is_made_twice(
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.thorough
 def test_a_round_that_is_requested_while_no_operator_leads_begins_once(cluster: Cluster, namespace: str) -> None:
     """The former leader has the request in its watch when it wakes up, while its successor begins the round."""
     recorder, measured = Recorder(cluster.api, namespace, KINDS), Suite(cluster, "requested", namespace)

@@ -62,6 +62,7 @@ def test_options_are_used_during_trials_and_restored_although_the_conductor_was_
 
 
 @pytest.mark.secondary
+@pytest.mark.thorough
 def test_options_of_a_deleted_run_whose_conductor_was_killed_are_restored(
     cluster: Cluster, configured: Ceph, namespace: str
 ) -> None:
@@ -86,6 +87,7 @@ def test_options_of_a_deleted_run_whose_conductor_was_killed_are_restored(
 
 
 @pytest.mark.tertiary
+@pytest.mark.thorough
 def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and_stays(
     cluster: Cluster, configured: Ceph, namespace: str
 ) -> None:
@@ -110,14 +112,12 @@ def test_an_option_that_another_user_changes_during_a_trial_makes_it_invalid_and
 @pytest.mark.parametrize(
     ("name", "value", "reason", "words"),
     [
-        pytest.param("osd_memory_target", "4Gi", "CephOptionNotAllowed", "rook.options", marks=pytest.mark.thorough),
-        pytest.param(
-            *("osd_op_queue", "wpq", "CephOptionRefused", "only after a restart of the OSDs"),
-            marks=pytest.mark.thorough,
-        ),
+        ("osd_memory_target", "4Gi", "CephOptionNotAllowed", "rook.options"),
+        ("osd_op_queue", "wpq", "CephOptionRefused", "only after a restart of the OSDs"),
         (PROFILE, "fast", "CephOptionRefused", "choose one of"),
     ],
 )
+@pytest.mark.thorough
 def test_an_option_that_cannot_be_set_is_refused(
     cluster: Cluster, configured: Ceph, namespace: str, name: str, value: str, reason: str, words: str
 ) -> None:

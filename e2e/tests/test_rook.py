@@ -211,6 +211,7 @@ def test_a_pool_with_two_copies_in_each_failure_domain_gets_its_rule_and_is_refu
         clean.until_rook_is_healthy()
 
 
+@pytest.mark.thorough
 def test_data_that_does_not_fit_is_refused_with_the_numbers(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     manifest = rook_run("greedy", namespace)
     manifest["spec"]["storage"]["volume"]["size"] = "4Gi"
@@ -229,6 +230,7 @@ def test_data_that_does_not_fit_is_refused_with_the_numbers(cluster: Cluster, cl
     ends="`Succeeded=False`, `QuotaReached`; the pool is removed",
     within="15 s after Ceph reports it",
 )
+@pytest.mark.thorough
 def test_a_pool_at_its_quota_ends_the_run_and_is_removed(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     """The quota of the run would take minutes to reach."""
     clean.until_rook_is_healthy()

@@ -23,12 +23,10 @@ CASES = [
     ("Waiting", "namespace"),
     ("Provisioning", "background"),
     ("Provisioning", "namespace"),
-    ("Suspended", "background"),
     ("Suspended", "foreground"),
     ("CleaningUp", "background"),
     ("CleaningUp", "namespace"),
     ("Finished", "foreground"),
-    ("Finished", "namespace"),
 ]
 CLEAN = {"Removed", "StorageKept", "NothingMade"}
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle, repeat
 from threading import Thread
 from typing import Any, Literal
 
@@ -106,8 +107,10 @@ def opened(site: str, chromium: Browser) -> Iterator[Open]:
     assert [address for address in requests if not address.startswith((site, "data:"))] == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    ("path", "width", "scheme"),
+    [("", 1280, "dark"), *zip(PAGES, repeat(390), cycle(("light", "dark")))],
+)
 def test_a_page_never_scrolls_sideways_and_its_texts_are_readable(
     path: str, width: int, scheme: Scheme, opened: Open
 ) -> None:
