@@ -224,7 +224,7 @@ bench-scale: setup ## Measure a conductor with a thousand agents, and an operato
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PYTHONPATH=tests $(BIN)/python bench/run.py merge simulated scale
 
 .PHONY: bench-comparing
-bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/explanation/comparing.md and docs/how-to/suites.md; should take less than an hour
+bench-comparing: setup ## Measure how often comparisons of runs, rounds and lines, and hypotheses, are right: tables of docs/explanation/comparing.md and docs/explanation/suites.md; should take less than an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)

@@ -34,7 +34,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     """Show the rates of network, OSDs, RADOS, RBD and file systems, the limit that layers below set, and their ratio.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME)
-        with any of the tools for networks, for OSDs and pools, and for volumes in Ceph.
+    with any of the tools for networks, for OSDs and pools, and for volumes in Ceph.
     """
     results = load_results(result)
     if all(each.status.environment.ceph is None for each in results):
