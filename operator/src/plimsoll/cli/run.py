@@ -358,9 +358,10 @@ def command(
 ) -> None:
     """Measure a BenchmarkRun FILE, a round of a BenchmarkSuite, or a StorageClass without a FILE.
 
-    In a cluster it prints how much will be written, asks for confirmation, creates the run or suite, and watches it like
-    `watch`. Ctrl-C stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC in about two minutes.
-    bsuite/NAME requests a round of a suite that exists. FILE can be - for standard input; in a cluster, add --yes then.
+    In a cluster it prints how much will be written, asks for confirmation, creates the run or suite, and watches it
+    like `watch`. Ctrl-C stops only watching. Without a FILE, --storage-class measures random reads and writes of a PVC
+    in about two minutes. bsuite/NAME requests a round of a suite that exists. FILE can be - for standard input; in a
+    cluster, add --yes then.
 
     With --directory or --device it measures on this machine, without a cluster: they replace the storage of the FILE.
     Workloads that need a network between nodes or a cluster are refused. Of a suite, each variant is measured `repeat`
