@@ -67,5 +67,7 @@ def assert_pinged(result: dict[str, Any]) -> None:
     assert 0 < operation["rates"]["iops"] <= 1.05 * CLIENTS * 1000 / INTERVAL_MILLISECONDS
     assert operation["latency"]["percentiles"]["50"] > 0
     reasons = {finding["reason"] for finding in trial["findings"]}
-    assert not reasons & {"SeriesIncomplete", "HistogramMismatch", "ToolTooOld", "WrongDevice"}, trial
+    assert not reasons & {"SeriesIncomplete", "HistogramMismatch", "WrongDevice"}, trial
+    # While ioping waits for a processor, its first line is late, and its start is estimated.
+    assert "ToolTooOld" not in reasons or "NodeCpuSaturated" in reasons, trial
     assert re.fullmatch(r"ioping \d+\.\d+", trial["tool"]["versions"][0])
