@@ -36,7 +36,6 @@ class Clusters:
         self._api = api
         self._release = release
         self._image = image
-        self._monitors = ceph.Monitors()
         self._muted: dict[str, int] = {}
 
     def run(self) -> Never:
@@ -66,8 +65,8 @@ class Clusters:
 
     def _refresh(self, found: Object) -> None:
         name, old = found["metadata"]["name"], found.get("status", {})
-        status, usage, versions = (self._monitors.read(what) for what in ("status", "df", "versions"))
-        classes = self._monitors.read("osd crush class ls")
+        status, usage, versions = (ceph.read("ceph", what) for what in ("status", "df", "versions"))
+        classes = ceph.read("ceph", "osd", "crush", "class", "ls")
         before = old.get("ceph", {})
         reported = {name: before[name] for name in ("previousHealth", "lastChanged") if name in before}
         reported |= sampled(before, status, usage, versions)
