@@ -21,6 +21,7 @@ Modules = Mapping[str, ModuleType]
 
 _CONTROLLER = Path(__file__).parents[3] / "e2e" / "rook" / "controller"
 _MODULES = [path.stem for path in _CONTROLLER.glob("*.py")]
+_OF_CEPH = ("ceph_argparse", "rados")
 _RECORDED_WITH = {OLD_ROOK: "18.2", NEW_ROOK: "20.2"}
 _TIMES = ("lastHeartbeatTime", "lastTransitionTime")
 
@@ -28,10 +29,10 @@ _TIMES = ("lastHeartbeatTime", "lastTransitionTime")
 @contextmanager
 def loaded_stand_in() -> Iterator[Modules]:
     """Load the program's modules beside each other, as in its pod; by name."""
-    names = (*_MODULES, "rados")
+    names = (*_MODULES, *_OF_CEPH)
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(_CONTROLLER))
-    sys.modules["rados"] = ModuleType("rados")
+    sys.modules.update({name: ModuleType(name) for name in _OF_CEPH})
     try:
         yield {name: importlib.import_module(name) for name in _MODULES if name != "main"}
     finally:

@@ -2,8 +2,8 @@
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -367,7 +367,6 @@ def test_checks_are_muted_once_for_each_generation_of_a_cluster(
 ) -> None:
     names, api = NamesOfCeph(stand_in, version), Objects(stand_in, version)
     monkeypatch.setattr(stand_in["ceph"], "run", names.run)
-    monkeypatch.setattr(stand_in["ceph"], "Monitors", list)
     clusters = stand_in["cluster"].Clusters(api, release_of(stand_in, version), "image")
     cluster = api.list("CephCluster")[0] | {"spec": {"healthCheck": {"muteHealthWarning": MUTES}}}
     for generation in (3, 3, 4):
@@ -375,3 +374,87 @@ def test_checks_are_muted_once_for_each_generation_of_a_cluster(
     assert names.commands == commands * 2
     recorded = json.loads(rook("status-health-ok-muted", NEW_ROOK))["health"]["mutes"]
     assert all(mute["sticky"] for mute in recorded)
+
+
+class LibraryOfCeph:
+    """`ceph_argparse` and `rados`, as the stand-in uses them; each command has one answer."""
+
+    class CephPrefix:
+        pass
+
+    class Error(Exception):
+        errno = 110
+
+    def __init__(self, answer: tuple[int, bytes, str] | Exception) -> None:
+        self._answer = answer
+        self.sent: list[dict[str, Any]] = []
+
+    def json_command(self, _: Any, *, argdict: dict[str, Any] | None = None, **__: Any) -> tuple[int, bytes, str]:
+        if argdict is None:
+            return 0, b"[]", ""
+        self.sent.append(argdict)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    @staticmethod
+    def parse_json_funcsigs(*_: Any) -> dict[str, Any]:
+        return {}
+
+    @staticmethod
+    def validate_command(_: Any, words: list[str]) -> dict[str, Any]:
+        return {"prefix": " ".join(words)} if words != ["osd", "nonsense"] else {}
+
+
+@pytest.fixture
+def command_of(stand_in: Mapping[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Run a command of Ceph, for which the library has that answer."""
+
+    def run(library: LibraryOfCeph, *words: str) -> Any:
+        ceph = stand_in["ceph"]
+        connection = SimpleNamespace(connect=lambda: None)
+        rados = SimpleNamespace(Error=LibraryOfCeph.Error, Rados=lambda **_: connection)
+        monkeypatch.setattr(ceph, "ceph_argparse", library)
+        monkeypatch.setattr(ceph, "rados", rados)
+        monkeypatch.setattr(ceph, "_CLUSTER", ceph._Cluster())
+        return ceph.run("ceph", *words)
+
+    return run
+
+
+def test_a_command_of_ceph_is_sent_with_its_format(command_of: Callable[..., Any]) -> None:
+    library = LibraryOfCeph((0, b'{"key": "x"}', "a remark"))
+    assert command_of(library, "auth", "get-key", "client.x", "--format", "json") == '{"key": "x"}'
+    assert command_of(library, "auth", "get-key", "client.x") == '{"key": "x"}'
+    assert library.sent == [
+        {"prefix": "auth get-key client.x", "format": "json"},
+        {"prefix": "auth get-key client.x"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "complaint", "ending"),
+    [
+        (
+            "auth get-key client.x",
+            (-2, b"", "don't have client.x"),
+            "Error ENOENT: don't have client.x",
+            "exit status 2",
+        ),
+        ("osd pool rm x", (-1, b"", "it has\nan image"), "an image", "exit status 1"),
+        ("osd nonsense", (0, b"", ""), "Error EINVAL: invalid command", "exit status 22"),
+        ("osd pool ls", RuntimeError("exception timed out"), "", "signal: interrupt"),
+        ("osd pool ls", LibraryOfCeph.Error("no monitor"), "no monitor", "exit status 110"),
+    ],
+)
+def test_a_command_of_ceph_fails_in_the_words_of_its_program(
+    stand_in: Mapping[str, ModuleType],
+    command_of: Callable[..., Any],
+    words: str,
+    answer: tuple[int, bytes, str] | Exception,
+    complaint: str,
+    ending: str,
+) -> None:
+    with pytest.raises(stand_in["ceph"].CommandError) as caught:
+        command_of(LibraryOfCeph(answer), *words.split())
+    assert (caught.value.complaint, caught.value.ending) == (complaint, ending)
