@@ -50,12 +50,12 @@ class _Cluster:
             words = words[:-2] if as_json else words
             command = ceph_argparse.validate_command(self._like(words), words)
             if not command:
+                self._forget()  # a manager that has started since may know it
                 raise CommandError("Error EINVAL: invalid command", f"exit status {errno.EINVAL}")
             more = {"format": "json"} if as_json else {}
             code, output, remark = ceph_argparse.json_command(handle, argdict=command | more, timeout=seconds)
         except rados.Error as error:
-            with self._lock:
-                self._handle = None
+            self._forget()
             raise CommandError(str(error), f"exit status {error.errno or 1}") from error
         except RuntimeError as error:  # of the library, for a command without an answer
             raise CommandError("", "signal: interrupt") from error
@@ -72,12 +72,21 @@ class _Cluster:
 
         return {name: one for name, one in self._signatures.items() if words[: len(begins(one))] == begins(one)}
 
+    def _forget(self) -> None:
+        """Have the next command connect and read the signatures again."""
+        with self._lock:
+            self._handle = None
+
     def _connection(self) -> Any:  # noqa: ANN401 - the library has no types
         with self._lock:
             if self._handle is None:
                 handle = rados.Rados(conffile=_CONFIGURATION, conf=_TIMEOUTS)
                 handle.connect()
-                _, described, _ = ceph_argparse.json_command(handle, prefix="get_command_descriptions", timeout=60)
+                code, described, remark = ceph_argparse.json_command(
+                    handle, prefix="get_command_descriptions", timeout=60
+                )
+                if code:
+                    raise CommandError(remark, f"exit status {-code}")
                 self._signatures = ceph_argparse.parse_json_funcsigs(described.decode(), "cli")
                 self._handle = handle
             return self._handle
