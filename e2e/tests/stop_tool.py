@@ -13,14 +13,18 @@ AFTER_SECONDS, FOR_SECONDS = map(float, sys.argv[1:])
 
 
 def measuring() -> set[int]:
-    """Return the measuring processes, without those that prefill or print their version."""
+    """Return the measuring processes, without those that prefill or print their version.
+
+    A fio that waits for T0 has one thread: it starts others when it may begin.
+    """
     found = set()
     for directory in Path("/proc").glob("[0-9]*"):
         try:
             words = (directory / "cmdline").read_bytes().split(b"\0")
+            threads = len(list((directory / "task").iterdir()))
         except OSError:
             continue
-        if words[0].endswith(b"fio") and b"--name=measure" in words:
+        if words[0].endswith(b"fio") and b"--name=measure" in words and threads > 1:
             found.add(int(directory.name))
     return found
 
