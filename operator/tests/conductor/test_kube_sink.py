@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Run
 from plimsoll.api.operation import Latency, OperationSummary, Statistic
 from plimsoll.api.result import Abort, Finding, Matrix, ResultStatus, Summary, Trial
 from plimsoll.api.status import RunState, TrialKey
-from plimsoll.conductor.sink import CONFIG_MAP, RESULT, KubeSink, result_display, result_of
+from plimsoll.conductor.sink import CONFIG_MAP, RESULT, KubeSink, ReplacedError, result_display, result_of
 from plimsoll.kube import port
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, NotFoundError, TransientError
 from plimsoll.lifecycle import naming
@@ -75,6 +75,13 @@ def summary(*operations: Operation, p99: float | None = 12_345_678.0) -> Summary
     )
 
 
+async def loaded(kube: FakeKube) -> KubeSink:
+    """Return the sink of a conductor that starts."""
+    sink = KubeSink(kube, PLAN, "default")
+    await sink.load()
+    return sink
+
+
 def status_of(kube: FakeKube, number: int) -> dict[str, Any]:
     found: dict[str, Any] = kube.objects("BenchmarkResult")[number]["status"]
     return found
@@ -92,7 +99,7 @@ async def test_recorded_trials_are_loaded(kube: FakeKube) -> None:
 
 
 async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
-    sink = KubeSink(kube, PLAN, "default")
+    sink = await loaded(kube)
     full = ResultStatus(
         trials=(trial(), trial(1)),
         summary=summary(Operation.READ),
@@ -127,8 +134,9 @@ async def test_a_short_outage_is_tolerated(kube: FakeKube) -> None:
     within="60 s, and 30 s more for a request in flight",
 )
 async def test_a_long_outage_is_an_error(kube: FakeKube) -> None:
-    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
     sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
+    await sink.load()
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
     with pytest.raises(TransientError):
         await sink.load()
     with pytest.raises(TransientError, match="patch ConfigMap default/simulated-state: away"):
@@ -138,9 +146,94 @@ async def test_a_long_outage_is_an_error(kube: FakeKube) -> None:
 
 
 async def test_a_refusal_is_raised_at_once(kube: FakeKube) -> None:
+    sink = await loaded(kube)
     kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=1)
     with pytest.raises(ForbiddenError):
-        await KubeSink(kube, PLAN, "default").record("w-000", ResultStatus())
+        await sink.record("w-000", ResultStatus())
+
+
+def begun(epoch: str, t0: int = 0) -> RunState:
+    """Return the state of a conductor that has begun the first attempt at w-001."""
+    key = TrialKey(point="w-001", pass_number=0, attempt=0)
+    return RunState(epoch=epoch, phase=RunPhase.MEASURING, in_flight=key, in_flight_t0_nanoseconds=t0)
+
+
+Act = Callable[[KubeSink], Awaitable[None]]
+ACTS: dict[str, Act] = {
+    "note": lambda sink: sink.publish(begun("older", t0=1)),
+    "record": lambda sink: sink.record("w-001", ResultStatus(trials=(trial(),), final=True)),
+    "failure": lambda sink: sink.publish(RunState(epoch="older", phase=RunPhase.FAILED)),
+}
+
+
+@pytest.mark.fault(
+    "Conductor and clients",
+    "Two conductors of a run are alive, for example because somebody deleted the Job of the first",
+    "in each phase",
+    ends="the earlier one stops and overwrites nothing; the later one continues",
+    within="15 s",
+)
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+async def test_a_conductor_that_was_replaced_overwrites_nothing(kube: FakeKube, act: Act) -> None:
+    older = await loaded(kube)
+    await older.publish(begun("older"))
+    newer = await loaded(kube)
+    await newer.publish(RunState(epoch="newer", phase=RunPhase.MEASURING))
+    await newer.record("w-001", ResultStatus(trials=(trial(), trial(1)), final=True))
+    before = [kube.objects(kind) for kind in ("BenchmarkResult", "ConfigMap")]
+    with pytest.raises(ReplacedError, match="another conductor of this run has written since; this one stops"):
+        await act(older)
+    assert [kube.objects(kind) for kind in ("BenchmarkResult", "ConfigMap")] == before
+    await newer.record("w-001", ResultStatus(trials=(trial(), trial(1), trial(2)), final=True))
+
+
+async def test_what_a_replaced_conductor_has_recorded_in_time_is_not_lost(kube: FakeKube) -> None:
+    """The one that follows has not seen it, so it starts again."""
+    older = await loaded(kube)
+    newer = await loaded(kube)
+    await ACTS["record"](older)
+    with pytest.raises(ReplacedError):
+        await newer.record("w-001", ResultStatus())
+    assert (await KubeSink(kube, PLAN, "default").load()).trials["w-001"] == (trial(),)
+
+
+async def lose_answers(kube: FakeKube) -> None:
+    """Perform the next change of each kind without an answer."""
+    lost = set[str]()
+
+    def once(perform: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def performed(kind: Kind, *rest: Any, **more: Any) -> Any:
+            answer = await perform(kind, *rest, **more)
+            if kind.kind not in lost:
+                lost.add(kind.kind)
+                raise TransientError("patch", "the connection broke")
+            return answer
+
+        return performed
+
+    kube.patch = once(kube.patch)  # type: ignore[method-assign,assignment]
+    kube.patch_status = once(kube.patch_status)  # type: ignore[method-assign,assignment]
+
+
+async def change_metadata(kube: FakeKube) -> None:
+    for kind, name in ((RESULT, naming.result(PLAN.run.name, "w-001")), (CONFIG_MAP, "simulated-state")):
+        await kube.patch(kind, name, "default", {"metadata": {"labels": {"example.com/seen": "yes"}}})
+
+
+async def damage_the_state(kube: FakeKube) -> None:
+    await kube.patch(CONFIG_MAP, "simulated-state", "default", {"data": {"state.json": "{"}})
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@pytest.mark.parametrize("disturb", [lose_answers, change_metadata, damage_the_state])
+async def test_a_conductor_that_is_alone_continues(
+    kube: FakeKube, act: Act, disturb: Callable[[FakeKube], Awaitable[None]]
+) -> None:
+    sink = await loaded(kube)
+    await sink.publish(begun("older"))
+    await disturb(kube)
+    for _ in range(2):
+        await act(sink)
 
 
 async def test_progress_does_not_wait_for_the_server(kube: FakeKube) -> None:
@@ -172,7 +265,7 @@ def attempt_of(state: RunState | None) -> tuple[TrialKey | None, str, int]:
 
 async def test_an_attempt_and_its_t0_are_stored_before_it_goes_on(kube: FakeKube) -> None:
     """Each takes one write that waits, whatever becomes of the state."""
-    sink = KubeSink(kube, PLAN, "default", retry_seconds=5)
+    sink = await loaded(kube)
     await sink.publish(RunState(phase=RunPhase.MEASURING))
     note = "patch status of BenchmarkResult default/simulated-w-001"
     for state in (FLIGHT, FLIGHT.model_copy(update={"in_flight_t0_nanoseconds": T0})):
@@ -188,7 +281,7 @@ async def test_an_attempt_and_its_t0_are_stored_before_it_goes_on(kube: FakeKube
 @pytest.mark.parametrize("claimed", [None, TrialKey(point="w-000", pass_number=0, attempt=0)])
 async def test_what_users_make_of_the_state_does_not_hide_an_attempt(kube: FakeKube, claimed: TrialKey | None) -> None:
     started = FLIGHT.model_copy(update={"in_flight_t0_nanoseconds": T0})
-    await KubeSink(kube, PLAN, "default").publish(started)
+    await (await loaded(kube)).publish(started)
     state = started.model_copy(update={"in_flight": claimed}).model_dump_json()
     for data in ({"state.json": state}, {"state.json": None}):
         await kube.patch(CONFIG_MAP, "simulated-state", "default", {"data": data})
@@ -410,13 +503,14 @@ async def test_the_searches_that_ended_are_loaded(kube: FakeKube) -> None:
     search = LineSearch(start=1, limit=9, objectives=(Objective(percentile="99", latency="5us"),))
     points = (PLAN.points[0].model_copy(update={"line": search}), PLAN.points[1].model_copy(update={"line": search}))
     sink = KubeSink(kube, PLAN.model_copy(update={"points": points}), "default")
+    await sink.load()
     await sink.record("w-000", ResultStatus(line=Line(probes=1, counted=1)))
     await sink.record("w-001", ResultStatus(line=Line(probes=1, counted=1, ending=Ending.NEVER_BROKE)))
     assert (await sink.load()).ended == {"w-001"}
 
 
 async def test_recorded_matrices_are_loaded(kube: FakeKube) -> None:
-    sink = KubeSink(kube, PLAN, "default")
+    sink = await loaded(kube)
     matrix = Matrix(trials=1, members=(), clients=(0,), peers=(1,), bytes_per_second=(5,))
     found = summary(Operation.WRITE).model_copy(update={"matrix": matrix})
     await sink.record("w-001", ResultStatus(trials=(trial(),), summary=found))

@@ -3,9 +3,13 @@
 In a cluster, the operator creates the results and the ConfigMap `<run>-state`; the conductor may only get and patch
 them, by name. Users may edit ConfigMaps, but not the status of results: so the result to which an attempt belongs shows
 that it has begun.
+
+A conductor claims the state with its first write. An earlier one that is still alive then stops at its next write, and
+overwrites nothing: each write has the version of the object that the conductor last read or wrote.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -20,7 +24,7 @@ from plimsoll.api.names import API_VERSION, RESULT_KIND, Operation, RunPhase, fo
 from plimsoll.api.operation import OperationSummary
 from plimsoll.api.result import BenchmarkResult, InFlight, Matrix, ResultMeta, ResultSpec, ResultStatus, Trial
 from plimsoll.api.status import STATE_FILE, ResultDisplay, RunState, TrialKey
-from plimsoll.kube.port import Kind, Kube, NotFoundError, Object, persist
+from plimsoll.kube.port import ApiError, ConflictError, Kind, Kube, NotFoundError, Object, persist
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.line.summary import progress_text, short_text
@@ -36,6 +40,8 @@ CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 
 RETRY_SECONDS = 60.0
 """A longer outage of the API server ends the conductor; its successor continues from what is recorded."""
+
+_REPLACED = "another conductor of this run has written since; this one stops"
 
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
 _MAX_CHARACTERS = 64
@@ -176,8 +182,53 @@ def replace_file(path: Path, text: str, *, sync: bool) -> None:
             os.close(directory)
 
 
+class ReplacedError(ApiError):
+    """Another conductor of the run has written: this one may not. A retry does not help."""
+
+
+class _Attempts(NamedTuple):
+    """What of a result's status tells which attempts it has. Only conductors change it."""
+
+    trials: Sequence[tuple[int, int, str]]
+    in_flight: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any], trials: Sequence[tuple[int, int, str]] = ()) -> Self:
+        """Return the attempts of a status; `trials` are of a patch that leaves them as they are."""
+        if "trials" in status:
+            trials = [(trial["passNumber"], trial["attempt"], trial["epoch"]) for trial in status["trials"]]
+        return cls([*trials], status.get("inFlight"))
+
+
+class _Seen(NamedTuple):
+    """A result as this conductor last read or wrote it."""
+
+    version: str
+    attempts: _Attempts
+
+    @classmethod
+    def of(cls, result: Object) -> Self:
+        return cls(_version(result), _Attempts.of(result.get("status", {})))
+
+
+def _version(obj: Object) -> str:
+    version: str = obj["metadata"]["resourceVersion"]
+    return version
+
+
+def _epoch(stored: Object) -> str:
+    """Return the epoch of the conductor that wrote a state; empty if users removed it or made it unreadable."""
+    try:
+        return str(json.loads(stored["data"][STATE_FILE])["epoch"])
+    except (ValueError, LookupError, TypeError):
+        return ""
+
+
 class KubeSink:
-    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries."""
+    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries.
+
+    ReplacedError: another conductor of the run has written meanwhile; nothing was overwritten.
+    """
 
     progress_seconds = 3.0
     pulse_seconds = 15.0  # every watcher of the run receives every write
@@ -191,6 +242,8 @@ class KubeSink:
         self._state: RunState | None = None
         self._written: RunState | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._seen: dict[str, _Seen] = {}  # by the result's name
+        self._state_version: str | None = None  # None before this conductor has claimed the state
 
     async def load(self) -> Stored:
         """Load results and state; NotFoundError for an object of no or another run, SpecError for an invalid one."""
@@ -253,18 +306,45 @@ class KubeSink:
 
     async def _patch_result(self, point: str, status: dict[str, Any]) -> None:
         name = naming.result(self._plan.run.name, point)
-        ask = partial(self._kube.patch_status, RESULT, name, self._namespace, status)
-        await persist(ask, seconds=self._retry_seconds)
+        before = self._seen[name]
+        wanted = _Attempts.of(status, before.attempts.trials)
+
+        async def patch() -> None:
+            version = self._seen[name].version
+            try:
+                result = await self._kube.patch_status(RESULT, name, self._namespace, status, version=version)
+            except ConflictError as error:
+                found = _Seen.of(await self._read(RESULT, name))
+                # Either somebody changed its metadata, or an earlier try succeeded and its answer was lost.
+                if found.attempts not in (before.attempts, wanted):
+                    raise ReplacedError(error.asked, _REPLACED) from error
+                self._seen[name] = found
+                raise
+            self._seen[name] = _Seen.of(result)
+
+        await persist(patch, seconds=self._retry_seconds)
 
     async def _write(self) -> None:
         """Write until the newest state is stored."""
         while self._written is not self._state and self._state is not None:
             state = self._state
-            patch = {"data": {STATE_FILE: state.model_dump_json()}}
-            name = naming.state_config_map(self._plan.run.name)
-            ask = partial(self._kube.patch, CONFIG_MAP, name, self._namespace, patch)
-            await persist(ask, seconds=self._retry_seconds)
+            await persist(partial(self._patch_state, state), seconds=self._retry_seconds)
             self._written = state
+
+    async def _patch_state(self, state: RunState) -> None:
+        name = naming.state_config_map(self._plan.run.name)
+        patch: dict[str, Any] = {"data": {STATE_FILE: state.model_dump_json()}}
+        if self._state_version is not None:
+            patch["metadata"] = {"resourceVersion": self._state_version}
+        try:
+            stored = await self._kube.patch(CONFIG_MAP, name, self._namespace, patch)
+        except ConflictError as error:
+            stored = await self._read(CONFIG_MAP, name)
+            if _epoch(stored) not in {"", state.epoch}:
+                raise ReplacedError(error.asked, _REPLACED) from error
+            self._state_version = _version(stored)
+            raise
+        self._state_version = _version(stored)
 
     async def _status(self, point: str, reading: asyncio.Semaphore) -> ResultStatus:
         """Return the part of a result's status with which a conductor continues."""
@@ -277,12 +357,17 @@ class KubeSink:
             stored = result.get("status", {})
             names = ("trials", "inFlight", "summary", "line")
             fields = {field: stored[field] for field in names if field in stored}
-            return ResultStatus.model_validate(fields)
+            status = ResultStatus.model_validate(fields)
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
+        self._seen[name] = _Seen.of(result)
+        return status
 
     async def _get(self, kind: Kind, name: str) -> Object:
-        obj = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)
+        return await persist(partial(self._read, kind, name), seconds=self._retry_seconds)
+
+    async def _read(self, kind: Kind, name: str) -> Object:
+        obj = await self._kube.get(kind, name, self._namespace)
         if obj is None:
             asked = f"get {kind.kind} {self._namespace}/{name}"
             raise NotFoundError(asked, "it does not exist; the operator creates it before the conductor")
