@@ -13,7 +13,7 @@ RATE = 40
 """Rate limit of each client, in operations per second."""
 
 MEASURED = {"Valid", "Suspect", "InvalidResults"}
-CLEAN = {"Removed", "StorageKept", "NothingMade"}
+CLEAN = {"Removed", "StorageKept", "NothingCreated"}
 
 LATE = {"ClientNotArmed", "LateClient"}
 """Abort reasons of a client that a busy machine armed or started too late."""

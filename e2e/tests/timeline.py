@@ -8,7 +8,7 @@ from typing import Any
 
 _CONDUCTOR = "conductor"
 _BEFORE_TRIALS = {"Gathering", "Preparing"}
-_CLEAN = {"Removed", "StorageKept", "NothingMade"}
+_CLEAN = {"Removed", "StorageKept", "NothingCreated"}
 _SECOND = 10**9
 
 

@@ -34,7 +34,7 @@ def page() -> Page:
     operator.row("Runs")
     _state(operator)
     _runs(operator)
-    operator.row("Looks at runs")
+    operator.row("Reconciliations of runs")
     _looks(operator)
     operator.row("Kubernetes API")
     _api(operator)
@@ -106,17 +106,17 @@ def _runs(operator: Page) -> None:
 
 
 def _looks(operator: Page) -> None:
-    about = "Each look has parts: observe, decide, say, act; remove is a whole look at a deleted run."
+    about = "Each has steps: observe, decide, say, act; remove is the whole reconciliation of a deleted run."
     base = "plimsoll_operator_step_duration_seconds"
-    duration = dressed(lines(), "Duration by part", about, "s", nothing="no looks")
+    duration = dressed(lines(), "Duration by step", about, "s", nothing="no reconciliations")
     operator.add(with_queries(duration, _quantiles(base, "step")), 10, 8)
 
-    looks = dressed(lines(), "Rate by part", f"How often. {about}", "ops", nothing="no looks")
+    looks = dressed(lines(), "Rate by step", f"How often. {about}", "ops", nothing="no reconciliations")
     rate = range_query(f"sum by (step) (rate({base}_count[$__rate_interval]))", "{{step}}")
     operator.add(looks.with_target(rate), 7, 8)
 
-    about = "Looks that failed, by the class of the API's answer; Unexpected is a bug. A failed look is always retried."
-    errors = dressed(lines(), "Looks that failed", about, "ops", nothing="none failed")
+    about = "Failed reconciliations, by the class of the API's answer; Unexpected is a bug. Each is retried."
+    errors = dressed(lines(), "Failed reconciliations", about, "ops", nothing="none failed")
     rate = range_query("sum by (reason) (rate(plimsoll_operator_step_errors_total[$__rate_interval]))", "{{reason}}")
     operator.add(errors.with_target(rate), 7, 8)
 

@@ -63,10 +63,10 @@ def page() -> Page:
     _charts(results)
     results.row("Searches for the line")
     _lines(results)
-    results.row("Runs against each other")
+    results.row("Comparison of runs")
     _comparison(results)
     _history(results)
-    results.row("Why to believe them")
+    results.row("Checks and verdicts")
     _trust(results)
     return results
 

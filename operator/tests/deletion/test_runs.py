@@ -28,7 +28,7 @@ CASES = [
     ("CleaningUp", "namespace"),
     ("Finished", "foreground"),
 ]
-CLEAN = {"Removed", "StorageKept", "NothingMade"}
+CLEAN = {"Removed", "StorageKept", "NothingCreated"}
 
 
 @pytest.fixture

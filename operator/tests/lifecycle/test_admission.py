@@ -226,7 +226,7 @@ def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expir
     assert needs_attention(body(conditions=(terminal, ("CleanedUp", "False", "StorageKept"))))
     assert needs_attention(body(conditions=(terminal, ("CleanedUp", "False", "NodeGone"))))
     assert not needs_attention(body(conditions=(terminal, clean)))
-    assert not needs_attention(body(conditions=(terminal, ("CleanedUp", "True", "NothingMade"))))
+    assert not needs_attention(body(conditions=(terminal, ("CleanedUp", "True", "NothingCreated"))))
     assert needs_attention(body(conditions=(terminal, clean), ttlSecondsAfterFinished=0))
 
 

@@ -362,7 +362,7 @@ def test_a_run_on_ceph_fails_with_its_reason_in_time_and_is_taken_away(world: Pr
     left = [obj for obj in world.cluster.kube.objects() if label(obj, naming.LABEL_RUN_UID) == uid]
     assert {obj["kind"] for obj in left} <= {"BenchmarkResult", "ConfigMap", "Secret"}
     assert {obj["metadata"]["namespace"] for obj in left} <= {NAMESPACE}
-    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if case.made else "NothingMade")
+    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if case.made else "NothingCreated")
 
 
 def test_what_even_a_healthy_cluster_could_not_place_is_refused_while_it_is_not_healthy(world: PretendWorld) -> None:

@@ -99,7 +99,7 @@ def test_block_volumes_are_refused_at_once_where_nobody_may_be_root(world: Prete
     for words in ("spec.storage.volume.mode", f"namespace {NAMESPACE}", "enforce: restricted", "Filesystem", "LibRBD"):
         assert words in ended["message"]
     world.until_settled(uid)
-    assert world.conditions(uid)["CleanedUp"]["reason"] == "NothingMade"
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "NothingCreated"
 
 
 @pytest.mark.parametrize("level", ["baseline", "privileged"])

@@ -360,7 +360,7 @@ def test_a_run_fails_with_its_reason_in_time_and_is_taken_away(world: PretendWor
     assert world.conditions(uid)["Stalled"]["reason"] == case.reason
     left = {obj["kind"] for obj in world.cluster.kube.objects() if label(obj, naming.LABEL_RUN_UID) == uid}
     assert left <= {"BenchmarkResult", "ConfigMap", "Secret"}
-    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if left else "NothingMade")
+    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if left else "NothingCreated")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.VALID, Verdict.SUSPECT])

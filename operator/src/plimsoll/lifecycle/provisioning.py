@@ -223,7 +223,7 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
             others = (action for action in rest if action not in removal.actions)
             step = replace(removal, actions=(*others, *removal.actions))
         elif run.start_time is None and not seen.others and not seen.results:
-            step = Teardown(actions=(), fact=Fact.true(Reason.NOTHING_MADE, "nothing was created"))
+            step = Teardown(actions=(), fact=Fact.true(Reason.NOTHING_CREATED, "nothing was created"))
         else:
             step = Teardown(actions=(), fact=Fact.true(Reason.REMOVED, "only the run's documents and results remain"))
     refusal = seen.refusal

@@ -173,7 +173,7 @@ def is_over(body: Mapping[str, Any]) -> bool:
     """Whether a run, as the API server stores it, is terminal and clean: it never loads the storage again."""
     conditions = {condition["type"]: condition for condition in (body.get("status") or {}).get("conditions", [])}
     terminal = conditions.get("Succeeded", {}).get("status") in {"True", "False"}
-    return terminal and conditions.get("CleanedUp", {}).get("reason") in {Reason.REMOVED, Reason.NOTHING_MADE}
+    return terminal and conditions.get("CleanedUp", {}).get("reason") in {Reason.REMOVED, Reason.NOTHING_CREATED}
 
 
 def needs_attention(body: Mapping[str, Any]) -> bool:

@@ -66,7 +66,7 @@ class Reason(StrEnum):
     CLAIMED_BY_OTHERS = "ClaimedByOthers"
     STORAGE_KEPT = "StorageKept"
     REMOVED = "Removed"
-    NOTHING_MADE = "NothingMade"
+    NOTHING_CREATED = "NothingCreated"
     VALID = "Valid"
     SUSPECT = "Suspect"
     INVALID_RESULTS = "InvalidResults"

@@ -428,7 +428,7 @@ ENTRIES = (
         load_is_gone=True,
     ),
     _normal(
-        Reason.NOTHING_MADE, _CLEANED_UP, "the run was refused before anything was created for it", load_is_gone=True
+        Reason.NOTHING_CREATED, _CLEANED_UP, "the run was refused before anything was created for it", load_is_gone=True
     ),
     ReasonEntry(Reason.VALID, ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL),
     ReasonEntry(
