@@ -66,7 +66,7 @@ async def test_these_are_all_background_tasks_and_they_last(monkeypatch: pytest.
 async def test_a_background_task_that_ends_stops_the_operator_and_its_liveness(
     name: str, error: Exception | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work(*_: object) -> None:
+    async def work(*_: object, **__: object) -> None:
         if error is not None:
             raise error
 

@@ -72,6 +72,24 @@ async def test_a_result_is_known_as_long_as_it_is_there(followed: Begin) -> None
     await one.until("w-001")
 
 
+async def test_results_are_read_when_the_queue_of_runs_is_filled() -> None:
+    """When the operator starts, a run that waits for its admission would otherwise wait until all results are read."""
+    one, filled = Followed(), asyncio.Event()
+    one.kube.put(result(0))
+
+    async def runs_known() -> None:
+        await filled.wait()
+
+    following = asyncio.create_task(one.known.follow(one.kube, runs_known=runs_known, pause=0.01))
+    await asyncio.sleep(0.1)
+    assert not one.kube.requests
+    filled.set()
+    await one.until("w-000")
+    following.cancel()
+    with suppress(asyncio.CancelledError):
+        await following
+
+
 async def test_results_of_some_namespaces_are_known_where_others_may_not_be_listed(followed: Begin) -> None:
     one = followed(Followed("bench", "other"))
     one.kube.put(result(0, "third"))

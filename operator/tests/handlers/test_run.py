@@ -9,6 +9,7 @@ from typing import Any, cast
 import kopf
 import pytest
 
+from plimsoll.conductor.sink import ReplacedError
 from plimsoll.kube import port
 from plimsoll.kube.port import ApiError, ConflictError, Followed, ForbiddenError, TransientError
 from plimsoll.lifecycle.decision import Fact
@@ -17,6 +18,7 @@ from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
 from plimsoll.operator import runs as steps
 from plimsoll.operator import watches
+from plimsoll.operator.runs import RUN
 from plimsoll.operator.watches import ChildWatch
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
@@ -179,7 +181,7 @@ async def test_looks_that_fail_are_counted_by_reason_and_repeated(daemon: Daemon
 
 
 def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
-    public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")}
+    public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")} - {ReplacedError}
     assert {error.__name__.removesuffix("Error") for error in public} == {*STEP_ERRORS} - {UNEXPECTED}
 
 
@@ -310,6 +312,22 @@ async def test_no_run_is_looked_at_before_the_watch_has_shown_all_of_them(daemon
         while not daemon.looks:
             await asyncio.sleep(0.01)
     await daemon.stop()
+
+
+@pytest.mark.parametrize(("admitted", "turn"), [("False", 1), ("True", 3)])
+async def test_when_the_operator_starts_a_new_run_is_looked_at_before_those_that_measure(
+    daemon: Daemon, admitted: str, turn: int
+) -> None:
+    runs = daemon.context.runs
+    runs.is_queue_complete, runs.queue, runs.spread_seconds = False, daemon.context.queue.values, 0.2
+    status = {"conditions": [{"type": "Admitted", "status": admitted, "reason": "R"}]}
+    await daemon.cluster.kube.patch_status(RUN, "a", daemon.document["metadata"]["namespace"], status)
+    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    for _ in range(turn):
+        await runs.spread()
+    begun = asyncio.get_running_loop().time()
+    await runs.look(dict(daemon.body))
+    assert (asyncio.get_running_loop().time() - begun >= runs.spread_seconds * turn) == (admitted == "True")
 
 
 async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(

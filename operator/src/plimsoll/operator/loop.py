@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from plimsoll.kube.port import ApiError, Kube
@@ -73,6 +74,8 @@ class Reconciler(ABC, Generic[R]):
     error_seconds: float = 15.0  # pause after an unexpected error
     stop_seconds: float = 5.0  # how long a look may last when the operator stops
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    spread_seconds: float = 0.1  # between the first looks after the start at objects that are in no hurry
+    _spread: Iterator[int] = field(default_factory=count, init=False)
 
     @abstractmethod
     async def look(self, body: Body) -> tuple[float | None, bool]:
@@ -124,6 +127,10 @@ class Reconciler(ABC, Generic[R]):
                 await wait_for_first(max(0.0, next_at - loop.time()), self.stopping.wait())
         finally:
             self.records.pop(metadata["uid"], None)
+
+    async def spread(self) -> None:
+        """Wait for a little longer than the last caller did: when the operator starts, all objects need a look."""
+        await wait_for_first(next(self._spread) * self.spread_seconds, self.stopping.wait())
 
     async def stop(self) -> None:
         """End all tasks; a look may last a few seconds longer."""

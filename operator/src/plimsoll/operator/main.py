@@ -180,7 +180,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
             make_secret=make_secret,
         )
         suites = SuiteReconciler(
-            kube=kube, settings=memo.settings, now=kube.clock.now, instruments=instruments, post=post
+            kube=kube,
+            settings=memo.settings,
+            now=kube.clock.now,
+            instruments=instruments,
+            post=post,
+            runs_known=runs.complete_queue,
         )
         results = KnownResults(namespaces, now=kube.clock.now)
         context = Context(runs=runs, suites=suites, instruments=instruments, results=results, queue=queue)
@@ -197,7 +202,9 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
 
         if memo.get("metrics"):
             memo.scrape = scrape
-            await opened.enter_async_context(_in_background(results.follow(kube), "results", memo))
+            await opened.enter_async_context(
+                _in_background(results.follow(kube, runs_known=runs.complete_queue), "results", memo)
+            )
         # kopf calls `close` only if all of this succeeded.
         memo.opened = opened.pop_all()
 

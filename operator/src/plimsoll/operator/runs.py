@@ -80,7 +80,10 @@ class RunReconciler(Reconciler[RunMemory]):
     async def look(self, body: Body) -> tuple[float | None, bool]:
         """Look at a run; see `reconcile` and `look_at_removal`. Its finalizer is kept as long as it needs that."""
         if not self.is_queue_complete:
-            await self._complete_queue()
+            await self.complete_queue()
+            if entry_of(body, self.settings).admitted:
+                # Its conductor measures meanwhile; a new run's first trial waits for this look.
+                await self.spread()
             # This look sees everything that the watch has shown in the meantime.
             self.records[body["metadata"]["uid"]].wakeup.clear()
         if needs_attention(body):
@@ -94,18 +97,21 @@ class RunReconciler(Reconciler[RunMemory]):
         await self._set_finalizer(body, present=False)
         return None, False
 
-    async def _complete_queue(self) -> None:
+    async def complete_queue(self) -> None:
         """Wait until the watch has shown all runs: a run must not overtake another that is not in the queue yet."""
         async with self.completing:
             while not self.is_queue_complete:
                 places = self.namespaces or (None,)
                 versions = [await self.kube.versions(RUN, namespace=namespace) for namespace in places]
                 existing = {version.uid for version in chain.from_iterable(versions)}
-                # A run that was deleted before the watch began is never shown: list them again from time to time.
-                for _ in range(_QUEUE_POLLS):
-                    self.is_queue_complete = existing <= {entry.uid for entry in self.queue()}
+                # A run that was deleted before the watch began is never shown: list them again if no more are shown.
+                shown, polls = 0, 0
+                while polls < _QUEUE_POLLS:
+                    uids = {entry.uid for entry in self.queue()}
+                    self.is_queue_complete = existing <= uids
                     if self.is_queue_complete:
                         break
+                    shown, polls = len(uids), 0 if len(uids) > shown else polls + 1
                     await asyncio.sleep(_QUEUE_POLL_SECONDS)
 
     async def reconcile(self, body: Body) -> Decision:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -94,6 +94,7 @@ class SuiteMemory(Record):
 class SuiteReconciler(Reconciler[SuiteMemory]):
     """Reconciles suites."""
 
+    runs_known: Callable[[], Awaitable[None]] | None = None  # waits for the queue of runs, which is filled first
     records: Records[SuiteMemory] = field(default_factory=lambda: Records(SuiteMemory))
     # Held while a round of any suite is evaluated, which takes much memory and processor time.
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -103,6 +104,10 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
 
         Failed observations and requests are logged, and delay only the next look.
         """
+        if self.runs_known is not None:
+            await self.runs_known()
+            self.runs_known = None
+            await self.spread()
         memory = self.records[body["metadata"]["uid"]]
         with self.instruments.step("observe"):
             seen = await self._observe(body["metadata"], memory)

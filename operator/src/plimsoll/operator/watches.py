@@ -62,12 +62,20 @@ class KnownResults:
         """Return the metrics of each result with a verdict; None for one that cannot be read."""
         return [result for digests in self._digests.values() for digest in digests for result in digest]
 
-    async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
-        """Watch the results forever."""
+    async def follow(
+        self, kube: Kube, *, runs_known: Callable[[], Awaitable[None]] | None = None, pause: float = _PAUSE_SECONDS
+    ) -> None:
+        """Watch the results forever, after the queue of runs is filled: reading all results takes a while."""
+
+        async def watch(digests: Digests[tuple[Exposed | None, ...]], namespace: str | None) -> None:
+            if runs_known is not None:
+                await runs_known()
+            await digests.follow(kube, namespace=namespace)
+
         async with asyncio.TaskGroup() as group:
             for namespace, digests in self._digests.items():
-                watch = partial(digests.follow, kube, namespace=namespace)
-                group.create_task(_forever(watch, "the metrics of results are outdated", pause))
+                watching = partial(watch, digests, namespace)
+                group.create_task(_forever(watching, "the metrics of results are outdated", pause))
 
 
 @dataclass(slots=True)
