@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -56,8 +56,11 @@ def run_text(shape: Shape) -> str:
 
 def write_plan(shape: Shape, results: Path) -> Plan:
     """Freeze the run into a results directory, for a conductor that is started by hand."""
-    run = BenchmarkRun.model_validate(yaml.safe_load(run_text(shape)))
+    run = BenchmarkRun.model_validate(yaml.safe_load(run_text(replace(shape, repetitions=1))))
+    # A benchmark may need more trials than the API permits.
     plan = make_plan(run, seed=1)
+    more = {"repetitions": shape.repetitions, "order": plan.order * shape.repetitions}
+    plan = plan.model_copy(update=more)
     replace_file(results / PLAN_FILE, plan.model_dump_json(), sync=False)
     return plan
 

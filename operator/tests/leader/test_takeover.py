@@ -90,7 +90,8 @@ def test_the_next_operator_follows_and_makes_nothing_twice(
     assert passed < FOLLOWS_SECONDS
     world.conductors.knobs.stays = None
     world.until_condition(namespace, "r", "Succeeded", status="True")
-    world.until(lambda: not world.in_use(namespace), "the run is clean")
+    world.until_condition(namespace, "r", "CleanedUp", status="True")
+    assert not world.in_use(namespace)
     repeated = {name: times for name, times in audit.created().items() if times > 1}
     assert repeated == {}
     if way == "cut off":

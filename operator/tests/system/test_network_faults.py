@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.api.names import AbortReason, Verdict
+from plimsoll.api.names import AbortReason
 from plimsoll.api.result import Trial
 from plimsoll.cli import Exit
 from plimsoll.measure.attempts import counted
@@ -107,17 +107,17 @@ def assert_measured_once(run: LocalRun) -> None:
     "Network",
     "The network between conductor and agents carries 128 kbit/s",
     "during the whole run",
-    ends="the run is measured; its trials are Suspect (`ClockUnknown`): clocks cannot be compared to within 10 ms",
+    ends="the run is measured; no trial is aborted (no `ClientLost`)",
     within="no delay worth mentioning",
 )
-def test_a_slow_network_makes_trials_suspect(network: Network, tmp_path: Path, fio: str) -> None:
+def test_a_slow_network_costs_no_attempt(network: Network, tmp_path: Path, fio: str) -> None:
     network.slow("128kbit")
     with start(network, tmp_path, fio) as run:
         finish(run)
-    assert aborts(run.trials()) == set()
+    assert AbortReason.CLIENT_LOST not in aborts(run.trials())
     for trial in counted(run.trials()):
-        assert trial.verdict is Verdict.SUSPECT
-        assert "ClockUnknown" in {finding.reason for finding in trial.findings}
+        # Small packets after a pause are not slow, so that some comparisons succeed.
+        assert "ClockOffset" not in {finding.reason for finding in trial.findings}
     assert_measured_once(run)
 
 
