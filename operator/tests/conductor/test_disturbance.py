@@ -171,6 +171,32 @@ async def test_whoever_comes_next_gives_back_what_a_conductor_left(
     assert ({*osds(ceph).values()}, ceph.state["config-key"]) == ({IN}, {})
 
 
+async def test_osds_that_an_earlier_conductor_takes_away_late_are_given_back(ceph: PretendedCeph) -> None:
+    """It learns only with its next write that it was replaced, and the later one has given back what it found."""
+    wanted = disturbance("Out")
+    earlier, later = cluster_of(disturbing(wanted)), cluster_of(disturbing(wanted))
+    views: list[ClusterView] = []
+
+    async def until(holds: Callable[[], object]) -> None:
+        async with asyncio.timeout(30):
+            while not holds():
+                await asyncio.sleep(0.01)
+
+    first = asyncio.create_task(earlier.attend(lambda _: None))
+    await until(lambda: earlier._prepared.pools)
+    await earlier.begin()
+    second = asyncio.create_task(later.attend(views.append))
+    await until(lambda: views and views[-1].prepared)
+    earlier.disturb(wanted, 0)
+    await until(lambda: osds(ceph)["osd.0"] == AWAY["Out"])
+    with ceph.changing() as state:
+        state["osdmap"] = {"num_in_osds": 2, "num_up_osds": 3}
+    first.cancel()
+    await until(lambda: osds(ceph)["osd.0"] == IN)
+    second.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+
+
 async def test_osds_that_cannot_be_given_back_close_the_gate_until_they_are(ceph: PretendedCeph) -> None:
     wanted = disturbance()
     cluster = cluster_of(disturbing(wanted))

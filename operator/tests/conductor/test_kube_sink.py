@@ -141,8 +141,14 @@ async def test_a_long_outage_is_an_error(kube: FakeKube) -> None:
         await sink.load()
     with pytest.raises(TransientError, match="patch ConfigMap default/simulated-state: away"):
         await sink.publish(RunState())
+    with pytest.raises(TransientError, match="patch ConfigMap default/simulated-state: away"):
+        await sink.record("w-000", ResultStatus())  # with a state that could not be written, nothing is recorded
+    other = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=0)
+    await other.load()
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
     with pytest.raises(TransientError, match="patch status of BenchmarkResult default/simulated-w-000: away"):
-        await sink.record("w-000", ResultStatus())
+        await other.record("w-000", ResultStatus())
 
 
 async def test_a_refusal_is_raised_at_once(kube: FakeKube) -> None:
@@ -195,6 +201,37 @@ async def test_what_a_replaced_conductor_has_recorded_in_time_is_not_lost(kube: 
     with pytest.raises(ReplacedError):
         await newer.record("w-001", ResultStatus())
     assert (await KubeSink(kube, PLAN, "default").load()).trials["w-001"] == (trial(),)
+
+
+async def test_one_that_slept_since_it_loaded_claims_nothing(kube: FakeKube) -> None:
+    sleeping, awake = await loaded(kube), await loaded(kube)
+    await awake.publish(begun("awake"))
+    with pytest.raises(ReplacedError):
+        await sleeping.publish(begun("sleeping"))
+    await awake.record("w-001", ResultStatus(trials=(trial(),)))
+    (state,) = kube.objects("ConfigMap")
+    assert RunState.model_validate_json(state["data"]["state.json"]).epoch == "awake"
+
+
+async def test_one_that_was_replaced_begins_no_attempt(kube: FakeKube) -> None:
+    """Its note would look to the later conductor as if that one had been replaced."""
+    earlier = await loaded(kube)
+    await earlier.publish(RunState(epoch="earlier", phase=RunPhase.MEASURING))
+    later = await loaded(kube)
+    await later.publish(RunState(epoch="later", phase=RunPhase.MEASURING))
+    with pytest.raises(ReplacedError):
+        await earlier.publish(begun("earlier"))
+    await later.publish(begun("later"))
+    assert status_of(kube, 1)["inFlight"]["attempt"] == 0
+
+
+async def test_a_write_after_a_change_of_metadata_needs_no_pause(kube: FakeKube) -> None:
+    """Otherwise somebody who changes them more often than the pauses last would delay it for ever."""
+    sink = KubeSink(kube, PLAN, "default", retry_seconds=0.0)
+    await sink.load()
+    await change_metadata(kube)
+    await sink.record("w-001", ResultStatus(trials=(trial(),)))
+    assert len(status_of(kube, 1)["trials"]) == 1
 
 
 async def lose_answers(kube: FakeKube) -> None:

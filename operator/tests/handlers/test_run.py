@@ -18,7 +18,7 @@ from plimsoll.lifecycle.queue import entry_of
 from plimsoll.metrics.exposition import STEP_ERRORS, UNEXPECTED
 from plimsoll.operator import runs as steps
 from plimsoll.operator import watches
-from plimsoll.operator.runs import RUN
+from plimsoll.operator.runs import RUN, RunMemory
 from plimsoll.operator.watches import ChildWatch
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
@@ -314,6 +314,24 @@ async def test_no_run_is_looked_at_before_the_watch_has_shown_all_of_them(daemon
     await daemon.stop()
 
 
+async def test_a_change_while_the_queue_is_filled_is_not_lost(daemon: Daemon) -> None:
+    """A run that is suspended is not looked at again by itself."""
+    runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
+    runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
+    daemon.cluster.edit(dict(daemon.body), lambda run: run["spec"].update(suspend=True))
+    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    await daemon.drive()
+    await asyncio.sleep(0.2)
+    daemon.cluster.edit(dict(daemon.body), lambda run: run["spec"].update(suspend=False))
+    for handler in (keep_run, run_changed, queue_changed):
+        event = {"type": "MODIFIED", "object": dict(daemon.body)}
+        await handler(event=event, body=daemon.body, uid=daemon.uid, type="MODIFIED", memo=daemon.memo)
+    await keep_run(event={"object": second}, uid=second["metadata"]["uid"], type=None, memo=daemon.memo)
+    await until(lambda: daemon.cluster.find("ConfigMap", "a-plan"), daemon)
+    assert daemon.reasons["Suspended"] != "Suspended"
+    await daemon.stop()
+
+
 @pytest.mark.parametrize(("admitted", "turn"), [("False", 1), ("True", 3)])
 async def test_when_the_operator_starts_a_new_run_is_looked_at_before_those_that_measure(
     daemon: Daemon, admitted: str, turn: int
@@ -323,8 +341,9 @@ async def test_when_the_operator_starts_a_new_run_is_looked_at_before_those_that
     status = {"conditions": [{"type": "Admitted", "status": admitted, "reason": "R"}]}
     await daemon.cluster.kube.patch_status(RUN, "a", daemon.document["metadata"]["namespace"], status)
     await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    runs.records[daemon.uid].body = dict(daemon.body)
     for _ in range(turn):
-        await runs.spread()
+        await runs.spread(RunMemory())
     begun = asyncio.get_running_loop().time()
     await runs.look(dict(daemon.body))
     assert (asyncio.get_running_loop().time() - begun >= runs.spread_seconds * turn) == (admitted == "True")
@@ -344,6 +363,26 @@ async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(
         while not daemon.looks:
             await asyncio.sleep(0.01)
     await daemon.stop()
+
+
+async def test_runs_that_are_created_meanwhile_do_not_hide_one_that_is_gone(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_QUEUE_POLLS", 3)
+    runs, gone = daemon.context.runs, daemon.cluster.kube.put(make_run("gone"))
+    runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
+    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    completing = asyncio.create_task(runs.complete_queue())
+    await asyncio.sleep(0.05)
+    daemon.cluster.delete(gone)
+    async with asyncio.timeout(5):
+        for number in range(100):
+            if completing.done():
+                break
+            run = daemon.cluster.kube.put(make_run(f"new-{number}"))
+            await keep_run(event={"object": run}, uid=run["metadata"]["uid"], type="ADDED", memo=daemon.memo)
+            await asyncio.sleep(0.1)
+    assert runs.is_queue_complete
 
 
 async def test_a_finished_run_costs_no_look_and_no_request(daemon: Daemon) -> None:

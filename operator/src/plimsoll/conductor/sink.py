@@ -4,8 +4,9 @@ In a cluster, the operator creates the results and the ConfigMap `<run>-state`; 
 them, by name. Users may edit ConfigMaps, but not the status of results: so the result to which an attempt belongs shows
 that it has begun.
 
-A conductor claims the state with its first write. An earlier one that is still alive then stops at its next write, and
-overwrites nothing: each write has the version of the object that the conductor last read or wrote.
+A conductor claims the state with its first write, and writes the state before it begins an attempt. An earlier one that
+is still alive then stops, and overwrites nothing: each write has the version of the object that the conductor last read
+or wrote.
 """
 
 import asyncio
@@ -220,7 +221,7 @@ def _epoch(stored: Object) -> str:
     """Return the epoch of the conductor that wrote a state; empty if users removed it or made it unreadable."""
     try:
         return str(json.loads(stored["data"][STATE_FILE])["epoch"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return ""
 
 
@@ -243,12 +244,15 @@ class KubeSink:
         self._written: RunState | None = None
         self._writing: asyncio.Task[None] | None = None
         self._seen: dict[str, _Seen] = {}  # by the result's name
-        self._state_version: str | None = None  # None before this conductor has claimed the state
+        self._state_version = ""
+        self._before = ""  # the epoch of the conductor before this one; empty once this one has claimed the state
 
     async def load(self) -> Stored:
         """Load results and state; NotFoundError for an object of no or another run, SpecError for an invalid one."""
         name = naming.state_config_map(self._plan.run.name)
-        text = (await self._get(CONFIG_MAP, name)).get("data", {}).get(STATE_FILE)
+        stored = await self._get(CONFIG_MAP, name)
+        self._state_version, self._before = _version(stored), _epoch(stored)
+        text = stored.get("data", {}).get(STATE_FILE)
         try:
             state = RunState.model_validate_json(text) if text else None
         except ValidationError as error:
@@ -275,6 +279,18 @@ class KubeSink:
         earliest T0, or the end. Progress is written in the background, so that a slow API server does not delay a
         trial.
         """
+        before, self._state = self._state, state
+        if self._writing is None or self._writing.done():
+            self._check()
+            self._writing = asyncio.create_task(self._write())
+        # Before the note of a new attempt: a conductor that was replaced may begin none.
+        if (
+            before is None
+            or state.phase in _ENDS
+            or before.phase is not state.phase
+            or before.in_flight != state.in_flight
+        ):
+            await self._writing
         if (key := state.in_flight) is not None:
             # Recording the attempt removes the note again.
             attempt = InFlight(
@@ -287,15 +303,14 @@ class KubeSink:
                 note = {"inFlight": attempt.model_dump(mode="json", exclude_none=True)}
                 await self._patch_result(key.point, note)
                 self._noted = key.point, attempt
-        before, self._state = self._state, state
-        if self._writing is None or self._writing.done():
-            if self._writing is not None:
-                self._writing.result()
-            self._writing = asyncio.create_task(self._write())
-        if before is None or state.phase in _ENDS or before.phase is not state.phase:
-            await self._writing
+
+    def _check(self) -> None:
+        """Raise the error of the last write of the state, if it has failed."""
+        if self._writing is not None and self._writing.done():
+            self._writing.result()
 
     async def record(self, point: str, status: ResultStatus) -> None:
+        self._check()
         # Name every field, so that the patch removes those without a value.
         fields = (field.serialization_alias or name for name, field in ResultStatus.model_fields.items())
         document: dict[str, Any] = dict.fromkeys(fields) | status.model_dump(mode="json", exclude_none=True)
@@ -309,18 +324,22 @@ class KubeSink:
         before = self._seen[name]
         wanted = _Attempts.of(status, before.attempts.trials)
 
-        async def patch() -> None:
+        async def write() -> None:
             version = self._seen[name].version
+            result = await self._kube.patch_status(RESULT, name, self._namespace, status, version=version)
+            self._seen[name] = _Seen.of(result)
+
+        async def patch() -> None:
             try:
-                result = await self._kube.patch_status(RESULT, name, self._namespace, status, version=version)
+                await write()
             except ConflictError as error:
                 found = _Seen.of(await self._read(RESULT, name))
                 # Either somebody changed its metadata, or an earlier try succeeded and its answer was lost.
                 if found.attempts not in (before.attempts, wanted):
                     raise ReplacedError(error.asked, _REPLACED) from error
                 self._seen[name] = found
-                raise
-            self._seen[name] = _Seen.of(result)
+                # At once: somebody may change it often.
+                await write()
 
         await persist(patch, seconds=self._retry_seconds)
 
@@ -333,18 +352,16 @@ class KubeSink:
 
     async def _patch_state(self, state: RunState) -> None:
         name = naming.state_config_map(self._plan.run.name)
-        patch: dict[str, Any] = {"data": {STATE_FILE: state.model_dump_json()}}
-        if self._state_version is not None:
-            patch["metadata"] = {"resourceVersion": self._state_version}
+        patch = {"metadata": {"resourceVersion": self._state_version}, "data": {STATE_FILE: state.model_dump_json()}}
         try:
             stored = await self._kube.patch(CONFIG_MAP, name, self._namespace, patch)
         except ConflictError as error:
             stored = await self._read(CONFIG_MAP, name)
-            if _epoch(stored) not in {"", state.epoch}:
+            if _epoch(stored) not in {"", state.epoch, self._before}:
                 raise ReplacedError(error.asked, _REPLACED) from error
             self._state_version = _version(stored)
             raise
-        self._state_version = _version(stored)
+        self._state_version, self._before = _version(stored), ""
 
     async def _status(self, point: str, reading: asyncio.Semaphore) -> ResultStatus:
         """Return the part of a result's status with which a conductor continues."""

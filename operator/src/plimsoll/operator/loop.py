@@ -75,6 +75,7 @@ class Reconciler(ABC, Generic[R]):
     stop_seconds: float = 5.0  # how long a look may last when the operator stops
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     spread_seconds: float = 0.1  # between the first looks after the start at objects that are in no hurry
+    most_spread_seconds: float = 10.0
     _spread: Iterator[int] = field(default_factory=count, init=False)
 
     @abstractmethod
@@ -128,9 +129,10 @@ class Reconciler(ABC, Generic[R]):
         finally:
             self.records.pop(metadata["uid"], None)
 
-    async def spread(self) -> None:
-        """Wait for a little longer than the last caller did: when the operator starts, all objects need a look."""
-        await wait_for_first(next(self._spread) * self.spread_seconds, self.stopping.wait())
+    async def spread(self, record: R) -> None:
+        """Wait a little longer than the last caller did, or until the object changes: at the start, all need a look."""
+        seconds = min(next(self._spread) * self.spread_seconds, self.most_spread_seconds)
+        await wait_for_first(seconds, record.wakeup.wait(), self.stopping.wait())
 
     async def stop(self) -> None:
         """End all tasks; a look may last a few seconds longer."""

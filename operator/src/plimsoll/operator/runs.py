@@ -33,7 +33,7 @@ from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
 from plimsoll.operator.gather import RunDigests, gather, gather_platform
-from plimsoll.operator.loop import Body, Reconciler, Record, Records
+from plimsoll.operator.loop import Body, Reconciler, Record, Records, wait_for_first
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 
@@ -80,12 +80,17 @@ class RunReconciler(Reconciler[RunMemory]):
     async def look(self, body: Body) -> tuple[float | None, bool]:
         """Look at a run; see `reconcile` and `look_at_removal`. Its finalizer is kept as long as it needs that."""
         if not self.is_queue_complete:
+            record = self.records[body["metadata"]["uid"]]
             await self.complete_queue()
-            if entry_of(body, self.settings).admitted:
-                # Its conductor measures meanwhile; a new run's first trial waits for this look.
-                await self.spread()
             # This look sees everything that the watch has shown in the meantime.
-            self.records[body["metadata"]["uid"]].wakeup.clear()
+            record.wakeup.clear()
+            if entry_of(record.body, self.settings).admitted:
+                # Its conductor measures meanwhile; a new run's first trial waits for this look.
+                await self.spread(record)
+                record.wakeup.clear()
+            body = record.body
+            if record.is_gone or self.stopping.is_set() or not self.needs_look(body):
+                return 0.0, False
         if needs_attention(body):
             if "deletionTimestamp" not in body["metadata"]:
                 decision = await self.reconcile(body)
@@ -100,19 +105,17 @@ class RunReconciler(Reconciler[RunMemory]):
     async def complete_queue(self) -> None:
         """Wait until the watch has shown all runs: a run must not overtake another that is not in the queue yet."""
         async with self.completing:
-            while not self.is_queue_complete:
+            while not (self.is_queue_complete or self.stopping.is_set()):
                 places = self.namespaces or (None,)
                 versions = [await self.kube.versions(RUN, namespace=namespace) for namespace in places]
                 existing = {version.uid for version in chain.from_iterable(versions)}
                 # A run that was deleted before the watch began is never shown: list them again if no more are shown.
-                shown, polls = 0, 0
-                while polls < _QUEUE_POLLS:
-                    uids = {entry.uid for entry in self.queue()}
-                    self.is_queue_complete = existing <= uids
-                    if self.is_queue_complete:
-                        break
-                    shown, polls = len(uids), 0 if len(uids) > shown else polls + 1
-                    await asyncio.sleep(_QUEUE_POLL_SECONDS)
+                missing, polls = len(existing) + 1, 0
+                while polls < _QUEUE_POLLS and missing and not self.stopping.is_set():
+                    left = len(existing - {entry.uid for entry in self.queue()})
+                    missing, polls = min(left, missing), 0 if left < missing else polls + 1
+                    self.is_queue_complete = not missing
+                    await wait_for_first(_QUEUE_POLL_SECONDS if missing else 0.0, self.stopping.wait())
 
     async def reconcile(self, body: Body) -> Decision:
         """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.

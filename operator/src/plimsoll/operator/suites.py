@@ -104,11 +104,13 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
 
         Failed observations and requests are logged, and delay only the next look.
         """
+        memory = self.records[body["metadata"]["uid"]]
         if self.runs_known is not None:
             await self.runs_known()
             self.runs_known = None
-            await self.spread()
-        memory = self.records[body["metadata"]["uid"]]
+            await self.spread(memory)
+            if self.stopping.is_set():
+                return None, False
         with self.instruments.step("observe"):
             seen = await self._observe(body["metadata"], memory)
         with self.instruments.step("decide"):

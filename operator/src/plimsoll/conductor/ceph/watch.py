@@ -89,12 +89,15 @@ class CephCluster:
             await self._prepare(see)
             while True:
                 sample = await self._look()
-                see(self._view(sample))
+                view = self._view(sample)
+                see(view)
                 if self._outage_harms(sample):
                     _log.warning("more OSDs are missing than were taken away, which are given back at once")
                     await self.calm(see)
+                # An earlier conductor that did not know yet that it was replaced may have taken OSDs away, too.
+                is_theirs = bool(self._chosen and view.problems) and not self._is_measuring
                 # Also while the trial goes on: others use the cluster, too.
-                if self._missing and (self._disturbing is None or self._disturbing.done()):
+                if (self._missing or is_theirs) and (self._disturbing is None or self._disturbing.done()):
                     await self._give_back()
                 if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
                     # Options that differed are read again, so that the gate opens once they no longer do.
