@@ -245,6 +245,14 @@ def test_there_is_no_estimate_without_outcomes_on_both_sides(probes: list[TriedL
     assert used_up.high is None or any(probe.is_broken for probe in probes)
 
 
+@pytest.mark.parametrize(("arrived", "is_known"), [(0.94, False), (0.96, True)])
+def test_late_operations_of_clients_that_fell_short_are_no_upper_bound(arrived: float, *, is_known: bool) -> None:
+    """Clients that do not get a processor in time offer less, and are late, on any storage."""
+    late = [replace(broke(load), load=load * arrived) for load in (500, 250, 125)]
+    used_up = progress_of(late, replace(SETTINGS, most_probes=len(late))).line
+    assert (used_up.estimate, used_up.low, used_up.high is not None) == (None, None, is_known)
+
+
 @pytest.mark.parametrize("line", [999.0, 950.0, 900.0, 700.0, 520.0])
 def test_a_line_just_below_the_only_high_load_is_found(line: float) -> None:
     bounds = Settings(start=1000, limit=1000)

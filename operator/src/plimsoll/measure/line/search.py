@@ -330,7 +330,10 @@ class _Search:
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
         held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
-        broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
+        broken = [probe for probe in self.counted if probe.is_broken and probe.load >= estimate]
+        # Clients without enough of a processor offer less, and are late without the storage's fault: where no load
+        # held, nothing shows that the storage was.
+        broke = [probe.load for probe in broken if held or not probe.is_short]
         proven = ending is Ending.NEVER_BROKE
         if proven or low >= highest:
             below = max((load for load in held if load < highest), default=None)
