@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from plimsoll.api.names import Metric, Operation
@@ -249,11 +249,11 @@ class Course:
 
     @property
     def accepted(self) -> list[MeasuredRound]:
-        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.accepted]
+        return [self._measured[ended.minute] for ended in reversed(self.state.rounds) if ended.accepted]
 
     @property
     def pinned(self) -> list[MeasuredRound]:
-        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.pinned]
+        return [self._measured[ended.minute] for ended in reversed(self.state.rounds) if ended.pinned]
 
     def judged(self, measured: MeasuredRound) -> RoundJudgement:
         return judge(self.accepted, self.pinned, measured, self._names, RULE)
@@ -269,12 +269,12 @@ class Course:
                 complete=measured.is_complete,
                 accepted=is_acceptable(measured, [judgement]),
             ).model_copy(update={"digest": measured.digest})
-            self.state = settle_baseline(replace(self.state, ended=(ended, *self.state.ended)))
+            self.state = settle_baseline(self.state.model_copy(update={"rounds": (ended, *self.state.rounds)}))
             self._measured[measured.minute] = measured
         return judgement
 
     def accept(self, minute: int) -> None:
-        chosen = next(ended for ended in self.state.ended if ended.minute == minute)
+        chosen = next(ended for ended in self.state.rounds if ended.minute == minute)
         self.state = settle_baseline(start_baseline(self.state, chosen))
 
 

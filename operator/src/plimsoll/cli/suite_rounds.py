@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -224,7 +224,7 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
     measured: dict[int, MeasuredRound] = {}
     for round_ in ordered:
         results = round_.results()
-        former = [ended for ended in reversed(state.ended) if ended.accepted]
+        former = [ended for ended in reversed(state.rounds) if ended.accepted]
         evaluation = evaluate_round(
             suite.spec,
             results,
@@ -247,18 +247,18 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
             comparisons=evaluation.counts,
         )
         measured[ended.minute] = evaluation.measured
-        state = settle_baseline(replace(state, ended=(ended, *state.ended)))
+        state = settle_baseline(state.model_copy(update={"rounds": (ended, *state.rounds)}))
         if ended.minute in chosen:
             if not ended.complete:
                 raise click.UsageError(
                     f"--accept {ended.name}: a run of the round in {round_.directory} has no results, although it is "
                     "complete; restore them, or accept another round"
                 )
-            state = settle_baseline(start_baseline(state, state.ended[0]))
+            state = settle_baseline(start_baseline(state, state.rounds[0]))
     return SuiteRounds(
         label=suite.metadata.name,
         suite=suite,
-        rounds=[(ended, measured[ended.minute]) for ended in reversed(state.ended)],
+        rounds=[(ended, measured[ended.minute]) for ended in reversed(state.rounds)],
         directories={round_.start.minute: round_.directory for round_ in ordered},
         results=results,
         evaluation=evaluation,

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
+from plimsoll.api.suite_status import BenchmarkSuiteStatus
 from plimsoll.kube.port import (
     ApiError,
     ConflictError,
@@ -61,7 +62,6 @@ from plimsoll.suite.rounds.observed import (
     Suite,
     read_specification,
 )
-from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
@@ -173,7 +173,7 @@ async def gather_suite(
 
     ApiError: a request failed. pydantic.ValidationError: the status is not of this version.
     """
-    metadata, status = document["metadata"], document.get("status") or {}
+    metadata = document["metadata"]
     if memory.specification is None or memory.specification[0] != metadata["generation"]:
         # All variants are planned, which would block the event loop for tens of milliseconds.
         memory.specification = metadata["generation"], await asyncio.to_thread(read_specification, dict(document))
@@ -186,9 +186,7 @@ async def gather_suite(
         is_deleted="deletionTimestamp" in metadata,
         annotations=metadata.get("annotations") or {},
         specification=memory.specification[1],
-        status=status,
-        state=read_state(status),
-        conditions=read_conditions(status),
+        status=BenchmarkSuiteStatus.model_validate(document.get("status") or {}),
     )
     # There may be thousands of runs, and the active one changes several times a minute.
     if memory.runs is None:

@@ -47,9 +47,7 @@ OURS = Suite(
     is_deleted=False,
     annotations={},
     specification=SPECIFICATION,
-    status={},
-    state=State(),
-    conditions={},
+    status=State(),
 )
 DEFINITE = [
     ForbiddenError("asked", "exceeded quota: runs"),

@@ -5,7 +5,6 @@ is established; naming one of its rounds in the annotation restores it.
 """
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.api.names import GROUP
@@ -15,6 +14,7 @@ from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
     MAX_VERSION_CHARACTERS,
     PINNED_ROUNDS,
+    Baseline,
     Cause,
     EndedRound,
     RoundVerdict,
@@ -33,18 +33,20 @@ _ESTABLISHED = 3
 
 
 def start_baseline(state: State, chosen: EndedRound) -> State:
-    """Return the state whose baseline starts with a round that the user accepts.
+    """Return the state whose baseline starts with a round that the user accepts; `settle_baseline` has to follow.
 
     A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
     """
     later = {
         ended.minute
-        for ended in state.ended
+        for ended in state.rounds
         if ended.minute > chosen.minute
         and ended.digest == chosen.digest
         and (ended.former if chosen.former else ended.accepted)
     }
-    return replace(_replaced(state, later | {chosen.minute}), first=chosen.minute)
+    state = _replaced(state, later | {chosen.minute})
+    baseline = (state.baseline or Baseline()).model_copy(update={"first": chosen.minute})
+    return state.model_copy(update={"baseline": baseline})
 
 
 def settle_baseline(state: State) -> State:
@@ -53,70 +55,65 @@ def settle_baseline(state: State) -> State:
     A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
     first five accepted rounds of a baseline are pinned.
     """
-    accepted = [ended for ended in state.ended if ended.accepted]
-    state = _replaced(state, {ended.minute for ended in accepted if ended.digest == accepted[0].digest})
-    baseline = {ended.minute for ended in state.ended if ended.accepted}
-    former = set() if _is_established(state) else {ended.minute for ended in state.ended if ended.former}
-    return replace(state, ended=_marked(state, baseline, former, {*sorted(baseline)[:PINNED_ROUNDS]}))
+    accepted = [ended for ended in state.rounds if ended.accepted]
+    baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
+    state = _replaced(state, baseline)
+    former = set() if _is_established(state) else {ended.minute for ended in state.rounds if ended.former}
+    return _marked(state, baseline, former)
 
 
 def last_judged(state: State) -> EndedRound | None:
     """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
-    return next((ended for ended in state.ended if ended.verdict in JUDGED), None)
+    return next((ended for ended in state.rounds if ended.verdict in JUDGED), None)
 
 
 def decisive_round(state: State) -> EndedRound | None:
     """Return the last round that shows whether there is a regression: neither an Inconclusive nor a Failed one does."""
     decisive = {RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED}
-    return next((ended for ended in state.ended if ended.verdict in decisive), None)
+    return next((ended for ended in state.rounds if ended.verdict in decisive), None)
 
 
 def open_regression(state: State) -> EndedRound | None:
     """Return the last round that regressed; None if a later one did not, or if a user accepted it or a later one."""
     last = decisive_round(state)
-    is_open = last is not None and last.verdict is RoundVerdict.REGRESSED and last.minute > state.first
-    return last if is_open else None
+    first = (state.baseline and state.baseline.first) or 0
+    return last if last and last.verdict is RoundVerdict.REGRESSED and last.minute > first else None
 
 
 def _replaced(state: State, baseline: AbstractSet[int]) -> State:
     """Return the state with another baseline, given by its minutes."""
-    dismissed = {ended.minute for ended in state.ended if ended.accepted} - baseline
-    former = {ended.minute for ended in state.ended if ended.former} - baseline
-    if dismissed:
-        former = dismissed if _is_established(state) else former or dismissed
-    rounds = _marked(state, baseline, former, {ended.minute for ended in state.ended if ended.pinned})
-    return replace(state, ended=rounds, since=state.ended[0].minute if dismissed else state.since)
+    dismissed = {ended.minute for ended in state.rounds if ended.accepted} - baseline
+    former = {ended.minute for ended in state.rounds if ended.former} - baseline
+    if not dismissed:
+        return _marked(state, baseline, former)
+    former = dismissed if _is_established(state) else former or dismissed
+    since = (state.baseline or Baseline()).model_copy(update={"since": state.rounds[0].minute})
+    return _marked(state, baseline, former).model_copy(update={"baseline": since})
 
 
-def _marked(
-    state: State, accepted: AbstractSet[int], former: AbstractSet[int], pinned: AbstractSet[int]
-) -> tuple[EndedRound, ...]:
-    """Return the ended rounds with these marks, given by their minutes; most rounds already have them."""
-    rounds = []
-    for ended in state.ended:
-        marks = {
-            "accepted": ended.minute in accepted,
-            "former": ended.minute in former,
-            "pinned": ended.minute in pinned,
-        }
-        is_marked = marks == {name: getattr(ended, name) for name in marks}
-        rounds.append(ended if is_marked else ended.model_copy(update=marks))
-    return tuple(rounds)
+def _marked(state: State, accepted: AbstractSet[int], former: AbstractSet[int]) -> State:
+    """Return the state whose ended rounds have these marks, given by their minutes."""
+    marks = {"accepted": accepted, "former": former, "pinned": sorted(accepted)[:PINNED_ROUNDS]}
+    rounds = tuple(
+        ended.model_copy(update={mark: ended.minute in minutes for mark, minutes in marks.items()})
+        for ended in state.rounds
+    )
+    return state.model_copy(update={"rounds": rounds})
 
 
 def _is_established(state: State) -> bool:
     """Whether enough rounds are accepted; of those before the baseline replaced another one, one counts."""
-    accepted = [ended.minute for ended in state.ended if ended.accepted]
-    newer = [minute for minute in accepted if minute > state.since]
-    has_older = len(newer) < len(accepted)
-    return len(newer) + has_older >= _ESTABLISHED
+    since = (state.baseline and state.baseline.since) or 0
+    accepted = [ended.minute for ended in state.rounds if ended.accepted]
+    newer = [minute for minute in accepted if minute > since]
+    return len(newer) + (len(newer) < len(accepted)) >= _ESTABLISHED
 
 
 def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
     """Return why a round is due, the first cause of several; None if none is. `due` is a schedule time."""
     if seen.suite.specification.digest != state.digest:
         return Cause.CHANGE
-    if text_of(seen, REQUEST_ROUND) not in {"", state.requested}:
+    if text_of(seen, REQUEST_ROUND) not in {"", state.requested_round}:
         return Cause.REQUESTED
     if due is not None:
         return Cause.SCHEDULED
@@ -142,19 +139,18 @@ def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]
     """
     text = text_of(seen, ACCEPT_ROUND)
     minute = minute_of_round(text)
-    if text in {"", state.accepted} or (state.active is not None and minute == state.active.minute):
+    if text in {"", state.accepted_round} or (state.round is not None and minute == state.round.minute):
         return state, ()
-    state = replace(state, accepted=text)
+    state = state.model_copy(update={"accepted_round": text})
     # A user may accept any round that was evaluated with all of its runs.
-    acceptable = [ended for ended in state.ended if ended.complete and ended.verdict in JUDGED]
+    acceptable = [ended for ended in state.rounds if ended.complete and ended.verdict in JUDGED]
     chosen = next((ended for ended in acceptable if ended.minute == minute), None)
     if chosen is None:
         rounds = ", ".join(ended.name for ended in acceptable)
         remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
         message = (
-            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs; "
-            f"{remedy}"
+            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs"
         )
-        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message),)
+        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
     message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
     return start_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)

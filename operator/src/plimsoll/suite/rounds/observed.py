@@ -16,12 +16,9 @@ from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
-    WORST_FIRST,
-    ActiveRound,
+    BenchmarkSuiteStatus,
     ComparisonOutcome,
-    EndedRound,
     HypothesisResult,
-    HypothesisVerdict,
     RoundVerdict,
 )
 from plimsoll.plan.document import Plan
@@ -29,49 +26,12 @@ from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans
 from plimsoll.suite.merging import variant_spec
 
-_HYPOTHESES = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
-"""The worst first."""
-
-
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
 
 
-def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> tuple[ComparisonOutcome, ...]:
-    """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
-    return tuple(sorted(outcomes, key=lambda outcome: (WORST_FIRST.index(outcome.verdict), outcome.estimate or 0.0)))
-
-
-def worst_hypotheses(results: Iterable[HypothesisResult]) -> tuple[HypothesisResult, ...]:
-    """Return the results by verdict, otherwise in their order."""
-    return tuple(sorted(results, key=lambda result: _HYPOTHESES.index(result.verdict)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """The memory of a suite."""
-
-    digest: str = ""  # of what the last round measures; empty before the first one, and after a superseded one
-    requested: str = ""  # the last handled text of the annotation that requests a round
-    requested_minute: int = 0  # of the round that answered it; 0 if none did, or if it is unknown
-    accepted: str = ""  # the last handled text of the annotation that accepts a round
-    # Next schedule time; in the past while its round cannot start yet. None without a schedule.
-    next_time: datetime | None = None
-    last_time: datetime | None = None  # last schedule time that a round answered
-    ceph_version: str = ""  # the version that the last round found, or the first one seen; empty if unknown
-    active: ActiveRound | None = None
-    abandoned: str = ""  # name of a run of an abandoned round that may load the storage; empty if none may
-    ended: tuple[EndedRound, ...] = ()  # former rounds, newest first
-    first: int = 0  # minute of the round that a user accepted last; 0 if none was accepted
-    # Minute of the newest round when the present baseline replaced another one; 0 for the first baseline
-    since: int = 0
-    # Minutes of dropped rounds, newest first: only these name runs to delete
-    dropped: tuple[int, ...] = ()
-    comparisons: tuple[ComparisonOutcome, ...] = ()  # outcomes of the last evaluated round, as many as the status has
-    comparisons_left_out: int = 0  # number of further ones, none of them worse
-    hypotheses: tuple[HypothesisResult, ...] = ()  # the same
-    hypotheses_left_out: int = 0
-
+State = BenchmarkSuiteStatus
+"""The memory of a suite is its status."""
 
 _LARGEST_CLOCK_CHANGE = timedelta(hours=25)
 """Source: time zone database; Samoa skipped a whole day in 2011."""
@@ -229,11 +189,6 @@ class Judge:
     pinned: tuple[int, ...]  # minutes of those that slow drift is tested against, oldest first
     questions: str  # digest of the comparisons and hypotheses of the suite
 
-    @property
-    def minute(self) -> int:
-        """Identity of the round."""
-        return self.round.minute
-
 
 Request = CreateRun | DeleteRun | GetRun | DryRun | Judge
 Action = PatchStatus | Emit | Request
@@ -277,9 +232,12 @@ class Suite:
     is_deleted: bool  # whether its deletion was requested
     annotations: Mapping[str, str]  # by their full names
     specification: Specification
-    status: Mapping[str, Any]  # as stored
-    state: State  # what the status remembers
-    conditions: Mapping[SuiteConditionType, SuiteCondition]  # of the status, by type
+    status: State
+
+    @property
+    def conditions(self) -> Mapping[SuiteConditionType, SuiteCondition]:
+        """The conditions of the status by type."""
+        return {condition.type: condition for condition in self.status.conditions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,15 +316,7 @@ class Deleted:
     uid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswered:
-    """It is unknown whether the request was performed: a timeout, a conflict, throttling, or an error of the server.
-
-    The shell looks again after a pause, which grows with every failure.
-    """
-
-
-Outcome = Found | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation | Unanswered
+Outcome = Found | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

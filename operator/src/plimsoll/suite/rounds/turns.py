@@ -1,7 +1,7 @@
 """The turns of a round, and the runs that measure them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
 from plimsoll.api.suite import BenchmarkSuite
@@ -129,24 +129,21 @@ def drop_rounds(seen: Observed, state: State, keep: int) -> State:
     All rounds are kept while a round is measured against them.
     """
     state = settle_baseline(state)
-    if state.active is not None:
+    if state.round is not None:
         return state
-    usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
-    unusable = [ended.minute for ended in state.ended if ended.verdict not in JUDGED]
-    pinned = [ended.minute for ended in state.ended if ended.pinned]
-    former = [ended.minute for ended in state.ended if ended.former]
+    usable = [ended.minute for ended in state.rounds if ended.verdict in JUDGED]
+    unusable = [ended.minute for ended in state.rounds if ended.verdict not in JUDGED]
+    pinned = [ended.minute for ended in state.rounds if ended.pinned]
+    former = [ended.minute for ended in state.rounds if ended.former]
     decisive = decisive_round(state)
     needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
     needed |= {decisive.minute} if decisive else set()
-    dropped = {ended.minute for ended in state.ended} - needed | {*state.dropped}
+    dropped = {ended.minute for ended in state.rounds} - needed | {*state.dropped}
     # If not all fit, those with runs precede the others: without them it would seem that the status was lost.
     with_runs = {run.minute for run in seen.runs}
     named = sorted(dropped, key=lambda minute: (minute in with_runs, minute), reverse=True)[:MAX_DROPPED]
-    return replace(
-        state,
-        ended=tuple(ended for ended in state.ended if ended.minute in needed),
-        dropped=tuple(sorted(named, reverse=True)),
-    )
+    rounds = tuple(ended for ended in state.rounds if ended.minute in needed)
+    return state.model_copy(update={"rounds": rounds, "dropped": tuple(sorted(named, reverse=True))})
 
 
 def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
@@ -160,17 +157,16 @@ def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
 
 
 def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
-    minutes = {ended.minute for ended in state.ended} | {*state.dropped}
-    minutes |= {state.active.minute} if state.active else set()
+    minutes = {ended.minute for ended in state.rounds} | {*state.dropped}
+    minutes |= {state.round.minute} if state.round else set()
     return sorted((run for run in seen.runs if run.minute not in minutes), key=_age)
 
 
 def forget_abandoned(seen: Observed, state: State) -> State:
     """Return the state after an abandoned round's run has finished, or the API server did not find it."""
-    is_over = state.abandoned in seen.memory.absent or any(
-        run.name == state.abandoned and run.is_finished for run in seen.runs
-    )
-    return replace(state, abandoned="") if is_over else state
+    name = state.abandoned_run
+    is_over = name in seen.memory.absent or any(run.name == name and run.is_finished for run in seen.runs)
+    return state.model_copy(update={"abandoned_run": None}) if is_over else state
 
 
 def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
@@ -178,7 +174,7 @@ def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
 
     A run of any other round was finished when its round ended: a list that shows it unfinished is old.
     """
-    abandoned = {ended.minute for ended in state.ended if ended.verdict is RoundVerdict.SUPERSEDED}
+    abandoned = {ended.minute for ended in state.rounds if ended.verdict is RoundVerdict.SUPERSEDED}
     return _first(run for run in seen.unfinished if run.minute in abandoned)
 
 
