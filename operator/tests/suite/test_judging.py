@@ -81,7 +81,7 @@ def test_one_point_of_many_is_found() -> None:
     found = judged(rounds_of(suite, 1, 5), suite.round(drawn(2), 6, {7: 0.1}))
     assert found.conclusion is Conclusion.REGRESSION
     (variant,) = found.variants
-    regressed = {one.point for one in variant.judged if one.judgement.conclusion is Conclusion.REGRESSION}
+    regressed = {one.point for one in variant.judged if one.comparison.conclusion is Conclusion.REGRESSION}
     assert regressed == {"w-007"}
 
 
@@ -112,7 +112,7 @@ def test_slow_drift_is_found_against_the_pinned_rounds() -> None:
             break
     assert 8 < minute < 15
     assert drifts[-1] is Conclusion.REGRESSION
-    regressed = [one for one in found.variants[0].judged if one.judgement.conclusion is Conclusion.REGRESSION]
+    regressed = [one for one in found.variants[0].judged if one.comparison.conclusion is Conclusion.REGRESSION]
     assert {one.against for one in regressed} == {Against.PINNED}
     assert found.variants[0].is_drift is True
     assert found.variants[0].change is not Conclusion.REGRESSION
@@ -153,7 +153,7 @@ def test_the_loss_of_what_one_point_had_gained_is_found() -> None:
     chance = drawn(5)
     accepted = [suite.round(chance, minute, {3: -0.15} if minute >= 5 else {}) for minute in range(10)]
     found = judged(accepted, suite.round(chance, 10))
-    regressed = {one.point for one in found.variants[0].judged if one.judgement.conclusion is Conclusion.REGRESSION}
+    regressed = {one.point for one in found.variants[0].judged if one.comparison.conclusion is Conclusion.REGRESSION}
     assert regressed == {"w-003"}
 
 
@@ -205,7 +205,7 @@ def test_a_bad_run_of_one_point_of_several_leaves_a_doubt() -> None:
         for change in found.variants[0].judged
         if (change.point, change.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
     )
-    assert (point.judgement.conclusion, point.judgement.suspected) == (Conclusion.INCONCLUSIVE, True)
+    assert (point.comparison.conclusion, point.comparison.suspected) == (Conclusion.INCONCLUSIVE, True)
     assert found.conclusion is Conclusion.INCONCLUSIVE
 
 

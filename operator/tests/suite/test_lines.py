@@ -133,4 +133,4 @@ def test_a_round_judges_the_calm_and_the_storm_line_apart(
     ]
     (judgement,) = judge(earlier, earlier, _stormy(9, calm, storm), ["v"], RegressionRule()).variants
     accepted = [change for change in judgement.judged if change.against is Against.ACCEPTED]
-    assert {change.place: change.judgement.conclusion for change in accepted} == expected
+    assert {change.place: change.comparison.conclusion for change in accepted} == expected

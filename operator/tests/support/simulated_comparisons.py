@@ -10,7 +10,7 @@ from plimsoll.api.names import Metric, Operation
 from plimsoll.api.suite_status import Cause, Conclusion, EndedRound, RoundVerdict
 from plimsoll.measure.compare.comparison import overall
 from plimsoll.measure.compare.sides import means_of
-from plimsoll.measure.compare.significance import Sample, Series, Trials, assess, conclude, point_members
+from plimsoll.measure.compare.significance import Sample, Series, assess, conclude, point_members
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, Quantity
@@ -98,7 +98,8 @@ class Sweep:
                 operation=Operation.READ,
                 metric=metric,
                 gates=True,
-                trials=Trials(baseline=baseline, candidate=candidate),
+                baseline=baseline,
+                candidate=candidate,
             )
             for metric in self.scatter
             for point, (baseline, candidate) in enumerate(
@@ -131,7 +132,7 @@ class Sweep:
     def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
         """Return the conclusion of a comparison of the samples, all of which gate."""
         samples = self.samples(chance, changes or {})
-        means = means_of(samples, {})
+        means = means_of(samples, {}, RULE)
         members = [*(mean.member for mean in means if mean.member), *point_members(samples)]
         assessed = zip(members, assess(members), strict=True)
         judged = [conclude(member.metric, assessment, RULE) for member, assessment in assessed]
@@ -181,7 +182,8 @@ def sample_of(
         operation=Operation.READ,
         metric=metric,
         gates=gates,
-        trials=Trials(baseline=series[0], candidate=series[1]),
+        baseline=series[0],
+        candidate=series[1],
     )
 
 

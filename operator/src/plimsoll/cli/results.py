@@ -366,12 +366,11 @@ def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
 def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
     changes = [
         {
-            **document_of(change, "against", "points", "metric", "rounds"),
+            **document_of(change, "against", "points", "rounds"),
             "workload": change.group.workload,
             "point": change.point or None,
-            "operation": operation_text(change.group.operation, change.metric),
-            **document_of(change.ratios, "ratio", "low", "high"),
-            **document_of(change.judgement, "conclusion", "improved", "suspected"),
+            "operation": operation_text(change.group.operation, change.group.metric),
+            **document_of(change.comparison, "metric", "ratio", "low", "high", "conclusion", "improved", "suspected"),
         }
         for change in variant.judged
     ]

@@ -80,7 +80,7 @@ def notable_changes(judgement: RoundJudgement) -> Sequence[JudgedChange]:
         change
         for variant in judgement.variants
         for change in variant.judged
-        if not change.point or change.judgement.conclusion is Conclusion.REGRESSION or change.judgement.suspected
+        if not change.point or change.comparison.conclusion is Conclusion.REGRESSION or change.comparison.suspected
     ]
 
 
@@ -115,22 +115,22 @@ ROUND_COLUMNS: Sequence[Column[RoundRow]] = (
 CHANGE_COLUMNS: Sequence[Column[JudgedChange]] = (
     Column("Variant", lambda change: change.group.variant),
     Column("Point", lambda change: change.place, folded=True),
-    Column("Op", lambda change: operation_text(change.group.operation, change.metric)),
-    Column("Metric", lambda change: change.metric),
+    Column("Op", lambda change: operation_text(change.group.operation, change.group.metric)),
+    Column("Metric", lambda change: change.group.metric),
     Column("Against", lambda change: change.against, priority=1),
-    Number("Change", lambda change: change.ratios.ratio, show=change_text),
+    Number("Change", lambda change: change.comparison.ratio, show=change_text),
     Number(
         "95 % interval",
-        lambda change: change.ratios.low,
-        text=lambda change: f"{change_text(change.ratios.low)} to {change_text(change.ratios.high)}",
+        lambda change: change.comparison.low,
+        text=lambda change: f"{change_text(change.comparison.low)} to {change_text(change.comparison.high)}",
         priority=2,
     ),
     Number("Rounds", lambda change: change.rounds, priority=None),
     Column(
         "Conclusion",
-        lambda change: change.judgement.conclusion,
-        text=lambda change: f"{change.judgement.conclusion}{', improved' if change.judgement.improved else ''}",
-        mark=lambda change: change.judgement.conclusion,
+        lambda change: change.comparison.conclusion,
+        text=lambda change: f"{change.comparison.conclusion}{', improved' if change.comparison.improved else ''}",
+        mark=lambda change: change.comparison.conclusion,
     ),
 )
 

@@ -4,20 +4,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from statistics import fmean
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion
-from plimsoll.measure.compare.sides import Ratios, ratios_of
+from plimsoll.measure.compare.sides import Change, judged
 from plimsoll.measure.compare.significance import (
     ROUND_LEVEL,
-    Judgement,
     LogChange,
     Member,
-    Series,
     assess,
-    conclude,
     mean_and_variance,
     pass_means,
     weights,
@@ -88,26 +84,11 @@ def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[floa
     return (worth * inner + outer_freedom * outer) / freedom, freedom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """The runs of one quantity, as logarithms: of each earlier round, by its minute, and of the judged round."""
-
-    earlier: Mapping[int, Series]
-    judged: Series
-
-    def change(self) -> LogChange:
-        return step_between([[*series.values()] for series in self.earlier.values()], [[*self.judged.values()]])
-
-
-def mean_runs(points: Sequence[Runs]) -> Runs:
-    """Return the means over points of the runs that have all of them; the points have the same rounds."""
-    return Runs(
-        earlier={minute: pass_means([point.earlier[minute] for point in points]) for minute in points[0].earlier},
-        judged=pass_means([point.judged for point in points]),
-    )
-
-
 _USUAL_RUNS = 3
+_IMPROVED = 0.001
+"""One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""
+
+_Rounds = Sequence[MeasuredRound]
 
 
 class Against(StrEnum):
@@ -119,19 +100,14 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedChange:
-    """A change of a workload's mean, or of one of its several points, and the judgement of it."""
+    """A change of a workload's mean, or of one of its several points."""
 
     against: Against
     group: Group
     point: str  # name of the point; empty for the mean of `points` points
     points: int
     rounds: int  # number of the earlier rounds
-    change: LogChange
-    judgement: Judgement
-
-    @property
-    def metric(self) -> Metric:
-        return self.group.metric
+    comparison: Change  # with the conclusion
 
     @property
     def place(self) -> str:
@@ -139,13 +115,13 @@ class JudgedChange:
         workload = f"{self.group.workload} storm" if self.group.storm else self.group.workload
         return self.point or (f"{workload}, mean of {self.points} points" if self.points > 1 else workload)
 
-    @property
-    def ratios(self) -> Ratios:
-        return ratios_of(self.metric, self.change)
-
 
 def judge_changes(
-    baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: RegressionRule, *, has_own_scatter: bool = False
+    baselines: Mapping[Against, Mapping[Sequence[Quantity], _Rounds]],
+    measured: MeasuredRound,
+    rule: RegressionRule,
+    *,
+    has_own_scatter: bool = False,
 ) -> list[JudgedChange]:
     """Judge all changes of a round against these baselines, means first.
 
@@ -157,62 +133,64 @@ def judge_changes(
     `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
     own runs exclude a loss beyond the threshold too.
     """
-    tests: list[tuple[partial[JudgedChange], Runs, Member]] = []
-    for against, runs_of in baselines.items():
-        for group, quantities in grouped([*runs_of], lambda quantity: quantity.group).items():
+    tests: list[tuple[JudgedChange, Sequence[float], Member]] = []
+    for against, workloads in baselines.items():
+        for quantities, rounds in workloads.items():
             of_mean, of_point = weights(len(quantities))
-            tested = [("", mean_runs([runs_of[quantity] for quantity in quantities]), of_mean)]
-            if len(quantities) > 1:
-                tested += [(quantity.point, runs_of[quantity], of_point) for quantity in quantities]
-            for point, runs, weight in tested:
-                place = partial(JudgedChange, against=against, group=group, point=point, points=len(quantities))
-                tests.append((place, runs, Member(metric=group.metric, change=runs.change(), weight=weight)))
+            group = quantities[0].group
+            for point, values in _values_of(quantities, [*rounds, measured]):
+                unknown = JudgedChange(
+                    against=against,
+                    group=group,
+                    point=point,
+                    points=len(quantities),
+                    rounds=len(rounds),
+                    comparison=Change(
+                        operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE
+                    ),
+                )
+                change = step_between(values[:-1], values[-1:])
+                member = Member(metric=group.metric, change=change, weight=of_point if point else of_mean)
+                tests.append((unknown, values[-1], member))
     assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
-    judged = []
-    for (place, runs, member), assessment in zip(tests, assessments, strict=True):
-        worsened = worsening(member.metric, assessment.change.estimate)
+    changes = []
+    for (unknown, own, member), assessment in zip(tests, assessments, strict=True):
+        worsened, has_several = worsening(member.metric, assessment.change.estimate), len(own) > 1
+        error = math.sqrt(mean_and_variance(own)[1] / len(own)) if has_several else 0.0
         # One standard deviation of three runs; it shrinks like the error of the mean, so that one bad run never makes
         # the mean of several worse by more.
-        values = [*runs.judged.values()]
-        scatter = math.sqrt(mean_and_variance(values)[1] * _USUAL_RUNS / len(values)) if len(values) > 1 else -math.inf
-        worse = assessment.worse and worsened > scatter
-        judgement = conclude(member.metric, replace(assessment, worse=worse), rule)
-        if assessment.worse and judgement.suspected:
+        worse = assessment.worse and (not has_several or worsened > error * math.sqrt(_USUAL_RUNS))
+        comparison = judged(unknown.comparison, replace(assessment, worse=worse), rule)
+        update: dict[str, object] = {}
+        if assessment.worse and comparison.suspected:
             note = "worse, but by no more than the runs of the round scatter; request another round, or raise repeat"
-            judgement = replace(judgement, trials_needed=None, note=note)
-        if (
-            has_own_scatter
-            and judgement.conclusion is Conclusion.NO_REGRESSION
-            and worsened + _half_width(values) > rule.log_threshold(member.metric)
-        ):
-            note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
-            judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE, note=note)
-        judged.append(place(rounds=len(runs.earlier), change=assessment.change, judgement=judgement))
-    return sorted(judged, key=lambda change: bool(change.point))
+            update = {"trials_needed": None, "notes": (note,)}
+        elif has_own_scatter and comparison.conclusion is Conclusion.NO_REGRESSION:
+            most = worsened + half_width(error, len(own) - 1, 2 * CONFIDENCE - 1) if has_several else math.inf
+            if most > rule.log_threshold(member.metric):
+                note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
+                update = {"conclusion": Conclusion.INCONCLUSIVE, "improved": False, "notes": (note,)}
+        changes.append(replace(unknown, comparison=comparison.model_copy(update=update)))
+    return sorted(changes, key=lambda change: bool(change.point))
 
 
-def _half_width(values: Sequence[float]) -> float:
-    """Return how far from the mean of these runs the truth may be, with a confidence of 95 % on one side."""
-    if len(values) < 2:  # noqa: PLR2004 - one value has no deviation
-        return math.inf
-    return half_width(math.sqrt(mean_and_variance(values)[1] / len(values)), len(values) - 1, 2 * CONFIDENCE - 1)
-
-
-_IMPROVED = 0.001
-"""One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""
-
-_Rounds = Sequence[MeasuredRound]
+def _values_of(quantities: Sequence[Quantity], rounds: _Rounds) -> list[tuple[str, list[list[float]]]]:
+    """Return the logarithms of the runs of each round: of the mean over points, unnamed, and of each of several."""
+    points = {quantity.point: [measured.values[quantity] for measured in rounds] for quantity in quantities}
+    means = [pass_means(of_round) for of_round in zip(*points.values(), strict=True)]
+    named = [("", means), *(points.items() if len(points) > 1 else ())]
+    return [(point, [[*series.values()] for series in of_rounds]) for point, of_rounds in named]
 
 
 def baselines_of(
     accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
-) -> Mapping[Against, Mapping[Quantity, Runs]]:
-    """Return the runs of all quantities that enough rounds have; only rounds with all points of a workload count.
+) -> Mapping[Against, Mapping[Sequence[Quantity], _Rounds]]:
+    """Return the rounds by the quantities of a workload that enough rounds have; only rounds with all of them count.
 
     A workload whose pinned rounds lack some of its points is compared with the first five accepted rounds that have
     them. Pinned rounds are left out if they are the accepted rounds that count.
     """
-    baselines: dict[Against, dict[Quantity, Runs]] = {against: {} for against in Against}
+    baselines: dict[Against, dict[Sequence[Quantity], _Rounds]] = {against: {} for against in Against}
     comparable = [
         quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
     ]
@@ -223,9 +201,9 @@ def baselines_of(
         current = _since_improvement(quantities, used, rule)
         complete = {earlier.minute: earlier for earlier in pinned if earlier.values.keys() >= {*quantities}}
         first = [*complete.values(), *(earlier for earlier in used if earlier.minute not in complete)][:PINNED_ROUNDS]
-        baselines[Against.ACCEPTED] |= _runs(quantities, current, measured)
+        baselines[Against.ACCEPTED][tuple(quantities)] = current
         if {earlier.minute for earlier in first} != {earlier.minute for earlier in current}:
-            baselines[Against.PINNED] |= _runs(quantities, first, measured)
+            baselines[Against.PINNED][tuple(quantities)] = first
     return baselines
 
 
@@ -235,23 +213,11 @@ def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
     return complete if len(complete) >= MINIMUM_ROUNDS else []
 
 
-def _runs(quantities: Sequence[Quantity], rounds: _Rounds, measured: MeasuredRound) -> Mapping[Quantity, Runs]:
-    return {
-        quantity: Runs(
-            earlier={earlier.minute: earlier.values[quantity] for earlier in rounds}, judged=measured.values[quantity]
-        )
-        for quantity in quantities
-    }
-
-
 def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
     """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
-    metric = quantities[0].metric
-    points = [[measured.values[quantity] for measured in rounds] for quantity in quantities]
-    tested = [[pass_means(of_round) for of_round in zip(*points, strict=True)], *(points if len(points) > 1 else ())]
-    runs = [[[*series.values()] for series in of_point] for of_point in tested]
+    values = [of_rounds for _, of_rounds in _values_of(quantities, rounds)]
     start = 0
-    while split := _last_step([of_point[start:] for of_point in runs], metric, rule):
+    while split := _last_step([of_rounds[start:] for of_rounds in values], quantities[0].metric, rule):
         start += split
     return rounds[start:]
 

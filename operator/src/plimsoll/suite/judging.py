@@ -144,7 +144,7 @@ def _judge(
     else:
         trusted = [variant for variant in variants if not measured.doubts.get(variant)]
         baselines = baselines_of(accepted, pinned, measured, trusted, rule)
-        changed = judge_changes(baselines, rule, has_own_scatter=has_own_scatter)
+        changed = judge_changes(baselines, measured, rule, has_own_scatter=has_own_scatter)
         judgements = []
         for variant in variants:
             variant_changes = [change for change in changed if change.group.variant == variant]
@@ -170,22 +170,21 @@ def _judge(
 
 
 def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conclusion:
-    means = [change.judgement.conclusion for change in changes if not change.point]
-    points = [change.judgement for change in changes if change.point]
-    doubted = bool(reasons) or not means or any(judgement.suspected for judgement in points)
-    return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
+    means = [change.comparison.conclusion for change in changes if not change.point]
+    points = [change.comparison for change in changes if change.point]
+    doubted = bool(reasons) or not means or any(point.suspected for point in points)
+    return overall(means, [point.conclusion for point in points], doubted=doubted)
 
 
 def _open_questions(changes: Sequence[JudgedChange]) -> Sequence[str]:
     """Return why means, and points that may be worse, are inconclusive, or what would decide them."""
     questions: dict[str, str] = {}
     for change in changes:
-        judgement = change.judgement
-        needed = judgement.trials_needed
-        why = judgement.note or (f"about {needed} runs on each side would decide it at this scatter" if needed else "")
-        if why and (judgement.suspected or not change.point):
+        comparison, needed = change.comparison, change.comparison.trials_needed
+        decides = f"about {needed} runs on each side would decide it at this scatter" if needed else ""
+        if (why := next(iter(comparison.notes), decides)) and (comparison.suspected or not change.point):
             # Against the accepted rounds before the pinned ones.
-            questions.setdefault(f"{change.place} {quantity_text(change.group.operation, change.metric)}", why)
+            questions.setdefault(f"{change.place} {quantity_text(comparison.operation, comparison.metric)}", why)
     return [f"{what}: {why}" for what, why in questions.items()]
 
 

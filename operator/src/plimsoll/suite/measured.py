@@ -1,5 +1,6 @@
 """A measured round of a suite: one value for each run, quantity, point and variant."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +15,7 @@ from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.attempts import counted, repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.significance import Series, logarithm
+from plimsoll.measure.compare.significance import Series
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import OF_DISTURBANCES, operations_of, values_of
@@ -208,7 +209,7 @@ def _values(
     quantity = partial(Quantity, variant=variant, workload=spec.workload, point=spec.point)
     if spec.line is not None:
         lines = enumerate(map(line_estimate, runs))
-        series = {number: logarithm(value) for number, value in lines if value}
+        series = {number: math.log(value) for number, value in lines if value}
         yield quantity(operation=operation_of([result]), metric=Metric.LINE), series
         return
     phases = [during for trial in trials if (it := trial.disturbance) and (during := it.phase("During"))]
@@ -216,7 +217,7 @@ def _values(
     for operation in operations_of(trials):
         for metric in sorted(gates_of(RegressionRule(gates=GATES), trials, operation)):
             values = zip(trials, values_of(trials, operation, metric), strict=True)
-            series = {trial.pass_number: logarithm(value) for trial, value in values if value}
+            series = {trial.pass_number: math.log(value) for trial, value in values if value}
             of_disturbances = {Metric.DURING: bool(disturbed), Metric.RECOVERY: operation in disturbed[:1]}
             if series or of_disturbances.get(metric, metric.is_rate):
                 yield quantity(operation=operation, metric=metric), series

@@ -25,22 +25,12 @@ from plimsoll.measure.compare.sides import (
     MetricComparison,
     PointComparison,
     cases_of,
-    compare_mean,
-    fields_of,
+    judged,
     means_of,
+    noise_note,
     noise_of_means,
 )
-from plimsoll.measure.compare.significance import (
-    Assessment,
-    Floor,
-    Group,
-    Member,
-    assess,
-    assess_alone,
-    change_of,
-    conclude,
-    point_members,
-)
+from plimsoll.measure.compare.significance import Assessment, Floor, Group, Member, assess, assess_alone, point_members
 from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
 from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import first_few
@@ -154,18 +144,20 @@ def compare(
 
 def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparison:
     """Compare two runs on the trials that count."""
-    searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
+    searches = [lines_of(pair, floor) if is_search(pair) else None for pair in matching.pairs]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
-    mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
+    mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {}, rule)
     tested = (
         *(mean.member for mean in mean_changes if mean.member),
-        *(Member(metric=Metric.LINE, change=lines.change) for lines in searches if lines.change),
+        *(Member(metric=Metric.LINE, change=search[1]) for search in searches if search and search[1]),
         *point_members(samples),
     )
     assessed = iter(assess(tested))
-    means = tuple(compare_mean(mean, next(assessed) if mean.change else None, rule) for mean in mean_changes)
-    compared = iter([compare_lines(lines, next(assessed) if lines.change else None, rule) for lines in searches])
+    means = tuple(judged(mean.known, next(assessed), rule) if mean.change else mean.known for mean in mean_changes)
+    lines = [
+        search and (compare_lines(search[0], next(assessed), rule) if search[1] else search[0]) for search in searches
+    ]
     in_mean = {mean.group for mean in mean_changes}
     points = tuple(
         PointComparison(
@@ -174,12 +166,10 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
             workload=pair.baseline.spec.workload,
             label=pair.baseline.spec.label,
             clients=pair.baseline.spec.clients,
-            metrics=(next(compared),)
-            if is_search(pair)
-            else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
+            metrics=(line,) if line else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
             notes=marks_of(pair),
         )
-        for pair, of_point in zip(matching.pairs, cases, strict=True)
+        for pair, line, of_point in zip(matching.pairs, lines, cases, strict=True)
     )
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
     doubts = tuple(gaps(matching, ungated))
@@ -197,7 +187,7 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
-        gates=(*gates, *((Metric.LINE,) if searches else ())),
+        gates=(*gates, *((Metric.LINE,) if any(lines) else ())),
         means=means,
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),
@@ -209,20 +199,16 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
 def _metric(
     pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
 ) -> MetricComparison:
-    metric = case.unassessed.metric
-    in_mean = (pair.baseline.spec.workload, case.unassessed.operation, metric) in means
-    if case.sample is None:
-        return case.unassessed.model_copy(update={"in_mean": in_mean})
-    assessment = next(assessed) if case.unassessed.gates else assess_alone(metric, change_of(case.sample.trials))
-    judgement = conclude(metric, assessment, rule)
-    update = {
-        **fields_of(metric, assessment, judgement),
-        "in_mean": in_mean,
-        "suspected": in_mean and judgement.suspected,
-        # Of several points the scatter of their mean decides, and has a note of its own.
-        "notes": (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.remarks),
-    }
-    return case.unassessed.model_copy(update=update)
+    known, sample = case.known, case.sample
+    in_mean = (pair.baseline.spec.workload, known.operation, known.metric) in means
+    # Of several points the scatter of their mean decides, and has a note of its own.
+    noise = "" if in_mean else noise_note(known.baseline.deviation, known.metric, rule)
+    known = known.model_copy(update={"in_mean": in_mean, "notes": (*known.notes, noise) if noise else known.notes})
+    if sample is None:
+        return known
+    assessment = next(assessed) if known.gates else assess_alone(known.metric, sample.change)
+    compared = judged(known, assessment, rule)
+    return compared if in_mean else compared.model_copy(update={"suspected": False})
 
 
 _UNKNOWN = "-"

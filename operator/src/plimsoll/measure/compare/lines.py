@@ -8,14 +8,14 @@ A search that ended beyond the loads that it may offer gives a bound, and so doe
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
+from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, judged
 from plimsoll.measure.compare.significance import (
     MINIMUM_RUNS,
     Assessment,
@@ -24,7 +24,6 @@ from plimsoll.measure.compare.significance import (
     LogChange,
     between_variance,
     bound_of,
-    conclude,
 )
 from plimsoll.measure.compare.values import Pair, RegressionRule
 from plimsoll.measure.line.summary import rounded_load, unproven_side
@@ -133,72 +132,72 @@ def _value(line: Line | None) -> float | None:
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinesOfPair:
-    """The lines of a pair, and their change."""
-
-    unassessed: MetricComparison  # what is known of it without a test
-    positions: tuple[Position | None, Position | None]
-    change: LogChange | None  # None if the lines cannot be compared
-
-
 def is_search(pair: Pair) -> bool:
     """Whether either result comes from a search for the line, whose trials have different loads."""
     return any(result.spec.line is not None for result in (pair.baseline, pair.candidate))
 
 
-def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
-    problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate)
+def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | None]:
+    """Return what is known of the lines of a pair without a test, and their change; None if they cannot be compared."""
+    sides = {"baseline": pair.baseline, "candidate": pair.candidate}
+    problem = next(filter(None, (line_problem(name, result) for name, result in sides.items())), "")
     goals = [
         (search.vary, {objective.percentile: objective.latency for objective in search.objectives})
-        for search in (pair.baseline.spec.line, pair.candidate.spec.line)
+        for search in (result.spec.line for result in sides.values())
         if search is not None
     ]
     if not problem and goals[0] != goals[1]:
         problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
-    away = [line.storm for line in (pair.baseline.status.line, pair.candidate.status.line) if line is not None]
+    away = [line.storm for line in (result.status.line for result in sides.values()) if line is not None]
     if not problem and away[0] != away[1]:
         texts = " and ".join("none" if osds is None else osds.text for osds in away)
         problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
-    baseline, candidate = position_of_result(pair.baseline), position_of_result(pair.candidate)
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or (
             f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of "
             "this line; pass other --noise runs, or none"
         )
-    change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
-    unassessed = MetricComparison(
-        operation=operation_of([pair.baseline, pair.candidate]),
+    positions = {name: position_of_result(result) for name, result in sides.items()}
+    baseline, candidate = positions.values()
+    bounds = [
+        f"the line of the {name} is {'above' if position.may_be_higher else 'below'} "
+        f"{rounded_load(math.exp(position.value))}; how far is unknown"
+        for name, position in positions.items()
+        if position and not position.is_estimate
+    ]
+    known = MetricComparison(
+        operation=operation_of([*sides.values()]),
         metric=Metric.LINE,
         gates=True,
         baseline=side_of_line(pair.baseline),
         candidate=side_of_line(pair.candidate),
         between=deviation_of(between),
         conclusion=Conclusion.INCONCLUSIVE,
-        notes=(problem,) if problem else (),
+        notes=(problem,) if problem else tuple(bounds),
     )
-    return LinesOfPair(unassessed=unassessed, positions=(baseline, candidate), change=change)
+    return known, line_change(baseline, candidate, between) if baseline and candidate and not problem else None
 
 
 def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
     usable = (position_of_result(result) for result in results if not line_problem("run", result))
-    estimates = [position for position in usable if position is not None and position.is_estimate]
-    if len(estimates) < MINIMUM_RUNS:
-        return None
-    return between_variance([estimate.value for estimate in estimates], [estimate.error**2 for estimate in estimates])
+    return between_variance([(line.value, line.error**2) for line in usable if line and line.is_estimate])
 
 
-def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:
-    """Return the comparison of the lines of a pair; `assessment` judges their change, if they have one."""
-    if assessment is None:
-        return case.unassessed
-    judgement = conclude(Metric.LINE, assessment, rule)
-    notes = tuple(_notes(case, assessment.change, rule, judgement.conclusion))
+def compare_lines(known: MetricComparison, assessment: Assessment, rule: RegressionRule) -> MetricComparison:
+    """Return the comparison of the lines of a pair, whose change was assessed."""
+    compared, notes, change = judged(known, assessment, rule), known.notes, assessment.change
+    threshold, bound = -rule.log_threshold(Metric.LINE), bound_of(Metric.LINE, change)
+    if compared.conclusion is Conclusion.INCONCLUSIVE and compared.ratio is not None and change.estimate > threshold:
+        part = (change.estimate - threshold) / (change.estimate - bound)
+        note = (
+            f"the intervals of the lines are too wide to show that nothing is worse: {100 * part:.0f} % of their width "
+            "would do at this change; decrease precisionPercent, or tolerate more"
+        )
+        notes = (*notes, note)
     # More probes do not help: a search ends when its interval is narrow enough.
-    update = {**fields_of(Metric.LINE, assessment, judgement), "trials_needed": None, "notes": notes}
-    return case.unassessed.model_copy(update=update)
+    return compared.model_copy(update={"suspected": False, "trials_needed": None, "notes": notes})
 
 
 def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
@@ -213,18 +212,3 @@ def side_of_line(result: BenchmarkResult) -> Side:
         return Side(trials=0)
     deviation = position.error if position and position.is_estimate else None
     return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
-
-
-def _notes(case: LinesOfPair, change: LogChange, rule: RegressionRule, conclusion: Conclusion) -> Iterator[str]:
-    for name, position in zip(("baseline", "candidate"), case.positions, strict=True):
-        if position and not position.is_estimate:
-            side = "above" if position.may_be_higher else "below"
-            yield f"the line of the {name} is {side} {rounded_load(math.exp(position.value))}; how far is unknown"
-    threshold, bound = -rule.log_threshold(Metric.LINE), bound_of(Metric.LINE, change)
-    is_bound = change.may_be_lower or change.may_be_higher
-    if conclusion is Conclusion.INCONCLUSIVE and not is_bound and change.estimate > threshold:
-        part = (change.estimate - threshold) / (change.estimate - bound)
-        yield (
-            f"the intervals of the lines are too wide to show that nothing is worse: {100 * part:.0f} % of their width "
-            "would do at this change; decrease precisionPercent, or tolerate more"
-        )

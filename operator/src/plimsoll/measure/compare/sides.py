@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import TypeVar
 
 from pydantic import field_serializer
 
@@ -19,18 +19,16 @@ from plimsoll.measure.compare.significance import (
     BetweenVariance,
     Floor,
     Group,
-    Judgement,
     LogChange,
     Member,
     Sample,
     Series,
-    Trials,
-    between_variance_of_means,
+    between_variance_of_logarithms,
     between_variance_of_runs,
     bound_of,
     change_of,
     conclude,
-    log_standard_deviation,
+    log_mean_and_variance,
     logarithms_of,
     pass_means,
     weights,
@@ -53,8 +51,6 @@ UNKNOWN_NOISE = (
     f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
 )
 
-_BIMODAL_FROM = 8  # fewer values form two groups too often by chance
-
 
 class Side(Model):
     """One quantity on one side: rates per second, latencies in nanoseconds."""
@@ -64,121 +60,6 @@ class Side(Model):
     # Standard deviation of the logarithms, which if small is the coefficient of variation; absent for fewer than two
     # trials, and if a value is absent or 0.
     deviation: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One metric of one operation on both sides."""
-
-    unassessed: "MetricComparison"  # what is known of it without a test
-    sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
-    noise: str  # that the metric scatters too much to be relied on at this point alone; empty if it does not
-    remarks: tuple[str, ...]  # other notes on the values
-
-
-def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
-    """Yield the cases that can be compared, and those that should be and cannot.
-
-    Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
-    """
-    trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
-    both = [*trials[0], *trials[1]]
-    repeated = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
-    for operation in operations_of(both):
-        gates = gates_of(rule, both, operation)
-        results = [result for result in results_of(both, operation) if result is not None]
-        for metric in COMPARED:
-            has_values = any(value is not None for value in values_of(both, operation, metric))
-            # Without any result, the operation is one that only some trials of each run have.
-            if has_values or (metric in gates and (not results or is_reported(results, metric))):
-                yield _case(pair.baseline.spec, trials, repeated, operation, metric, rule, gates=metric in gates)
-
-
-def side_of(values: Sequence[float | None]) -> Side:
-    whole = complete(values) or []
-    return Side(
-        trials=len(values),
-        mean=fmean(whole) if whole else None,
-        deviation=log_standard_deviation(whole) if len(whole) > 1 and min(whole) > 0 else None,
-    )
-
-
-def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
-    """Return the note that a metric, which gates nevertheless, scatters too much; empty if it does not."""
-    limit = MOST_SCATTER_OF_THRESHOLD * rule.threshold(metric)
-    if side.deviation is None or side.deviation <= limit:
-        return ""
-    return (
-        f"unreliable: it varies by {100 * side.deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
-        "thirds of the threshold); measure for longer, or find the source of the noise"
-    )
-
-
-def is_bimodal(values: Sequence[float]) -> bool:
-    """Whether values look as if they came from two different states of a system.
-
-    They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group: 3 % of
-    sets of 8 normally distributed values, less than 1 % of sets of 10; 9 in 10 of two states ten deviations apart.
-    """
-    if len(values) < _BIMODAL_FROM:
-        return False
-    ordered = sorted(values)
-    groups = ((ordered[:cut], ordered[cut:]) for cut in range(2, len(ordered) - 1))
-    return any(upper[0] - lower[-1] > 1.5 * max(lower[-1] - lower[0], upper[-1] - upper[0]) for lower, upper in groups)
-
-
-def _case(
-    spec: ResultSpec,
-    trials: tuple[list[Trial], list[Trial]],
-    repeated: Sequence[Sequence[Trial]] | None,
-    operation: Operation,
-    metric: Metric,
-    rule: RegressionRule,
-    *,
-    gates: bool,
-) -> Case:
-    """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
-    baseline, candidate = (values_of(of_side, operation, metric) for of_side in trials)
-    values = {"baseline": baseline, "candidate": candidate}
-    problem = problem_of(baseline, metric, "of the baseline") or problem_of(candidate, metric, "of the candidate")
-    if min(map(len, trials)) < MINIMUM_TRIALS:
-        problem = (
-            f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {len(trials[0])} of the "
-            f"baseline and {len(trials[1])} of the candidate do; measure with more repetitions"
-        )
-    between = None
-    if repeated is not None:
-        between = between_variance_of_runs([values_of(of_run, operation, metric) for of_run in repeated])
-        problem = problem or ("" if between else UNKNOWN_NOISE)
-    sample = None
-    if not problem:
-        ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
-        sample = Sample(
-            workload=spec.workload,
-            point=spec.point,
-            operation=operation,
-            metric=metric,
-            gates=gates,
-            trials=Trials(baseline=ours, candidate=theirs, between=between),
-        )
-    baseline_side = side_of(baseline)
-    noise = noise_note(baseline_side, metric, rule)
-    remarks = tuple(
-        f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
-        for name, of_side in values.items()
-        if is_bimodal([value for value in of_side if value is not None])
-    )
-    unassessed = MetricComparison(
-        operation=operation,
-        metric=metric,
-        gates=gates,
-        baseline=baseline_side,
-        candidate=side_of(candidate),
-        between=deviation_of(between),
-        conclusion=Conclusion.INCONCLUSIVE,
-        notes=(*filter(None, (problem, noise)), *remarks),
-    )
-    return Case(unassessed=unassessed, sample=sample, noise=noise, remarks=remarks)
 
 
 class MetricModel(Model):
@@ -209,6 +90,7 @@ class Change(MetricModel):
     conclusion: Conclusion
     confirmed: bool = False  # a regression whose whole interval is beyond the threshold
     improved: bool = False  # significantly better, and by more than the threshold
+    suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
     trials_needed: int | None = None  # on each side, to decide an inconclusive comparison by this change alone
     notes: tuple[str, ...] = ()
 
@@ -220,7 +102,6 @@ class MetricComparison(Change):
     baseline: Side
     candidate: Side
     in_mean: bool = False  # whether a mean change includes it, which then decides what this point leaves open
-    suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
 
 
 class MeanComparison(Change):
@@ -259,40 +140,26 @@ class Comparison(Model):
     noise_runs: int  # number of repeated runs behind the noise between runs; without any it is assumed to be zero
 
 
-class Ratios(NamedTuple):
-    """A change of logarithms as ratios, and its deviation between runs."""
-
-    ratio: float | None
-    low: float | None
-    high: float | None
-    bound: float | None
-    between: float | None
+C = TypeVar("C", bound=Change)
 
 
-def ratios_of(metric: Metric, change: LogChange) -> Ratios:
-    """Return the fields of a `Change` that follow from a change of logarithms."""
+def judged(known: C, assessment: Assessment, rule: RegressionRule) -> C:
+    """Return what is known of a change, with the conclusion from a test of it."""
+    change, judgement = assessment.change, asdict(conclude(known.metric, assessment, rule))
+    notes = filter(None, (judgement.pop("note"), *known.notes))
     low, high = change.interval()
     is_bound = change.may_be_lower or change.may_be_higher
-    return Ratios(
-        ratio=None if is_bound else _finite_exp(change.estimate),
-        low=_finite_exp(low),
-        high=_finite_exp(high),
-        bound=_finite_exp(bound_of(metric, change)),
-        between=deviation_of(change.between),
-    )
-
-
-def fields_of(metric: Metric, assessment: Assessment, judgement: Judgement) -> dict[str, object]:
-    """Return the fields of a `Change`, except its subject and its notes."""
-    return {
-        **ratios_of(metric, assessment.change)._asdict(),
+    update = {
+        **judgement,
+        "ratio": None if is_bound else _finite_exp(change.estimate),
+        "low": _finite_exp(low),
+        "high": _finite_exp(high),
+        "bound": _finite_exp(bound_of(known.metric, change)),
         "p_value": assessment.p_value,
         "p_worse": assessment.p_worse,
-        "conclusion": judgement.conclusion,
-        "confirmed": judgement.confirmed,
-        "improved": judgement.improved,
-        "trials_needed": judgement.trials_needed,
+        "notes": tuple(notes),
     }
+    return known.model_copy(update=update)
 
 
 def deviation_of(between: BetweenVariance | None) -> float | None:
@@ -309,40 +176,150 @@ def _finite_exp(logarithm: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One metric of one operation on both sides."""
+
+    known: MetricComparison  # what is known of it without a test
+    sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
+
+
+def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
+    """Yield the cases that can be compared, and those that should be and cannot.
+
+    Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
+    """
+    trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
+    both = [*trials[0], *trials[1]]
+    repeated = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
+    for operation in operations_of(both):
+        gates = gates_of(rule, both, operation)
+        results = [result for result in results_of(both, operation) if result is not None]
+        for metric in COMPARED:
+            has_values = any(value is not None for value in values_of(both, operation, metric))
+            # Without any result, the operation is one that only some trials of each run have.
+            if has_values or (metric in gates and (not results or is_reported(results, metric))):
+                yield _case(pair.baseline.spec, trials, repeated, operation, metric, gates=metric in gates)
+
+
+def _case(
+    spec: ResultSpec,
+    trials: tuple[list[Trial], list[Trial]],
+    repeated: Sequence[Sequence[Trial]] | None,
+    operation: Operation,
+    metric: Metric,
+    *,
+    gates: bool,
+) -> Case:
+    """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
+    baseline, candidate = (values_of(of_side, operation, metric) for of_side in trials)
+    problem = problem_of(baseline, metric, "of the baseline") or problem_of(candidate, metric, "of the candidate")
+    if min(map(len, trials)) < MINIMUM_TRIALS:
+        problem = (
+            f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {len(trials[0])} of the "
+            f"baseline and {len(trials[1])} of the candidate do; measure with more repetitions"
+        )
+    between = None
+    if repeated is not None:
+        between = between_variance_of_runs([values_of(of_run, operation, metric) for of_run in repeated])
+        problem = problem or ("" if between else UNKNOWN_NOISE)
+    known = MetricComparison(
+        operation=operation,
+        metric=metric,
+        gates=gates,
+        baseline=side_of(baseline),
+        candidate=side_of(candidate),
+        between=deviation_of(between),
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(problem,) if problem else (),
+    )
+    if problem:
+        return Case(known=known, sample=None)
+    ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
+    sample = Sample(
+        workload=spec.workload,
+        point=spec.point,
+        operation=operation,
+        metric=metric,
+        gates=gates,
+        baseline=ours,
+        candidate=theirs,
+        between=between,
+    )
+    return Case(known=known, sample=sample)
+
+
+def side_of(values: Sequence[float | None]) -> Side:
+    whole = complete(values) or []
+    return Side(
+        trials=len(values),
+        mean=fmean(whole) if whole else None,
+        deviation=math.sqrt(log_mean_and_variance(whole)[1]) if len(whole) > 1 and min(whole) > 0 else None,
+    )
+
+
+def noise_note(deviation: float | None, metric: Metric, rule: RegressionRule) -> str:
+    """Return the note that a metric, which gates nevertheless, scatters too much; empty if it does not."""
+    limit = MOST_SCATTER_OF_THRESHOLD * rule.threshold(metric)
+    if deviation is None or deviation <= limit:
+        return ""
+    return (
+        f"unreliable: it varies by {100 * deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
+        "thirds of the threshold); measure for longer, or find the source of the noise"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
     """The mean change of a workload's points."""
 
-    group: Group
-    points: int
-    passes: tuple[int, int]  # of baseline and candidate, with all points
+    known: MeanComparison  # what is known of it without a test
     change: LogChange | None  # None if it cannot be tested
-    problem: str = ""  # why not
+
+    @property
+    def group(self) -> Group:
+        return self.known.workload, self.known.operation, self.known.metric
 
     @property
     def member(self) -> Member | None:
         """The sample that it tests, if it can be tested."""
         if self.change is None:
             return None
-        return Member(metric=self.group[2], change=self.change, weight=weights(self.points)[0])
+        return Member(metric=self.known.metric, change=self.change, weight=weights(self.known.points)[0])
 
 
-def means_of(samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None]) -> list[Mean]:
+def means_of(
+    samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None], rule: RegressionRule
+) -> list[Mean]:
     """Return the mean changes of gating metrics of workloads with several points; `between` may be empty."""
     gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
-    for group, members in gating.items():
+    for (workload, operation, metric), members in gating.items():
         if len(members) == 1:
             continue
-        baseline, candidate = (pass_means([sample.trials.sides[side] for sample in members]) for side in (0, 1))
-        passes, noise = (len(baseline), len(candidate)), between.get(group)
-        problem = UNKNOWN_NOISE if between and noise is None else ""
-        if min(passes) < MINIMUM_TRIALS:
+        baseline = pass_means([sample.baseline for sample in members])
+        candidate = pass_means([sample.candidate for sample in members])
+        noise, problem = between.get((workload, operation, metric)), ""
+        if min(len(baseline), len(candidate)) < MINIMUM_TRIALS:
             problem = (
                 f"not enough passes with all {len(members)} points: at least {MINIMUM_TRIALS} are needed on each side, "
-                f"but the baseline has {passes[0]} and the candidate {passes[1]}; find out why trials do not count"
+                f"but the baseline has {len(baseline)} and the candidate {len(candidate)}; find out why trials do not "
+                "count"
             )
-        trials = Trials(baseline=baseline, candidate=candidate, between=noise)
-        change = None if problem else change_of(trials)
-        means.append(Mean(group=group, points=len(members), passes=passes, change=change, problem=problem))
+        elif between and noise is None:
+            problem = UNKNOWN_NOISE
+        change = None if problem else change_of(baseline.values(), candidate.values(), noise)
+        note = noise_note(math.sqrt(change.variances[0]), metric, rule) if change else problem
+        known = MeanComparison(
+            workload=workload,
+            operation=operation,
+            metric=metric,
+            points=len(members),
+            baseline_passes=len(baseline),
+            candidate_passes=len(candidate),
+            between=deviation_of(noise),
+            conclusion=Conclusion.INCONCLUSIVE,
+            notes=(note,) if note else (),
+        )
+        means.append(Mean(known=known, change=change))
     return means
 
 
@@ -354,32 +331,11 @@ def noise_of_means(
     for group, members in grouped(samples, lambda sample: sample.group).items():
         if len(members) > 1:
             _, operation, metric = group
-            # The points of each run that has a value in every trial.
-            runs = list[list[Series]]()
+            # The passes of each run that has a value in every trial of all points.
+            runs = list[Series]()
             for results in floor.runs_of([by_point[sample.point] for sample in members]):
                 trials = [counted(result.status.trials) for result in results]
                 if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
-                    runs.append([logarithms_of(of_point, operation, metric) for of_point in trials])
-            noise[group] = between_variance_of_means(runs)
+                    runs.append(pass_means([logarithms_of(of_point, operation, metric) for of_point in trials]))
+            noise[group] = between_variance_of_logarithms([run.values() for run in runs])
     return noise
-
-
-def compare_mean(mean: Mean, assessment: Assessment | None, rule: RegressionRule) -> MeanComparison:
-    """Return the comparison of a mean; without an assessment it is inconclusive."""
-    workload, operation, metric = mean.group
-    unassessed = MeanComparison(
-        workload=workload,
-        operation=operation,
-        metric=metric,
-        points=mean.points,
-        baseline_passes=mean.passes[0],
-        candidate_passes=mean.passes[1],
-        conclusion=Conclusion.INCONCLUSIVE,
-        notes=(mean.problem,),
-    )
-    if assessment is None:
-        return unassessed
-    judgement = conclude(metric, assessment, rule)
-    scatter = Side(trials=mean.passes[0], deviation=math.sqrt(assessment.change.variances[0]))
-    notes = tuple(filter(None, (judgement.note, noise_note(scatter, metric, rule))))
-    return unassessed.model_copy(update={**fields_of(metric, assessment, judgement), "notes": notes})

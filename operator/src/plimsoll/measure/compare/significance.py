@@ -11,10 +11,10 @@ Rounds of a suite are compared at 1 % by a test of their own, and have to be wor
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, variance
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
@@ -120,15 +120,9 @@ def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
     return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
-def log_change(baseline: Sequence[float], candidate: Sequence[float]) -> LogChange:
+def log_change(baseline: Iterable[float], candidate: Iterable[float]) -> LogChange:
     """Compare two samples of at least two positive values, each from one run."""
-    sides = [dict(enumerate(map(logarithm, values))) for values in (baseline, candidate)]
-    return change_of(Trials(baseline=sides[0], candidate=sides[1]))
-
-
-def log_standard_deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation."""
-    return math.sqrt(log_mean_and_variance(values)[1])
+    return change_of([*map(math.log, baseline)], [*map(math.log, candidate)])
 
 
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -148,55 +142,36 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def log_mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms, with the errors of `mean_and_variance` and `logarithm`."""
-    return mean_and_variance([logarithm(value) for value in values])
+def log_mean_and_variance(values: Iterable[float]) -> tuple[float, float]:
+    """Return mean and variance (n-1) of the logarithms of at least two positive values, otherwise ValueError.
+
+    A small variance is the square of the coefficient of variation.
+    """
+    return mean_and_variance([*map(math.log, values)])
 
 
-def mean_and_variance(sample: Sequence[float]) -> tuple[float, float]:
+def mean_and_variance(sample: Collection[float]) -> tuple[float, float]:
     """Return mean and variance (n-1); ValueError for fewer than two values."""
-    n = len(sample)
-    if n < 2:  # noqa: PLR2004 - one value has no deviation
-        raise ValueError(f"a deviation needs at least two values, not {n}")
     mean = fmean(sample)
-    return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
-
-
-def logarithm(value: float) -> float:
-    """Return the natural logarithm; ValueError if the value is not positive."""
-    if value <= 0:
-        raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
-    return math.log(value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
-    """The trials of a point on both sides; both have at least two."""
-
-    baseline: Series
-    candidate: Series
-    between: BetweenVariance | None = None
-
-    @property
-    def sides(self) -> tuple[Series, Series]:
-        """Baseline and candidate."""
-        return self.baseline, self.candidate
+    return mean, variance(sample, mean)
 
 
 def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
     """Return the logarithms of a metric in trials, at most one per pass; trials without a value are left out."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
-    return {trial.pass_number: logarithm(value) for trial, value in values if value is not None}
+    return {trial.pass_number: math.log(value) for trial, value in values if value is not None}
 
 
-def change_of(trials: Trials) -> LogChange:
-    """Return the change of one point, from its own trials."""
-    (ours, theirs) = (mean_and_variance([*side.values()]) for side in trials.sides)
+def change_of(
+    baseline: Collection[float], candidate: Collection[float], between: BetweenVariance | None = None
+) -> LogChange:
+    """Return the change from one set of logarithms to another, at least two each."""
+    ours, theirs = mean_and_variance(baseline), mean_and_variance(candidate)
     return LogChange(
         estimate=theirs[0] - ours[0],
         variances=(ours[1], theirs[1]),
-        trials=(len(trials.baseline), len(trials.candidate)),
-        between=trials.between,
+        trials=(len(baseline), len(candidate)),
+        between=between,
     )
 
 
@@ -208,14 +183,20 @@ def pass_means(points: Sequence[Series]) -> Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The trials of one metric of one operation at one point, on both sides."""
+    """The trials of one metric of one operation at one point, at least two on both sides."""
 
     workload: str
     point: str
     operation: Operation
     metric: Metric
     gates: bool
-    trials: Trials
+    baseline: Series
+    candidate: Series
+    between: BetweenVariance | None = None
+
+    @property
+    def change(self) -> LogChange:
+        return change_of(self.baseline.values(), self.candidate.values(), self.between)
 
     @property
     def group(self) -> Group:
@@ -255,8 +236,7 @@ def point_members(samples: Sequence[Sample]) -> list[Member]:
     gating = [sample for sample in samples if sample.gates]
     points = Counter(sample.group for sample in gating)
     return [
-        Member(metric=sample.metric, change=change_of(sample.trials), weight=weights(points[sample.group])[1])
-        for sample in gating
+        Member(metric=sample.metric, change=sample.change, weight=weights(points[sample.group])[1]) for sample in gating
     ]
 
 
@@ -328,33 +308,29 @@ def bound_of(metric: Metric, change: LogChange) -> float:
     return low if metric.is_rate else high
 
 
-def between_variance_of_runs(runs: Sequence[Sequence[float | None]]) -> BetweenVariance | None:
+def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenVariance | None:
     """Return the noise between runs, from the values of each run's trials; None if it is unknown.
 
     It is the variance of the means of the runs' logarithms, minus what the scatter of their trials explains, and never
     below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
-    return _between_variance_of_logarithms([math.log(value) for value in values] for values in usable)
+    return between_variance_of_logarithms([*map(math.log, values)] for values in usable)
 
 
-def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
-    """Return the noise between runs in the mean over points, from passes that have all; None if it is unknown."""
-    return _between_variance_of_logarithms([*pass_means(points).values()] for points in runs if points)
-
-
-def _between_variance_of_logarithms(runs: Iterable[Sequence[float]]) -> BetweenVariance | None:
+def between_variance_of_logarithms(runs: Iterable[Collection[float]]) -> BetweenVariance | None:
+    """Return the same from logarithms."""
     whole = [values for values in runs if len(values) >= MINIMUM_TRIALS]
-    if len(whole) < MINIMUM_RUNS:
-        return None
     moments = [(*mean_and_variance(values), len(values)) for values in whole]
-    return between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
+    return between_variance([(mean, scatter / trials) for mean, scatter, trials in moments])
 
 
-def between_variance(means: Sequence[float], squared_errors: Sequence[float]) -> BetweenVariance:
-    """Return the variance of runs' means beyond their errors."""
-    _, spread = mean_and_variance(means)
-    return BetweenVariance(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
+def between_variance(runs: Sequence[tuple[float, float]]) -> BetweenVariance | None:
+    """Return the same from each run's mean and its squared error."""
+    if len(runs) < MINIMUM_RUNS:
+        return None
+    _, spread = mean_and_variance([mean for mean, _ in runs])
+    return BetweenVariance(variance=max(0.0, spread - fmean(error for _, error in runs)), runs=len(runs))
 
 
 @dataclass(frozen=True, kw_only=True)
