@@ -203,7 +203,7 @@ def test_a_bad_run_of_one_point_of_several_leaves_a_doubt() -> None:
     (point,) = (
         change
         for change in found.variants[0].judged
-        if (change.point, change.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
+        if (change.point, change.group.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
     )
     assert (point.comparison.conclusion, point.comparison.suspected) == (Conclusion.INCONCLUSIVE, True)
     assert found.conclusion is Conclusion.INCONCLUSIVE

@@ -150,11 +150,6 @@ def test_an_operation_that_only_one_side_did_is_inconclusive() -> None:
     assert metric(found, Metric.IOPS, Operation.WRITE).conclusion is Conclusion.INCONCLUSIVE
 
 
-def test_two_states_are_pointed_out() -> None:
-    found = one(trials_of(steady(1000, 8)), trials_of([1000, 1001, 999, 1000, 1100, 1101, 1099, 1100]))
-    assert any("trials of the candidate form two groups" in note for note in metric(found, Metric.IOPS).notes)
-
-
 def test_noise_beyond_the_threshold_is_unreliable_and_gates() -> None:
     found = one(trials_of([900, 1000, 1100]), trials_of([900, 1000, 1100]))
     assert any(note.startswith("unreliable: it varies by 10.0 %") for note in metric(found, Metric.IOPS).notes)
