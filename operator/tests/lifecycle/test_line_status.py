@@ -96,13 +96,13 @@ def test_several_lines_are_counted() -> None:
         (
             measured(PRECISE),
             measured(UNKNOWN, Verdict.INVALID),
-            [f"{CALM}; the line while OSDs are away is unknown after 40 probes, none of which counts"],
+            [f"{CALM}; line while OSDs are away is unknown after 40 probes, none of which counts"],
             "12,400 ± 600 at p99 <= 5 ms, unknown with OSDs away +1",
         ),
         (
             measured(PRECISE),
             Measured(verdict=None),
-            [f"{CALM}; the line while OSDs are away is not known yet"],
+            [f"{CALM}; line while OSDs are away is not known yet"],
             "12,400 ± 600 at p99 <= 5 ms +1",
         ),
         (

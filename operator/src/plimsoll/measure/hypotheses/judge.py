@@ -133,33 +133,17 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     else:
         unit = Unit.PROBE if all(map(_lines, places.values())) else Unit.TRIAL
     bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
-    obstacles = problems or (() if unit is Unit.PROBE else bounds) or tuple(_too_few(hypothesis, unit, places))
-    loads = {sample.result.spec.line.vary for sample in samples if sample.result.spec.line is not None}
-    if not obstacles and len(loads) > 1:
-        obstacles = (
-            f"the searches vary different loads ({' and '.join(sorted(loads))}), so their lines have no ratio",
-        )
+    obstacles = problems or (() if unit is Unit.PROBE else bounds) or tuple(_obstacles(hypothesis, unit, places))
     if obstacles:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=obstacles)
-    if hypothesis.over:
-        rows = [[(x or 0, value) for value in _values(unit, samples)] for (_, x), samples in places.items()]
-        interval = exponent(
-            [*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]]
-        )
-    else:
-        left, of = places["left", None], places["of", None]
-        if unit is Unit.PROBE:
-            interval = Interval.of_change(line_change(_mean_position(of), _mean_position(left)))
-        else:
-            compare = log_ratio_of_pairs if unit is Unit.RUN and _are_same_runs(left, of) else log_ratio
-            interval = compare(_values(unit, left), _values(unit, of))
+    interval, deviation = _estimate(hypothesis, unit, places)
     verdict, scatter = _verdict(interval, hypothesis), None
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
     replicates = tuple(_replicates(unit, places))
     are_few = unit is not Unit.RUN or min(replicates) < ENOUGH_RUNS
     if are_few and verdict is not HypothesisVerdict.UNDECIDED:
-        half = SCATTERS * (deviation := _scatter(hypothesis, unit, places))
+        half = SCATTERS * deviation
         low, high = min(interval.low, interval.estimate - half), max(interval.high, interval.estimate + half)
         if _verdict(replace(interval, low=low, high=high), hypothesis) is HypothesisVerdict.UNDECIDED:
             verdict, scatter = HypothesisVerdict.UNDECIDED, deviation
@@ -183,45 +167,46 @@ def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
     return [value for sample in samples for value in sample.values]
 
 
-def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
-    if unit is Unit.PROBE:
-        if hypothesis.over:
-            yield f"how lines scale shows only in at least {MINIMUM_TRIALS} runs of each variant (repeat)"
-        return
+def _obstacles(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
     for (field, axis_value), samples in places.items():
         count = len(_values(unit, samples))
-        if count < MINIMUM_TRIALS:
+        if count < MINIMUM_TRIALS and unit is not Unit.PROBE:
             where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
             counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
             yield f"{where}: {counts}, but at least {MINIMUM_TRIALS} are needed; measure with more repetitions"
+    if unit is Unit.PROBE and hypothesis.over:
+        yield f"how lines scale shows only in at least {MINIMUM_TRIALS} runs of each variant (repeat)"
+    results = [sample.result for samples in places.values() for sample in samples]
+    loads = {result.spec.line.vary for result in results if result.spec.line is not None}
+    if len(loads) > 1:
+        yield f"the searches vary different loads ({' and '.join(sorted(loads))}), so their lines have no ratio"
 
 
-def _are_same_runs(left: Sequence[Sample], of: Sequence[Sample]) -> bool:
-    runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
-    return runs[0] == runs[1]
-
-
-def _scatter(hypothesis: Hypothesis, unit: Unit, places: _Places) -> float:
-    """Return the standard deviation of the logarithm of the ratio, or of the exponent, that single units show.
+def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Interval, float]:
+    """Return the logarithm of the ratio, or the exponent, and its standard deviation that single units show.
 
     A search is one measurement of its line, with an error that is known.
     """
-    if hypothesis.over and unit is Unit.TRIAL:
-        # Of trials at the same value (pure error), without the errors of the fit.
-        values = [[math.log(value) for value in _values(unit, samples)] for samples in places.values()]
-        variance = math.fsum(len(row) * pvariance(row) for row in values) / sum(len(row) - 1 for row in values)
-        axis = [math.log(x or 1) for _, x in places]
-        return math.sqrt(variance / len(axis) / pvariance(axis))
     if hypothesis.over:
-        rows = [[(x or 0, value) for value in _values(Unit.RUN, samples)] for (_, x), samples in places.items()]
-        return stdev(exponent([run]).estimate for run in zip(*rows, strict=True))
+        rows = [[(x or 1, value) for value in _values(unit, samples)] for (_, x), samples in places.items()]
+        if unit is Unit.RUN:
+            runs = [*zip(*rows, strict=True)]
+            return exponent(runs), stdev(exponent([run]).estimate for run in runs)
+        # Of trials at the same value (pure error), without the errors of the fit.
+        errors = math.fsum(len(row) * pvariance([math.log(value) for _, value in row]) for row in rows)
+        axis = pvariance([math.log(row[0][0]) for row in rows])
+        variance = errors / sum(len(row) - 1 for row in rows) / len(rows) / axis
+        return exponent([[point for row in rows for point in row]]), math.sqrt(variance)
     left, of = places["left", None], places["of", None]
     if unit is Unit.PROBE:
-        return math.hypot(_mean_position(left).error, _mean_position(of).error)
-    ours, theirs = ([math.log(value) for value in _values(unit, side)] for side in (left, of))
-    if unit is Unit.RUN and _are_same_runs(left, of):
-        return stdev(value - other for value, other in zip(ours, theirs, strict=True))
-    return math.hypot(stdev(ours), stdev(theirs))
+        line, other = _mean_position(left), _mean_position(of)
+        return Interval.of_change(line_change(other, line)), math.hypot(line.error, other.error)
+    values, others = _values(unit, left), _values(unit, of)
+    runs_of = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
+    if unit is Unit.RUN and runs_of[0] == runs_of[1]:
+        ratios = (math.log(value) - math.log(other) for value, other in zip(values, others, strict=True))
+        return log_ratio_of_pairs(values, others), stdev(ratios)
+    return log_ratio(values, others), math.hypot(stdev(map(math.log, values)), stdev(map(math.log, others)))
 
 
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
