@@ -19,7 +19,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, expand, make_plan
 from plimsoll.plan.fingerprint import Difference, digest
 from plimsoll.plan.sweep import child_seed, shuffled
-from plimsoll.suite.merging import FieldChange, Sources, variant_spec
+from plimsoll.suite.merging import FieldChange, source_of, variant_spec
 
 T = TypeVar("T")
 
@@ -159,8 +159,8 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
             made[variant.name] = make(variant)
         except SpecError as error:
             merged = variant_spec(suite.spec.run, variant)
-            sources = Sources(run=suite.spec.run, changes=variant.changes, merged=merged, variant=index)
-            problems = (replace(problem, field=sources.field(problem.field)) for problem in error.problems)
+            fields = (source_of(problem.field, suite.spec, index, merged) for problem in error.problems)
+            problems = (replace(problem, field=field) for problem, field in zip(error.problems, fields, strict=True))
             for problem in dict.fromkeys(problems):
                 variants_of.setdefault(problem, []).append(variant.name)
     unique = []

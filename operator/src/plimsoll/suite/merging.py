@@ -5,11 +5,12 @@ replaced. A field of a union replaces its siblings: the models declare unions in
 Inputs are never modified.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from pydantic import JsonValue
 
@@ -79,80 +80,47 @@ def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
     return model is not None and value is not None and key in {model.model_fields[name].alias for name in model.one_of}
 
 
-_INDEX = re.compile(r"\[([0-9]{1,9})\]")
-_KEY = re.compile(r"[^.\[]+|.+")
+_PART = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
 
 Location = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """The documents behind a merged specification."""
+def source_of(field: str, suite: SuiteSpec, index: int, merged: Mapping[str, JsonValue]) -> str:
+    """Return the path in the suite of a field of a variant's run, such as `spec.variants[1].set.clients.count`.
 
-    run: Mapping[str, JsonValue]  # what all variants share
-    changes: Mapping[str, JsonValue]  # of the variant
-    merged: Mapping[str, JsonValue]  # the result
-    variant: int  # index of the variant in the suite
-
-    def field(self, merged_field: str) -> str:
-        """Return the path in the suite of a field of the merged run, such as `spec.variants[1].set.clients.count`.
-
-        A field that is missing belongs to the document that has more of its parents.
-        """
-        _, *location = _location(merged_field, {"spec": dict(self.merged)})
-        shared, shared_depth, _ = _find(self.run, tuple(location), self.merged)
-        changed, depth, is_complete = _find(self.changes, tuple(location), self.merged)
-        if is_complete or depth > shared_depth:
-            return field_path(("spec", "variants", self.variant, "set", *changed))
-        return field_path(("spec", "run", *shared))
+    `index` is the variant's, `merged` its run. A field that is missing belongs to the document that has more of its
+    parents.
+    """
+    _, *location = (int(number) if number else key for number, key in _PART.findall(field))
+    shared, shared_depth = _find(suite.run, tuple(location), merged)
+    changed, depth = _find(suite.variants[index].changes, tuple(location), merged)
+    if depth > shared_depth or math.isinf(depth):
+        return field_path(("spec", "variants", index, "set", *changed))
+    return field_path(("spec", "run", *shared))
 
 
 def _find(
     document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]
-) -> tuple[Location, int, bool]:
-    """Return a location of the merged specification with the document's own index of a workload.
+) -> tuple[Location, float]:
+    """Return a location of the merged run with the document's own index of a workload, and how many parts it has of it.
 
-    With the number of its parts that the document has, and whether it has all of it, or all of a list that it is in.
+    Infinity if the document has all of it, or all of a list that it is in.
     """
-    here, entries, workloads = location, merged.get(BY_NAME), document.get(BY_NAME)
+    entries, workloads = merged.get(BY_NAME), document.get(BY_NAME)
     match location:
         case (field, int(index), *rest) if field == BY_NAME and is_named_list(entries) and is_named_list(workloads):
-            if index < len(entries):
-                name, names = entries[index]["name"], [workload["name"] for workload in workloads]
-                here = (BY_NAME, names.index(name) if name in names else len(names), *rest)
-    value: JsonValue = dict(document)
-    for depth, part in enumerate(here):
-        is_replaced = isinstance(value, list) and here[:depth] != (BY_NAME,)
-        if is_replaced or not _has(value, part):
-            return here, depth, is_replaced
-        value = value[part]  # type: ignore[index] # it has the part
-    return here, len(here), bool(here)
-
-
-def _has(value: JsonValue, part: int | str) -> bool:
-    if isinstance(value, dict):
-        return part in value
-    return isinstance(value, list) and isinstance(part, int) and part < len(value)
-
-
-def _location(field: str, document: JsonValue) -> Location:
-    """Return the parts of a path; the keys of the document may contain dots, as names of labels do."""
-    parts: list[int | str] = []
-    rest, value = field, document
-    while rest:
-        part: int | str
-        if index := _INDEX.match(rest):
-            part, rest = int(index[1]), rest[index.end() :]
-        else:
-            rest = rest.removeprefix(".")
-            keys = value if isinstance(value, dict) else {}
-            matching = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
-            unknown = _KEY.match(rest)
-            key = max(matching, key=len, default=unknown[0] if unknown else rest)
-            part, rest = key, rest[len(key) :]
-        parts.append(part)
-        value = value[part] if _has(value, part) else None  # type: ignore[index] # it has the part
-    return tuple(parts)
+            names = [workload["name"] for workload in workloads]
+            name = entries[index]["name"]
+            location = (BY_NAME, names.index(name) if name in names else len(names), *rest)
+    value: Any = document
+    for depth, part in enumerate(location):
+        if isinstance(value, list) and location[:depth] != (BY_NAME,):
+            return location, math.inf
+        try:
+            value = value[part]
+        except (LookupError, TypeError):
+            return location, depth
+    return location, math.inf if location else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
