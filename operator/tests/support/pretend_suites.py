@@ -29,7 +29,6 @@ from plimsoll.suite.rounds.observed import (
     DeleteRun,
     DryRun,
     Emit,
-    Found,
     GetRun,
     Judge,
     Memory,
@@ -97,8 +96,7 @@ class PretendRun:
         self.is_finished, self.has_numbers, self.version = True, succeeded, self.version + 1
 
     def seen(self) -> OwnedRun:
-        same = {name: getattr(self, name) for name in _OWNED_RUN - {"resource_version"}}
-        return OwnedRun(**same, resource_version=str(self.version))
+        return OwnedRun(**{name: getattr(self, name) for name in _OWNED_RUN})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -280,21 +278,21 @@ class PretendSuites:
                     counts=Counter(one.verdict.value for one in self.comparisons),
                 )
 
-    def _get(self, action: GetRun) -> Found | Absent | RunRefusal:
+    def _get(self, action: GetRun) -> OwnedRun | Absent | RunRefusal:
         run = self.runs.get(action.name)
         if run is None:
             return Absent(name=action.name)
         is_asked = run.owner == UID and run.measures == (action.measures or run.measures)
         if is_asked or run.uid == action.uid:
-            return Found(run=run.seen())
+            return run.seen()
         return self._refusal(action.name, TAKEN, is_taken=True)
 
-    def _create(self, action: CreateRun) -> Found | RunRefusal:
+    def _create(self, action: CreateRun) -> OwnedRun | RunRefusal:
         existing = self.runs.get(action.name)
         measures = measured_digest(action.run["spec"])
         if existing is not None:
             is_same = existing.owner == UID and existing.measures == measures
-            return Found(run=existing.seen()) if is_same else self._refusal(action.name, TAKEN, is_taken=True)
+            return existing.seen() if is_same else self._refusal(action.name, TAKEN, is_taken=True)
         turn = turn_in_name(NAME, UID, action.name)
         assert turn is not None
         assert turn.variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
@@ -310,7 +308,7 @@ class PretendSuites:
             measures=measures,
         )
         self.runs[action.name] = run
-        return Found(run=run.seen())
+        return run.seen()
 
     def _refusal(self, name: str, message: str, *, is_taken: bool = False) -> RunRefusal:
         return RunRefusal(name=name, time=self.now, message=message, is_taken=is_taken)

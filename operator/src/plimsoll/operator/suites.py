@@ -46,7 +46,6 @@ from plimsoll.suite.rounds.observed import (
     DeleteRun,
     DryRun,
     Emit,
-    Found,
     GetRun,
     Judge,
     Memory,
@@ -231,7 +230,6 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         uid=metadata["uid"],
         variant=turn.variant,
         minute=turn.minute,
-        resource_version=metadata["resourceVersion"],
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         measures=measured_digest(obj.get("spec") or {}),
         is_finished=is_over(obj),
@@ -240,7 +238,9 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
     )
 
 
-async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:
+async def create_run(
+    action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
+) -> OwnedRun | RunRefusal:
     """Create a run, or accept a run of the same name that the suite owns and that measures the same.
 
     ApiError: the API server did not decide.
@@ -257,7 +257,7 @@ async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callab
 
 async def get_run(
     action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
-) -> Found | Absent | RunRefusal:
+) -> OwnedRun | Absent | RunRefusal:
     """Return a run of the suite by its name. ApiError: the API server did not answer."""
     run_object = await kube.get(RUN, action.name, suite.namespace)
     if run_object is None:
@@ -267,12 +267,12 @@ async def get_run(
 
 def _checked(
     run_object: Object, suite: Suite, measures: str, time: datetime, *, seen_uid: str = ""
-) -> Found | RunRefusal:
+) -> OwnedRun | RunRefusal:
     """Return a run if the suite owns it and it measures `measures`; a run seen before counts in any case."""
     was_seen, name = run_object["metadata"]["uid"] == seen_uid, run_object["metadata"]["name"]
     run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
     if run is not None and (was_seen or not measures or run.measures == measures):
-        return Found(run=run)
+        return run
     message = "exists and does not belong to this suite"
     if run is not None:
         message = (

@@ -189,16 +189,12 @@ def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Proble
         for field, selector in hypothesis.selectors:
             selected = [plan for name, plan in plans.items() if selector.variant in (None, name)]
             points = [point for plan in selected for point in plan.points if point.workload == selector.workload]
-            if selector.quantity is Metric.LINE:
-                is_wrong = any(point.line is None for point in points)
-                remedy = f"workload {selector.workload} does not search for the line; set line in it"
-            else:
-                is_wrong = any(point.line is not None for point in points)
-                remedy = (
-                    f"workload {selector.workload} searches for the line, so its trials have different loads; choose "
-                    f"{Metric.LINE}"
-                )
-            if is_wrong:
+            wants_line = selector.quantity is Metric.LINE
+            if any((point.line is not None) != wants_line for point in points):
+                wrong = "does not search for the line; set line in it"
+                if not wants_line:
+                    wrong = f"searches for the line, so its trials have different loads; choose {Metric.LINE}"
+                remedy = f"workload {selector.workload} {wrong}"
                 yield Problem(field=f"spec.hypotheses[{index}].{field}.quantity", remedy=remedy)
 
 

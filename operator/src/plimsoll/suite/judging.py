@@ -135,31 +135,27 @@ def _judge(
 ) -> RoundJudgement:
     measures_the_same = not accepted or accepted[-1].digest == measured.digest
     named, obstacles = changes_since(accepted, measured) if measures_the_same else ([], [_OTHER_DIGEST])
-    if obstacles:
-        reasons = {variant: [*obstacles, *measured.doubts.get(variant, ())] for variant in variants}
-        judgements = [
-            VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=reasons[variant])
-            for variant in variants
-        ]
-    else:
+    changed: list[JudgedChange] = []
+    if not obstacles:
         trusted = [variant for variant in variants if not measured.doubts.get(variant)]
         baselines = baselines_of(accepted, pinned, measured, trusted, rule)
         changed = judge_changes(baselines, measured, rule, has_own_scatter=has_own_scatter)
-        judgements = []
-        for variant in variants:
-            variant_changes = [change for change in changed if change.group.variant == variant]
-            doubts = [*_reasons(accepted, measured, variant)]
-            recent, drift = ([change for change in variant_changes if change.against is against] for against in Against)
-            judgement = VariantJudgement(
-                variant=variant,
-                change=_conclusion(recent, doubts),
-                drift=_conclusion(drift, doubts) if drift else None,
-                judged=variant_changes,
-                reasons=doubts,
-            )
-            if judgement.conclusion is Conclusion.INCONCLUSIVE:
-                judgement = replace(judgement, reasons=[*doubts, *_open_questions(variant_changes)])
-            judgements.append(judgement)
+    judgements = []
+    for variant in variants:
+        changes = [change for change in changed if change.group.variant == variant]
+        known = measured.doubts.get(variant, ()) if obstacles else _reasons(accepted, measured, variant)
+        reasons = [*obstacles, *known]
+        recent, drift = ([change for change in changes if change.against is against] for against in Against)
+        judgement = VariantJudgement(
+            variant=variant,
+            change=_conclusion(recent, reasons),
+            drift=_conclusion(drift, reasons) if drift else None,
+            judged=changes,
+            reasons=reasons,
+        )
+        if judgement.conclusion is Conclusion.INCONCLUSIVE:
+            judgement = replace(judgement, reasons=[*reasons, *_open_questions(changes)])
+        judgements.append(judgement)
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),

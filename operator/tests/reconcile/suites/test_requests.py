@@ -25,8 +25,8 @@ from plimsoll.suite.rounds.observed import (
     Deleted,
     DeleteRun,
     DryRun,
-    Found,
     GetRun,
+    OwnedRun,
     RunRefusal,
     State,
     Suite,
@@ -75,16 +75,16 @@ def raising(error: ApiError, request: str, times: int = 10**6) -> FakeKube:
     return FakeKube(interfere=failing(answer, times=times, request=request))
 
 
-async def created(kube: FakeKube, run: Document) -> Found | RunRefusal:
+async def created(kube: FakeKube, run: Document) -> OwnedRun | RunRefusal:
     return await create_run(CreateRun(run=run), OURS, kube, now=lambda: NOW)
 
 
 async def test_run_is_created_once_and_found_again() -> None:
     kube, run = FakeKube(), run_of_suite()
     first, second = await created(kube, run), await created(kube, run)
-    assert isinstance(first, Found)
+    assert isinstance(first, OwnedRun)
     assert first == second
-    assert first.run.minute == 1
+    assert first.minute == 1
     assert len(kube.objects(RUN_KIND)) == 1
 
 
@@ -97,7 +97,7 @@ async def test_name_of_another_owner_is_taken() -> None:
     assert await got(kube, run) == outcome
 
 
-async def got(kube: FakeKube, run: Document, **expected: str) -> Found | Absent | RunRefusal:
+async def got(kube: FakeKube, run: Document, **expected: str) -> OwnedRun | Absent | RunRefusal:
     return await get_run(GetRun(name=run["metadata"]["name"], **expected), OURS, kube, now=lambda: NOW)
 
 
@@ -106,8 +106,8 @@ async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
     assert await got(kube, run) == Absent(name=run["metadata"]["name"])
     uid = kube.put({**run, "metadata": {**run["metadata"], "ownerReferences": []}})["metadata"]["uid"]
     found = await got(kube, run, uid=uid)
-    assert isinstance(found, Found)
-    assert (found.run.uid, found.run.is_finished) == (uid, False)
+    assert isinstance(found, OwnedRun)
+    assert (found.uid, found.is_finished) == (uid, False)
     refused = await got(kube, run, uid="another")
     assert isinstance(refused, RunRefusal)
     assert (refused.is_taken, refused.message) == (True, "exists and does not belong to this suite")
@@ -126,14 +126,14 @@ async def test_run_that_measures_something_else_has_only_taken_the_name(changes:
         assert isinstance(outcome, RunRefusal)
         assert outcome.is_taken
         assert outcome.message.startswith("exists, but its specification differs from the suite's")
-    assert isinstance(await got(kube, run), Found), "what it has to measure is unknown"
+    assert isinstance(await got(kube, run), OwnedRun), "what it has to measure is unknown"
 
 
 async def test_what_users_may_change_and_defaults_make_no_other_run() -> None:
     kube, run = FakeKube(), run_of_suite()
     changed = {"suspend": True, "cleanup": "Never", "results": "Retain", "ttlSecondsAfterFinished": 9}
     kube.put({**run, "spec": {**run["spec"], **changed, "gates": {"cephHealth": "Required", "pauseScrub": True}}})
-    assert isinstance(await created(kube, run), Found)
+    assert isinstance(await created(kube, run), OwnedRun)
 
 
 @pytest.mark.parametrize("error", DEFINITE, ids=lambda error: type(error).__name__)

@@ -11,7 +11,7 @@
    (`LONGEST_WAIT_SECONDS`); then it continues with `memory.woken(listed)`.
 4. **It reports only definite refusals**, with the time of the request. After everything else, which leaves the memory
    as it is, it looks again after a growing pause. If the name is taken, it reads the existing run: one that the
-   suite owns and that measures the same is `Found`, any other is a `RunRefusal` with `is_taken`.
+   suite owns and that measures the same is the outcome, any other is a `RunRefusal` with `is_taken`.
 5. **A run counts as gone only after `Absent`**, the API server's NotFound to a request by name.
 6. **It judges exactly what `Judge` names**, and answers with that request in the `RecordedEvaluation`. `is_acceptable`
    is `RoundJudgement.comparable` of every comparison with rounds, and no variant has doubts.

@@ -127,10 +127,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
-    """Create a run. Outcome: `Found`, or `RunRefusal`.
-
-    A run of the same name is `Found` too, if the suite owns it and it measures the same.
-    """
+    """Create a run. Outcome: the `OwnedRun`, also an earlier one that measures the same; or `RunRefusal`."""
 
     run: Object
 
@@ -152,8 +149,8 @@ class DeleteRun:
 class GetRun:
     """Get a run by its name from the API server, not from a cache.
 
-    Outcome: `Absent` if there is none. `Found` if it has the UID, or if the suite owns it and it measures what is asked
-    for. `RunRefusal` with `is_taken` otherwise.
+    Outcome: `Absent` if there is none, the `OwnedRun` if it has the UID or the suite owns it and it measures what is
+    asked for, otherwise `RunRefusal` with `is_taken`.
     """
 
     name: str
@@ -248,7 +245,6 @@ class OwnedRun:
     uid: str
     variant: str  # that it measures; see `suite.children.turn_in_name`
     minute: int  # of its round
-    resource_version: str  # as read
     created: datetime  # when the API server created it; users cannot set that time
     measures: str  # digest of what it measures; empty if this version cannot read that
     is_finished: bool = False  # whether its load is gone and its status final
@@ -296,13 +292,6 @@ class RecordedEvaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A run that exists, as the API server returned it after `GetRun` or `CreateRun`."""
-
-    run: OwnedRun
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
     """The API server answered `GetRun` with NotFound."""
 
@@ -316,7 +305,7 @@ class Deleted:
     uid: str
 
 
-Outcome = Found | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation
+Outcome = OwnedRun | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,24 +322,23 @@ class Memory:
 
     def after(self, outcome: Outcome) -> "Memory":
         """Return the memory after the outcome of a request; the next look needs it at once."""
-        memory = self
         match outcome:
-            case Found(run=run):
-                refusal = None if self.refusal and self.refusal.name == run.name else self.refusal
-                found = {**self.found, run.name: run}
-                memory = replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
+            case OwnedRun(name=name):
+                found, absent = {**self.found, name: outcome}, self.absent - {name}
+                return replace(self, found=found, absent=absent, refusal=self._other_refusal(name))
             case Absent(name=name):
-                refusal = None if self.refusal and self.refusal.name == name else self.refusal
-                memory = replace(self, absent=self.absent | {name}, refusal=refusal)
+                return replace(self, absent=self.absent | {name}, refusal=self._other_refusal(name))
             case Deleted(uid=uid):
-                memory = replace(self, deleting=self.deleting | {uid})
+                return replace(self, deleting=self.deleting | {uid})
             case RunRefusal():
-                memory = replace(self, refusal=outcome)
+                return replace(self, refusal=outcome)
             case Checked():
-                memory = replace(self, checked=outcome)
+                return replace(self, checked=outcome)
             case RecordedEvaluation():
-                memory = replace(self, judgement=outcome)
-        return memory
+                return replace(self, judgement=outcome)
+
+    def _other_refusal(self, name: str) -> "RunRefusal | None":
+        return None if self.refusal and self.refusal.name == name else self.refusal
 
     def woken(self, listed: Iterable[OwnedRun]) -> "Memory":
         """Return the memory after a pause, in which runs may have changed."""
