@@ -368,8 +368,8 @@ def test_conditions_are_those_of_the_last_round_that_has_the_point() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"fio": "3.41"}, "toolVersions.fio differs from the accepted rounds (3.40 -> 3.41)"),
-        ({"nodes": "ab"}, "clients ran on other nodes (a -> a, b)"),
+        ({"fio": "3.41"}, "changed since the accepted rounds: toolVersions.fio: 3.40 -> 3.41"),
+        ({"nodes": "ab"}, "changed since the accepted rounds: nodes: a -> a, b"),
     ],
 )
 def test_other_conditions_are_no_basis_for_a_conclusion(changes: Mapping[str, Any], reason: str) -> None:
