@@ -133,11 +133,11 @@ class Sweep:
         """Return the conclusion of a comparison of the samples, all of which gate."""
         samples = self.samples(chance, changes or {})
         means = means_of(samples, {}, RULE)
-        members = [*(mean.member for mean in means if mean.member), *point_members(samples)]
+        members = [*(test for _, test in means if test), *point_members(samples)]
         assessed = zip(members, assess(members), strict=True)
         judged = [conclude(member.metric, assessment, RULE) for member, assessment in assessed]
         of_means, of_points = judged[: len(means)], judged[len(means) :]
-        included = {mean.group for mean in means}
+        included = {(mean.workload, mean.operation, mean.metric) for mean, _ in means}
         alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
         return overall(
             [one.conclusion for one in (*of_means, *alone)],

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
 from plimsoll.measure.compare.comparison import overall, quantity_text
-from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.measure.compare.values import RegressionRule, first_attempts_text
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.text import first_few
@@ -115,10 +115,7 @@ def judge(
     for now, first in zip(counted.variants, of_first.variants, strict=True):
         worse = now
         if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
-            reason = (
-                f"the storage spoiled first attempts, and with them the conclusion is {first.conclusion}; the attempts "
-                f"that count alone show {now.conclusion}"
-            )
+            reason = first_attempts_text("conclusion", first.conclusion, now.conclusion)
             worse = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
         judgements.append(worse)
     return replace(counted, variants=judgements)

@@ -107,7 +107,7 @@ def test_bounds_on_both_sides() -> None:
     assert decided(given, pair(scaled(1.1), RADOS)).verdict is HypothesisVerdict.UNDECIDED
     wild = decided(given, pair([50, 100, 150], [60, 100, 130]))
     assert wild.reasons == ("the interval includes 90 % and 110 %; more repetitions narrow it",)
-    assert "; 90 to 110 % was expected: Undecided" in wild.sentence
+    assert "; 90 % to 110 % was expected: Undecided" in wild.sentence
 
 
 def test_what_equals_a_limit_satisfies_it() -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion
-from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
+from plimsoll.measure.attempts import on_first_attempts, repeated_too_often, spoiled_attempts
 from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
 from plimsoll.measure.compare.sides import (
     Case,
@@ -31,7 +31,14 @@ from plimsoll.measure.compare.sides import (
     noise_of_means,
 )
 from plimsoll.measure.compare.significance import Assessment, Floor, Group, Member, assess, assess_alone, point_members
-from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
+from plimsoll.measure.compare.values import (
+    COMPARED,
+    Matching,
+    Pair,
+    RegressionRule,
+    check_distinct,
+    first_attempts_text,
+)
 from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import first_few
 
@@ -134,11 +141,7 @@ def compare(
     of_first = _compare(first, rule, floor)
     if WORST_FIRST.index(of_first.conclusion) >= WORST_FIRST.index(counted.conclusion):
         return counted
-    why = f" ({reasons_text(spoiled)})" if spoiled else ""
-    reason = (
-        f"the storage spoiled first attempts{why}, and with them the conclusion is {of_first.conclusion}; the attempts "
-        f"that count alone show {counted.conclusion}"
-    )
+    reason = first_attempts_text("conclusion", of_first.conclusion, counted.conclusion, spoiled)
     return of_first.model_copy(update={"reasons": (reason, *of_first.reasons)})
 
 
@@ -146,19 +149,19 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
     """Compare two runs on the trials that count."""
     searches = [lines_of(pair, floor) if is_search(pair) else None for pair in matching.pairs]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
-    samples = [case.sample for of_point in cases for case in of_point if case.sample]
+    samples = [sample for of_point in cases for _, sample in of_point if sample]
     mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {}, rule)
     tested = (
-        *(mean.member for mean in mean_changes if mean.member),
+        *(test for _, test in mean_changes if test),
         *(Member(metric=Metric.LINE, change=search[1]) for search in searches if search and search[1]),
         *point_members(samples),
     )
     assessed = iter(assess(tested))
-    means = tuple(judged(mean.known, next(assessed), rule) if mean.change else mean.known for mean in mean_changes)
+    means = tuple(judged(known, next(assessed), rule) if test else known for known, test in mean_changes)
     lines = [
         search and (compare_lines(search[0], next(assessed), rule) if search[1] else search[0]) for search in searches
     ]
-    in_mean = {mean.group for mean in mean_changes}
+    in_mean = {(mean.workload, mean.operation, mean.metric) for mean in means}
     points = tuple(
         PointComparison(
             baseline=pair.baseline.spec.point,
@@ -199,7 +202,7 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
 def _metric(
     pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
 ) -> MetricComparison:
-    known, sample = case.known, case.sample
+    known, sample = case
     in_mean = (pair.baseline.spec.workload, known.operation, known.metric) in means
     # Of several points the scatter of their mean decides, and has a note of its own.
     noise = "" if in_mean else noise_note(known.baseline.deviation, known.metric, rule)

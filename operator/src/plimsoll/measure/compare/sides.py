@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import fmean
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from plimsoll.measure.compare.significance import (
     BetweenVariance,
     Floor,
     Group,
-    LogChange,
     Member,
     Sample,
     Series,
@@ -175,12 +174,8 @@ def _finite_exp(logarithm: float) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One metric of one operation on both sides."""
-
-    known: MetricComparison  # what is known of it without a test
-    sample: Sample | None  # the values of every trial that counts; None if they cannot be compared
+Case = tuple[MetricComparison, Sample | None]
+"""What is known of a metric without a test, and the values of every trial that counts; None if these have a problem."""
 
 
 def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
@@ -233,19 +228,18 @@ def _case(
         notes=(problem,) if problem else (),
     )
     if problem:
-        return Case(known=known, sample=None)
-    ours, theirs = (logarithms_of(of_side, operation, metric) for of_side in trials)
+        return known, None
     sample = Sample(
         workload=spec.workload,
         point=spec.point,
         operation=operation,
         metric=metric,
         gates=gates,
-        baseline=ours,
-        candidate=theirs,
+        baseline=logarithms_of(trials[0], operation, metric),
+        candidate=logarithms_of(trials[1], operation, metric),
         between=between,
     )
-    return Case(known=known, sample=sample)
+    return known, sample
 
 
 def side_of(values: Sequence[float | None]) -> Side:
@@ -268,29 +262,13 @@ def noise_note(deviation: float | None, metric: Metric, rule: RegressionRule) ->
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mean:
-    """The mean change of a workload's points."""
-
-    known: MeanComparison  # what is known of it without a test
-    change: LogChange | None  # None if it cannot be tested
-
-    @property
-    def group(self) -> Group:
-        return self.known.workload, self.known.operation, self.known.metric
-
-    @property
-    def member(self) -> Member | None:
-        """The sample that it tests, if it can be tested."""
-        if self.change is None:
-            return None
-        return Member(metric=self.known.metric, change=self.change, weight=weights(self.known.points)[0])
-
-
 def means_of(
     samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None], rule: RegressionRule
-) -> list[Mean]:
-    """Return the mean changes of gating metrics of workloads with several points; `between` may be empty."""
+) -> list[tuple[MeanComparison, Member | None]]:
+    """Return what is known of the mean changes of gating metrics of workloads with several points, and their tests.
+
+    The test is None if it is not possible. `between` may be empty.
+    """
     gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
     for (workload, operation, metric), members in gating.items():
         if len(members) == 1:
@@ -319,7 +297,7 @@ def means_of(
             conclusion=Conclusion.INCONCLUSIVE,
             notes=(note,) if note else (),
         )
-        means.append(Mean(known=known, change=change))
+        means.append((known, change and Member(metric=metric, change=change, weight=weights(len(members))[0])))
     return means
 
 

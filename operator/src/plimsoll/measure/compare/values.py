@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.attempts import reasons_text
 from plimsoll.measure.summary import is_reported, results_of
 
 COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metric.P999, Metric.DURING, Metric.RECOVERY)
@@ -61,6 +62,15 @@ def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation
 def operation_text(operation: Operation, metric: Metric) -> str:
     """Return an operation for a column or a field; the line is one of all operations together."""
     return "all" if metric is Metric.LINE else operation.value
+
+
+def first_attempts_text(what: str, first: str, counted: str, spoiled: Sequence[Trial] = ()) -> str:
+    """Return that first attempts, of which the storage spoiled these, show something worse than those that count."""
+    why = f" ({reasons_text(spoiled)})" if spoiled else ""
+    return (
+        f"the storage spoiled first attempts{why}, and with them the {what} is {first}; the attempts that count alone "
+        f"show {counted}"
+    )
 
 
 class RepeatsError(ValueError):

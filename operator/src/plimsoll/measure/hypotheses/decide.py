@@ -9,8 +9,8 @@ from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
-from plimsoll.measure.compare.values import RepeatsError, check_distinct
+from plimsoll.measure.attempts import on_first_attempts, repeated_too_often, spoiled_attempts
+from plimsoll.measure.compare.values import RepeatsError, check_distinct, first_attempts_text
 from plimsoll.measure.hypotheses.judge import ENOUGH_RUNS, SCATTERS, Interval, Judgement, Unit, geometric_mean, judge
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
@@ -26,18 +26,35 @@ from plimsoll.measure.text import first_few, listed
 
 _PERCENT = 100
 _MOST_DECIMALS = 6
+_BY_UNIT = {
+    Unit.RUN: ("{runs} runs that scatter by {scatter}", "more runs (repeat) narrow it"),
+    Unit.TRIAL: (
+        f"fewer than {MINIMUM_TRIALS} runs, whose trials scatter by {{scatter}},",
+        "more repetitions narrow it",
+    ),
+    Unit.PROBE: (
+        f"fewer than {MINIMUM_TRIALS} runs, whose lines have an error of {{scatter}},",
+        "a lower precisionPercent narrows it",
+    ),
+}
+"""What scatters too much for a decision, and what narrows an interval."""
 
 Bounds = tuple[float | None, float | None]
 
 
-def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
+def _sentence(
+    hypothesis: Hypothesis,
+    judgement: Judgement,
+    samples: Sequence[Sample],
+    variant: str | None,
+    reasons: Sequence[str],
+) -> str:
     interval = judgement.interval
     if interval is None:
-        more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
-        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {reasons[0]}{more}"
         return text if text.endswith("?") else f"{text}."
-    is_ratio = hypothesis.of is not None
-    if is_ratio:
+    if hypothesis.of is not None:
         text = _ratio(hypothesis, interval)
     else:
         estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
@@ -45,46 +62,33 @@ def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sam
         first, last = (axis_text(sample.selected.point, over) for sample in (samples[0], samples[-1]))
         what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
         text = f"{what} to the power of {estimate} ({low} to {high}), from {first} to {last}"
-    expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
+    expected = f"{expectation_text(hypothesis.bounds, is_ratio=hypothesis.of is not None)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
     is_suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
-    doubt = ", on Suspect points" if is_suspect else ""
-    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
-    return f"{start}; {expected}: {judgement.verdict}{doubt}{because}."
+    because = "".join(f", because {reason}" for reason in reasons)
+    return f"{start}; {expected}: {judgement.verdict}{', on Suspect points' if is_suspect else ''}{because}."
 
 
-def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, ...]:
-    """Return why an interval decides nothing; empty if it does."""
-    interval = judgement.interval
-    if interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
-        return ()
+def _undecided(hypothesis: Hypothesis, judgement: Judgement, interval: Interval) -> str:
+    """Return why an interval decides nothing."""
     is_ratio = hypothesis.of is not None
+    scattered, remedy = _BY_UNIT[judgement.unit or Unit.TRIAL]
     if judgement.scatter is not None:
         scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
-        what = {
-            Unit.RUN: f"{min(judgement.replicates)} runs that scatter by {scatter}",
-            Unit.TRIAL: f"fewer than {MINIMUM_TRIALS} runs, whose trials scatter by {scatter},",
-            Unit.PROBE: f"fewer than {MINIMUM_TRIALS} runs, whose lines have an error of {scatter},",
-        }[judgement.unit or Unit.TRIAL]
+        what = scattered.format(runs=min(judgement.replicates), scatter=scatter)
         effect = f"decide only on an effect of more than {SCATTERS} times that"
-        return (f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)",)
+        return f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)"
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
-    limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
-    remedy = {
-        Unit.TRIAL: "more repetitions narrow it",
-        Unit.RUN: "more runs (repeat) narrow it",
-        Unit.PROBE: "a lower precisionPercent narrows it",
-    }[judgement.unit or Unit.TRIAL]
-    return (f"the interval includes {limits}; {remedy}",)
+    limits = listed([_bound_text(bound, is_ratio=is_ratio) for bound in inside])
+    return f"the interval includes {limits}; {remedy}"
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
-    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 to 110 %`."""
+    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 % to 110 %`."""
     low, high = (None if bound is None else _bound_text(bound, is_ratio=is_ratio) for bound in bounds)
-    unit = " %" if is_ratio else ""
     if low is not None and high is not None:
-        return f"{low} to {high}{unit}"
-    return f"at most {high}{unit}" if low is None else f"at least {low}{unit}"
+        return f"{low} to {high}"
+    return f"at most {high}" if low is None else f"at least {low}"
 
 
 def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tuple[str, str, str]:
@@ -144,7 +148,7 @@ def _selected(selector: Selector) -> str:
 
 
 def _bound_text(bound: float, *, is_ratio: bool) -> str:
-    return f"{round(_PERCENT * bound):,}" if is_ratio else f"{bound:g}"
+    return f"{round(_PERCENT * bound):,} %" if is_ratio else f"{bound:g}"
 
 
 def _place(number: float) -> int:
@@ -219,7 +223,9 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
     else:
         judgement, samples, note = _judged(hypothesis, samples)
     interval, (at_least, at_most) = judgement.interval, hypothesis.bounds
-    basis = tuple(map(_basis, samples))
+    basis, reasons = tuple(map(_basis, samples)), judgement.reasons
+    if interval is not None and judgement.verdict is HypothesisVerdict.UNDECIDED:
+        reasons = (_undecided(hypothesis, judgement, interval),)
     return Decision(
         name=hypothesis.name,
         variant=variant,
@@ -232,8 +238,8 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         at_most=at_most,
         unit=judgement.unit,
         replicates=judgement.replicates,
-        sentence=sentence(hypothesis, judgement, samples, variant),
-        reasons=judgement.reasons or interval_reason(hypothesis, judgement),
+        sentence=_sentence(hypothesis, judgement, samples, variant, reasons),
+        reasons=reasons,
         notes=tuple(filter(None, (note, *_notes(basis, judgement)))),
         basis=basis,
     )
@@ -255,10 +261,7 @@ def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, l
     worst_first = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
     if worst_first.index(of_first.verdict) >= worst_first.index(judgement.verdict):
         return judgement, samples, ""
-    note = (
-        f"the storage spoiled first attempts ({reasons_text(spoiled)}), and with them the verdict is "
-        f"{of_first.verdict}; the attempts that count alone show {judgement.verdict}"
-    )
+    note = first_attempts_text("verdict", of_first.verdict, judgement.verdict, spoiled)
     return of_first, first_samples, note
 
 
