@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.changes import Against, baselines_of
+from plimsoll.suite.judging import Against, baselines_of
 from plimsoll.suite.measured import MeasuredRound, Quantity
 from support.simulated_comparisons import Losses, Rounds, drawn, everywhere, quantity_of
 

@@ -16,8 +16,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.significance import Series
 from plimsoll.measure.compare.values import RegressionRule, worsening
-from plimsoll.suite.changes import Against
-from plimsoll.suite.judging import RoundJudgement, judge
+from plimsoll.suite.judging import Against, RoundJudgement, judge
 from plimsoll.suite.measured import Condition, MeasuredRound, Quantity
 from support.simulated_comparisons import Course, Rounds, drawn, everywhere, quantity_of
 

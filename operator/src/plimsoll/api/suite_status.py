@@ -101,7 +101,7 @@ class Conclusion(StrEnum):
     - A comparison is a Regression for a variant that is worse than the accepted rounds, or has drifted from the pinned
       ones (`suite.judging.VariantJudgement`).
     - One mean of a workload, or one point, that is a Regression decides (`measure.compare.comparison.overall`).
-    - When a change is a Regression: `suite.changes.judge_changes`, `measure.compare.significance.conclude`.
+    - When a change is a Regression: `suite.judging.judge_changes`, `measure.compare.significance.conclude`.
     """
 
     REGRESSION = "Regression"

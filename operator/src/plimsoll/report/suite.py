@@ -7,8 +7,14 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import Conclusion, EndedRound, RoundVerdict, round_name
 from plimsoll.measure.compare.comparison import change_text
 from plimsoll.measure.compare.values import operation_text
-from plimsoll.measure.hypotheses.decide import Decision, Form, expectation_text, interval_texts, known_end_text
-from plimsoll.measure.hypotheses.judge import Interval
+from plimsoll.measure.hypotheses.decide import (
+    Decision,
+    Form,
+    Interval,
+    expectation_text,
+    interval_texts,
+    known_end_text,
+)
 from plimsoll.measure.text import count_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report import plot
@@ -28,9 +34,8 @@ from plimsoll.report.view import (
 )
 from plimsoll.studies.model import ComparedShare, OwnShare, StudyComparison
 from plimsoll.studies.shares import Origin
-from plimsoll.suite.changes import JudgedChange
 from plimsoll.suite.evaluation import Evaluation
-from plimsoll.suite.judging import RoundJudgement
+from plimsoll.suite.judging import JudgedChange, RoundJudgement
 from plimsoll.suite.measured import MeasuredRound
 
 _PERCENT = 100

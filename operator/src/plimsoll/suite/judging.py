@@ -1,35 +1,253 @@
-"""Whether a round is worse than accepted or pinned rounds, and trends over all rounds."""
+"""Whether a round is worse than accepted or pinned rounds, by how much, and trends over all rounds."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from statistics import fmean
 
-from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
+from plimsoll.api.names import Metric
+from plimsoll.api.suite_status import PINNED_ROUNDS, WORST_FIRST, Conclusion, EndedRound
 from plimsoll.measure.compare.comparison import overall, quantity_text
-from plimsoll.measure.compare.values import RegressionRule, first_attempts_text
+from plimsoll.measure.compare.sides import Change, judged
+from plimsoll.measure.compare.significance import (
+    ROUND_LEVEL,
+    LogChange,
+    Member,
+    assess,
+    mean_and_variance,
+    pass_means,
+    weights,
+)
+from plimsoll.measure.compare.values import RegressionRule, first_attempts_text, worsening
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile
+from plimsoll.measure.statistics import CONFIDENCE, f_p_value, half_width, t_quantile
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.suite.changes import (
-    MINIMUM_ROUNDS,
-    Against,
-    JudgedChange,
-    baselines_of,
-    judge_changes,
-    noise_within,
-    rounds_with,
-)
 from plimsoll.suite.measured import (
     Condition,
+    Group,
     MeasuredRound,
     Quantity,
     changes_since,
     differences_between,
     latest_conditions,
 )
+
+MINIMUM_ROUNDS = 3
+"""Accepted rounds from which on the noise between rounds is known well enough to judge another one."""
+
+_NOT_DIFFERENT = 0.25
+"""From this probability on, differences between rounds are taken to be chance."""
+
+
+def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
+    """Return the change between the means of two groups of rounds, from the logarithms of all runs.
+
+    All rounds of a side have the same weight, however many runs they have. The `variances` of the change are a run's,
+    and give the error of these means; `trials` counts runs. ValueError if no side has two rounds, or a round has no
+    run.
+    """
+    if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
+        raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
+    # Sum of the squared deviations of the rounds' means, and its expectation in variances of a run.
+    squares = expected = 0.0
+    means, runs, unevenness = [], [], []
+    for rounds in (before, after):
+        means_of_rounds = [fmean(values) for values in rounds]
+        means.append(fmean(means_of_rounds))
+        runs.append(sum(map(len, rounds)))
+        squares += math.fsum((value - means[-1]) ** 2 for value in means_of_rounds)
+        inverse = math.fsum(1 / len(values) for values in rounds)
+        expected += inverse * (1 - 1 / len(rounds))
+        # How much larger the squared error of the mean is than if all rounds had the same number of runs.
+        unevenness.append(runs[-1] * inverse / len(rounds) ** 2)
+    between = (squares / expected, len(before) + len(after) - 2)
+    variance, freedom = _pooled(noise_within([*before, *after]), between)
+    return LogChange(
+        estimate=means[1] - means[0],
+        variances=(variance * unevenness[0], variance * unevenness[1]),
+        trials=(runs[0], runs[1]),
+        freedom=freedom,
+    )
+
+
+def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
+    several = [runs for runs in rounds if len(runs) > 1]
+    freedom = sum(len(runs) - 1 for runs in several)
+    squares = math.fsum(mean_and_variance(runs)[1] * (len(runs) - 1) for runs in several)
+    return (squares / freedom if freedom else 0.0), freedom
+
+
+def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
+    """Return the variance of a run in a round of its own, and its degrees of freedom.
+
+    The noise within rounds counts as far as it agrees with that between them.
+    """
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    if inner_freedom and inner:
+        agreement = min(1.0, f_p_value(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
+    else:
+        agreement = 0.0 if outer else 1.0
+    worth = inner_freedom * agreement
+    freedom = worth + outer_freedom
+    return (worth * inner + outer_freedom * outer) / freedom, freedom
+
+
+_USUAL_RUNS = 3
+_IMPROVED = 0.001
+"""One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""
+
+_Rounds = Sequence[MeasuredRound]
+
+
+class Against(StrEnum):
+    """The earlier rounds that a round is compared with."""
+
+    ACCEPTED = "Accepted"
+    PINNED = "Pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedChange:
+    """A change of a workload's mean, or of one of its several points."""
+
+    against: Against
+    group: Group
+    point: str  # name of the point; empty for the mean of `points` points
+    points: int
+    rounds: int  # number of the earlier rounds
+    comparison: Change  # with the conclusion
+
+    @property
+    def place(self) -> str:
+        """The point, or the workload and the number of points of its mean."""
+        workload = f"{self.group.workload} storm" if self.group.storm else self.group.workload
+        return self.point or (f"{workload}, mean of {self.points} points" if self.points > 1 else workload)
+
+
+def judge_changes(
+    baselines: Mapping[Against, Mapping[Sequence[Quantity], _Rounds]],
+    measured: MeasuredRound,
+    rule: RegressionRule,
+    *,
+    has_own_scatter: bool = False,
+) -> list[JudgedChange]:
+    """Judge all changes of a round against these baselines, means first.
+
+    Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
+    A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
+    round scatter, if it has several. So one bad run of several is not a regression; a single run is compared with the
+    scatter of the earlier rounds alone.
+
+    `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
+    own runs exclude a loss beyond the threshold too.
+    """
+    tests: list[tuple[JudgedChange, Sequence[float], Member]] = []
+    for against, workloads in baselines.items():
+        for quantities, rounds in workloads.items():
+            of_mean, of_point = weights(len(quantities))
+            group = quantities[0].group
+            for point, values in _values_of(quantities, [*rounds, measured]):
+                unknown = JudgedChange(
+                    against=against,
+                    group=group,
+                    point=point,
+                    points=len(quantities),
+                    rounds=len(rounds),
+                    comparison=Change(
+                        operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE
+                    ),
+                )
+                change = step_between(values[:-1], values[-1:])
+                member = Member(metric=group.metric, change=change, weight=of_point if point else of_mean)
+                tests.append((unknown, values[-1], member))
+    assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
+    changes = []
+    for (unknown, own, member), assessment in zip(tests, assessments, strict=True):
+        worsened, has_several = worsening(member.metric, assessment.change.estimate), len(own) > 1
+        error = math.sqrt(mean_and_variance(own)[1] / len(own)) if has_several else 0.0
+        # One standard deviation of three runs; it shrinks like the error of the mean, so that one bad run never makes
+        # the mean of several worse by more.
+        worse = assessment.worse and (not has_several or worsened > error * math.sqrt(_USUAL_RUNS))
+        comparison = judged(unknown.comparison, replace(assessment, worse=worse), rule)
+        update: dict[str, object] = {}
+        if assessment.worse and comparison.suspected:
+            note = "worse, but by no more than the runs of the round scatter; request another round, or raise repeat"
+            update = {"trials_needed": None, "notes": (note,)}
+        elif has_own_scatter and comparison.conclusion is Conclusion.NO_REGRESSION:
+            most = worsened + half_width(error, len(own) - 1, 2 * CONFIDENCE - 1) if has_several else math.inf
+            if most > rule.log_threshold(member.metric):
+                note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
+                update = {"conclusion": Conclusion.INCONCLUSIVE, "improved": False, "notes": (note,)}
+        changes.append(replace(unknown, comparison=comparison.model_copy(update=update)))
+    return sorted(changes, key=lambda change: bool(change.point))
+
+
+def _values_of(quantities: Sequence[Quantity], rounds: _Rounds) -> list[tuple[str, list[list[float]]]]:
+    """Return the logarithms of the runs of each round: of the mean over points, unnamed, and of each of several."""
+    points = {quantity.point: [measured.values[quantity] for measured in rounds] for quantity in quantities}
+    means = [pass_means(of_round) for of_round in zip(*points.values(), strict=True)]
+    named = [("", means), *(points.items() if len(points) > 1 else ())]
+    return [(point, [[*series.values()] for series in of_rounds]) for point, of_rounds in named]
+
+
+def baselines_of(
+    accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
+) -> Mapping[Against, Mapping[Sequence[Quantity], _Rounds]]:
+    """Return the rounds by the quantities of a workload that enough rounds have; only rounds with all of them count.
+
+    A workload whose pinned rounds lack some of its points is compared with the first five accepted rounds that have
+    them. Pinned rounds are left out if they are the accepted rounds that count.
+    """
+    baselines: dict[Against, dict[Sequence[Quantity], _Rounds]] = {against: {} for against in Against}
+    comparable = [
+        quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
+    ]
+    for quantities in grouped(comparable, lambda quantity: quantity.group).values():
+        used = rounds_with(quantities, accepted)
+        if not used:
+            continue
+        current = _since_improvement(quantities, used, rule)
+        complete = {earlier.minute: earlier for earlier in pinned if earlier.values.keys() >= {*quantities}}
+        first = [*complete.values(), *(earlier for earlier in used if earlier.minute not in complete)][:PINNED_ROUNDS]
+        baselines[Against.ACCEPTED][tuple(quantities)] = current
+        if {earlier.minute for earlier in first} != {earlier.minute for earlier in current}:
+            baselines[Against.PINNED][tuple(quantities)] = first
+    return baselines
+
+
+def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
+    """Return the rounds that have all these quantities; none if they are too few."""
+    complete = [earlier for earlier in rounds if earlier.values.keys() >= {*quantities}]
+    return complete if len(complete) >= MINIMUM_ROUNDS else []
+
+
+def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
+    """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
+    values = [of_rounds for _, of_rounds in _values_of(quantities, rounds)]
+    start = 0
+    while split := _last_step([of_rounds[start:] for of_rounds in values], quantities[0].metric, rule):
+        start += split
+    return rounds[start:]
+
+
+def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
+    """Return after how many rounds one of these became clearly better, most clearly of all; 0 if none did."""
+    p_values = []
+    for rounds in tested:
+        means = [fmean(runs) for runs in rounds]
+        p_values += [
+            (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
+            for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1)
+            # The later rounds must be so much better that losing the gain would matter.
+            if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric)
+        ]
+    p_value, split = min(p_values, default=(1.0, 0))
+    return split if p_value < _IMPROVED / len(tested) else 0
+
 
 _OTHER_DIGEST = "the suite measures something else than in the rounds before; this round starts a new baseline"
 

@@ -7,8 +7,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Cause, Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
-from plimsoll.measure.hypotheses.judge import Unit
+from plimsoll.measure.hypotheses.decide import Decision, Form, Unit, decide, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun
 from support.results import (
     SCALING,

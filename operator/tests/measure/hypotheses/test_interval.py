@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.hypotheses.judge import Interval, exponent, geometric_mean, log_ratio, log_ratio_of_pairs
+from plimsoll.measure.hypotheses.decide import Interval, exponent, geometric_mean, log_ratio, log_ratio_of_pairs
 
 T_1, T_2, T_4 = 12.706204736174694, 4.302652729749462, 2.7764451051977934
 

@@ -6,8 +6,7 @@ from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.line import Line, Vary
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.hypotheses.decide import Decision, decide
-from plimsoll.measure.hypotheses.judge import Unit
+from plimsoll.measure.hypotheses.decide import Decision, Unit, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.report.suite import estimate_texts
 from support.results import SEARCH, above, below, decided, hypothesis, line, point, searched, trials_at

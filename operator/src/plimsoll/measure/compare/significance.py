@@ -5,7 +5,7 @@ that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' 
 in each pass. It assumes that the passes of a run are independent of each other, and that runs differ by nothing else.
 
 Rounds of a suite are compared at 1 % by a test of their own, and have to be worse by more than their own runs scatter
-(`suite.changes`).
+(`suite.judging`).
 """
 
 import math
