@@ -18,7 +18,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import pipeline_option, rule_options, write_csv, write_document, write_otava
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of
+from plimsoll.measure.compare.comparison import compare, notes_of
 from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
@@ -173,7 +173,7 @@ def _one_run(source: str) -> list[BenchmarkResult]:
 def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[BenchmarkResult], baseline: str) -> Floor:
     """Read the runs of --noise; refuses too few runs, the same run twice, and runs of another specification."""
     if not same:
-        return NO_FLOOR
+        return Floor()
     runs = [_one_run(source) for source in same]
     if len(runs) < MINIMUM_RUNS:
         message = f"--noise {same[0]} alone shows no noise between runs; name at least {MINIMUM_RUNS} runs"

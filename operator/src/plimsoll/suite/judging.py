@@ -150,29 +150,28 @@ def judge_changes(
         for quantities, rounds in workloads.items():
             of_mean, of_point = weights(len(quantities))
             group = quantities[0].group
+            unknown = Change(operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE)
             for point, values in _values_of(quantities, [*rounds, measured]):
-                unknown = JudgedChange(
+                judged_change = JudgedChange(
                     against=against,
                     group=group,
                     point=point,
                     points=len(quantities),
                     rounds=len(rounds),
-                    comparison=Change(
-                        operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE
-                    ),
+                    comparison=unknown,
                 )
                 change = step_between(values[:-1], values[-1:])
                 member = Member(metric=group.metric, change=change, weight=of_point if point else of_mean)
-                tests.append((unknown, values[-1], member))
+                tests.append((judged_change, values[-1], member))
     assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
     changes = []
-    for (unknown, own, member), assessment in zip(tests, assessments, strict=True):
+    for (judged_change, own, member), assessment in zip(tests, assessments, strict=True):
         worsened, has_several = worsening(member.metric, assessment.change.estimate), len(own) > 1
         error = math.sqrt(mean_and_variance(own)[1] / len(own)) if has_several else 0.0
         # One standard deviation of three runs; it shrinks like the error of the mean, so that one bad run never makes
         # the mean of several worse by more.
         worse = assessment.worse and (not has_several or worsened > error * math.sqrt(_USUAL_RUNS))
-        comparison = judged(unknown.comparison, replace(assessment, worse=worse), rule)
+        comparison = judged(judged_change.comparison, replace(assessment, worse=worse), rule)
         update: dict[str, object] = {}
         if assessment.worse and comparison.suspected:
             note = "worse, but by no more than the runs of the round scatter; request another round, or raise repeat"
@@ -182,7 +181,7 @@ def judge_changes(
             if most > rule.log_threshold(member.metric):
                 note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
                 update = {"conclusion": Conclusion.INCONCLUSIVE, "improved": False, "notes": (note,)}
-        changes.append(replace(unknown, comparison=comparison.model_copy(update=update)))
+        changes.append(replace(judged_change, comparison=comparison.model_copy(update=update)))
     return sorted(changes, key=lambda change: bool(change.point))
 
 
@@ -272,10 +271,7 @@ class VariantJudgement:
 
     @property
     def is_drift(self) -> bool | None:
-        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression.
-
-        `drift` of a `ComparisonOutcome` has the same values.
-        """
+        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression."""
         if self.conclusion is not Conclusion.REGRESSION:
             return None
         return self.change is not Conclusion.REGRESSION
@@ -308,11 +304,7 @@ class RoundJudgement:
 
 
 def judge(
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
-    measured: MeasuredRound,
-    variants: Sequence[str],
-    rule: RegressionRule,
+    accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
 ) -> RoundJudgement:
     """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order.
 
@@ -329,19 +321,17 @@ def judge(
         rule,
         has_own_scatter=measured.first_values is not None,
     )
-    judgements = []
-    for now, first in zip(counted.variants, of_first.variants, strict=True):
-        worse = now
+    judgements = [*counted.variants]
+    for index, (now, first) in enumerate(zip(counted.variants, of_first.variants, strict=True)):
         if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
             reason = first_attempts_text("conclusion", first.conclusion, now.conclusion)
-            worse = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
-        judgements.append(worse)
+            judgements[index] = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
     return replace(counted, variants=judgements)
 
 
 def _judge(
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
+    accepted: _Rounds,
+    pinned: _Rounds,
     measured: MeasuredRound,
     variants: Sequence[str],
     rule: RegressionRule,
@@ -450,15 +440,11 @@ class TrendRow:
     """One round of a trend."""
 
     round: EndedRound
-    # Geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second, or
-    # nanoseconds.
-    estimate: float
-    # The 95 % confidence interval of the estimate in the same unit, from the noise of runs within all rounds of the
-    # trend; it does not contain noise between rounds. None if no round has two runs.
+    estimate: float  # geometric mean over the runs of the round: operations or bytes per second, or nanoseconds
+    # Its 95 % confidence interval, from the noise of runs within all rounds of the trend, without noise between rounds.
+    # None if no round has two runs.
     interval: tuple[float, float] | None
-    # What changed since the round before that has this point: its identity, versions such as `ceph.versions` and
-    # `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
-    changes: Sequence[Difference]
+    changes: Sequence[Difference]  # since the round before that has this point (`differences_between`)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

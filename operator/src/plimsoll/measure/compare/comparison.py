@@ -10,6 +10,7 @@ This covers the scatter of trials. Only repeated runs, the floor, show the noise
 error hold for two runs that share everything except the change.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -62,24 +63,20 @@ def has_to_decide(metric: MetricComparison) -> bool:
 
 def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -> Iterator[str]:
     """Yield how many changes have which conclusion."""
-    yield from _count([mean.conclusion for mean in means], "mean changes of workloads")
     alone = [metric for metric in gating if not metric.in_mean]
-    if not means:
-        yield from _count([metric.conclusion for metric in alone], "gating metrics")
-        return
-    yield from _count([metric.conclusion for metric in alone], "gating metrics that no mean includes")
+    groups: dict[str, Sequence[Change]] = {
+        "mean changes of workloads": means,
+        f"gating metrics{' that no mean includes' if means else ''}": alone,
+    }
+    for what, changes in groups.items():
+        counts = Counter(change.conclusion for change in changes)
+        yield from (f"{each} in {counts[each]} of {len(changes)} {what}" for each in Conclusion if counts[each])
     included = [metric for metric in gating if metric.in_mean]
     those = f"of {len(included)} gating metrics of single points"
     if regressed := sum(metric.conclusion is Conclusion.REGRESSION for metric in included):
         yield f"{Conclusion.REGRESSION} in {regressed} {those}"
     if suspected := sum(metric.suspected for metric in included):
         yield f"a regression is suspected in {suspected} {those}"
-
-
-def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
-    for conclusion, number in ((conclusion, conclusions.count(conclusion)) for conclusion in Conclusion):
-        if number:
-            yield f"{conclusion} in {number} of {len(conclusions)} {what}"
 
 
 def marks_of(pair: Pair) -> tuple[str, ...]:
@@ -108,11 +105,8 @@ def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
         yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
 
 
-NO_FLOOR = Floor()
-
-
 def compare(
-    matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR, *, first: Matching | None = None
+    matching: Matching, rule: RegressionRule, floor: Floor | None = None, *, first: Matching | None = None
 ) -> Comparison:
     """Compare two runs, point by point as matched; RepeatsError if they are the same run.
 
@@ -122,6 +116,7 @@ def compare(
     `floor` are repeated runs without a change. `first` are the same points with the first attempts of all runs, if the
     results of `matching` stand for several runs; None to take them from `matching`.
     """
+    floor = floor or Floor()
     sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])
     check_distinct(sides)
     counted = _compare(matching, rule, floor)
@@ -129,15 +124,12 @@ def compare(
     if repeated:
         reasons = (*repeated, *counted.reasons)
         return counted.model_copy(update={"conclusion": Conclusion.INCONCLUSIVE, "reasons": reasons})
-    spoiled = [trial for side in sides for trial in spoiled_attempts(side)]
-    if first is None and not spoiled:
-        return counted
+    spoiled = spoiled_attempts([*sides[0], *sides[1]])
     if first is None:
-        pairs = [
-            Pair(baseline=on_first_attempts(pair.baseline), candidate=on_first_attempts(pair.candidate))
-            for pair in matching.pairs
-        ]
-        first = replace(matching, pairs=tuple(pairs))
+        if not spoiled:
+            return counted
+        pairs = zip(*(map(on_first_attempts, side) for side in sides), strict=True)
+        first = replace(matching, pairs=tuple(Pair(baseline=ours, candidate=theirs) for ours, theirs in pairs))
     of_first = _compare(first, rule, floor)
     if WORST_FIRST.index(of_first.conclusion) >= WORST_FIRST.index(counted.conclusion):
         return counted
@@ -214,9 +206,6 @@ def _metric(
     return compared if in_mean else compared.model_copy(update={"suspected": False})
 
 
-_UNKNOWN = "-"
-
-
 def place_of(point: PointComparison, metric: MetricComparison) -> str:
     """Return the point, the operation and the metric."""
     return f"{point.baseline} {quantity_text(metric.operation, metric.metric)}"
@@ -229,7 +218,7 @@ def quantity_text(operation: Operation, metric: Metric) -> str:
 
 def change_text(ratio: float | None) -> str:
     """Return a ratio of candidate to baseline as a change: `-3.2 %`."""
-    return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
+    return "-" if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
 
 
 def interval_text(change: Change) -> str:
@@ -239,7 +228,7 @@ def interval_text(change: Change) -> str:
         return f"{change_text(low)} to {change_text(high)}"
     if low is not None:
         return f"above {change_text(low)}"
-    return _UNKNOWN if high is None else f"below {change_text(high)}"
+    return "-" if high is None else f"below {change_text(high)}"
 
 
 def mean_text(mean: MeanComparison) -> str:

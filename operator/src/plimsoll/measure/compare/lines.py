@@ -104,9 +104,6 @@ def _doubt(name: str, line: Line, result: BenchmarkResult) -> str:
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of_result(result) is None:
         return f"the line of the {name} is unknown; measure again"
-    loads = [load for load in (line.low, line.estimate, line.high) if load is not None]
-    if loads != sorted(loads):
-        return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
     if missing := unproven_side(line, result.status.trials):
         return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
     return ""

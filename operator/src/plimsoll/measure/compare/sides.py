@@ -61,20 +61,11 @@ class Side(Model):
     deviation: float | None = None
 
 
-class MetricModel(Model):
-    """The base of documents about one metric of one operation."""
+class Change(Model):
+    """A change of a metric, and the conclusion from it."""
 
     operation: Operation  # in documents `all` if the metric is the line, which is one of all operations together
     metric: Metric
-
-    @field_serializer("operation", when_used="json")
-    def _operation_text(self, operation: Operation) -> str:
-        return operation_text(operation, self.metric)
-
-
-class Change(MetricModel):
-    """A change of a metric, and the conclusion from it."""
-
     ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if not comparable
     low: float | None = None  # lower end of its 95 % confidence interval, not adjusted for other tests
     high: float | None = None  # upper end of it
@@ -92,6 +83,10 @@ class Change(MetricModel):
     suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
     trials_needed: int | None = None  # on each side, to decide an inconclusive comparison by this change alone
     notes: tuple[str, ...] = ()
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
 
 
 class MetricComparison(Change):

@@ -3,9 +3,9 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -19,7 +19,6 @@ COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metr
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
 """Bytes follow from operations of one size, and in a closed loop the mean latency from their rate and depth (Little's
 law): as gates they would only make all tests stricter. `gates_of` has what replaces operations per second."""
-K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +130,7 @@ def match_points(
 
 
 def _matched(
-    baseline: Mapping[K, BenchmarkResult], candidate: Mapping[K, BenchmarkResult]
+    baseline: Mapping[Any, BenchmarkResult], candidate: Mapping[Any, BenchmarkResult]
 ) -> tuple[list[Pair], list[BenchmarkResult], list[BenchmarkResult]]:
     return (
         [Pair(baseline=result, candidate=candidate[key]) for key, result in baseline.items() if key in candidate],
