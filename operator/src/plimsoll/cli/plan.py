@@ -32,8 +32,7 @@ from plimsoll.plan import expand
 from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
 from plimsoll.plan.refusals import search_settings
 from plimsoll.report.view import NONE, Column, Number
-from plimsoll.suite.children import Turn, suite_digest, turns_of
-from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
+from plimsoll.suite.children import FieldChange, Turn, is_named_list, suite_digest, turns_of, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
 from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 

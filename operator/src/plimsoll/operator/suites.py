@@ -32,10 +32,9 @@ from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
 from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
-from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name
+from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name, variant_spec
 from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.observed import (
     LONGEST_WAIT_SECONDS,
     Absent,

@@ -40,10 +40,9 @@ from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, quote
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
-from plimsoll.suite.children import unexplained
+from plimsoll.suite.children import changes_between, unexplained
 from plimsoll.suite.judging import Against, RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import GATES, MeasuredRound, measured_round
-from plimsoll.suite.merging import changes_between
 from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation
 
 _VERDICTS = {

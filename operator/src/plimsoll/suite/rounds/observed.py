@@ -23,8 +23,7 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
-from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans
-from plimsoll.suite.merging import variant_spec
+from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans, variant_spec
 
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""

@@ -14,8 +14,7 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
     round_label,
 )
-from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of
-from plimsoll.suite.merging import variant_spec
+from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of, variant_spec
 from plimsoll.suite.rounds.baseline import decisive_round, settle_baseline
 from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
 
