@@ -295,15 +295,16 @@ class PretendSuites:
             return existing.seen() if is_same else self._refusal(action.name, TAKEN, is_taken=True)
         turn = turn_in_name(NAME, UID, action.name)
         assert turn is not None
-        assert turn.variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
-        if turn.variant in self.refuses:
-            return self._refusal(action.name, self.refuses[turn.variant])
+        variant, minute = turn
+        assert variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
+        if variant in self.refuses:
+            return self._refusal(action.name, self.refuses[variant])
         self.created.append(action.name)
         run = PretendRun(
             name=action.name,
             uid=f"uid-{len(self.created)}",
-            variant=turn.variant,
-            minute=turn.minute,
+            variant=variant,
+            minute=minute,
             created=self.now,
             measures=measures,
         )

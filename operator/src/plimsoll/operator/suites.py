@@ -227,8 +227,8 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
     return OwnedRun(
         name=metadata["name"],
         uid=metadata["uid"],
-        variant=turn.variant,
-        minute=turn.minute,
+        variant=turn[0],
+        minute=turn[1],
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         measures=measured_digest(obj.get("spec") or {}),
         is_finished=is_over(obj),

@@ -185,9 +185,6 @@ _HASH = 5
 _MAX_SUITE_PART = 25
 """Length of the suite's name in them: with 20 characters of the variant, they have at most 63, the limit of a label."""
 
-_AFTER_VARIANT = 3
-"""Number of parts of a run's name behind the variant: hash, minute and repeat."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -242,27 +239,14 @@ def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") ->
     return f"{prefix}-{minute}-{turn.repeat}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedTurn:
-    """The turn that the name of a run contains."""
-
-    variant: str
-    minute: int
-    repeat: int
-
-
-def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
-    """Return the turn of a suite's run; None if it has no name of a turn of this suite.
+def turn_in_name(suite: str, uid: str, name: str) -> tuple[str, int] | None:
+    """Return the variant and the minute of the round in the name of a suite's run; None if it has no such name.
 
     The name of a run cannot change, unlike its labels.
     """
-    head, *parts = name.rsplit("-", _AFTER_VARIANT)
-    variant = head.removeprefix(f"{suite[:_MAX_SUITE_PART]}-")
-    is_number = all(part.isascii() and part.isdigit() for part in parts[1:])
-    if len(parts) != _AFTER_VARIANT or not is_number or not variant:
-        return None
-    turn = NamedTurn(variant=variant, minute=int(parts[1]), repeat=int(parts[2]))
-    return turn if name == f"{_prefix(suite, variant, uid)}-{turn.minute}-{turn.repeat}" else None
+    start, end = _prefix(suite, " ", uid).split(" ")
+    match = re.fullmatch(rf"{re.escape(start)}(.+){end}-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)", name)
+    return (match[1], int(match[2])) if match else None
 
 
 @lru_cache(maxsize=256)
