@@ -46,9 +46,12 @@ class Fact:
     message: str = ""
 
 
-_CHECKING = Fact(
-    holds=True, reason=SuiteReason.CHECKING_VARIANTS, message="the API server checks the run of every variant"
-)
+def _fact(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
+    """Return a fact whose message ends with the remedy of the reason, if it has one."""
+    return Fact(holds=holds, reason=reason, message="; ".join(filter(None, (message, SUITE_TABLE[reason].remedy))))
+
+
+_CHECKING = _fact(SuiteReason.CHECKING_VARIANTS, "the API server checks the run of every variant")
 
 
 def facts_of(
@@ -62,7 +65,7 @@ def facts_of(
     is_active = suite is not None and not suite.spec.suspend
     change, active = None, state.round
     if is_active and active is not None and active.cause is Cause.CHANGE:
-        change = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
+        change = _fact(SuiteReason.MEASURING, progress_message(active))
     elif is_active and due is Cause.CHANGE:
         change = _CHECKING
     waiting = _waiting_for_run(seen, state, due) if is_active else None
@@ -102,18 +105,18 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
             f"kubectl delete benchmarkruns -n {seen.suite.namespace} "
             f"{first_few([run.name for run in lost], _MAX_RUNS, ' ')}"
         )
-        return Fact(holds=True, reason=SuiteReason.STATUS_LOST, message=message)
+        return _fact(SuiteReason.STATUS_LOST, message)
     if problem := seen.suite.specification.problem:
-        return Fact(holds=True, reason=SuiteReason.INVALID_SPEC, message=problem)
+        return _fact(SuiteReason.INVALID_SPEC, problem)
     checked = refused_check(seen)
     if checked is not None and isinstance(request, DryRun):
-        return _with_remedy(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
+        return _fact(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
     refusal = recorded_refusal(seen, request)
     if refusal is None:
         return _refused_before(seen, request)
     if refusal.is_taken:
-        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
-    return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+        return _fact(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
+    return _fact(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
@@ -138,8 +141,7 @@ def _waiting_for_run(seen: Observed, state: State, due: Cause | None) -> Fact | 
         name = next((run.name for run in seen.unfinished if run.name != active.current), None)
     if not name:
         return None
-    message = f"BenchmarkRun {name} has to end before the next run of the suite can start"
-    return _with_remedy(SuiteReason.WAITING_FOR_RUN, message)
+    return _fact(SuiteReason.WAITING_FOR_RUN, f"BenchmarkRun {name} has to end before the next run of the suite starts")
 
 
 def _is_overdue(seen: Observed) -> bool:
@@ -157,16 +159,14 @@ def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
     """Return the condition of a suite that is neither reconciling nor stalled, with the runs that it ignores."""
     suite = seen.suite.specification.suite
     if suite is not None and suite.spec.suspend:
-        message = "no run is created until spec.suspend is false"
-        fact = Fact(holds=True, reason=SuiteReason.SUSPENDED, message=message)
+        fact = _fact(SuiteReason.SUSPENDED, "no run is created until spec.suspend is false")
     elif state.round is not None:
-        fact = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.round))
+        fact = _fact(SuiteReason.MEASURING, progress_message(state.round))
     elif due is not None:
         fact = _CHECKING
     else:
         next_time = state.next_schedule_time
-        message = f"the next round starts at {next_time}" if next_time else "no round is due"
-        fact = Fact(holds=True, reason=SuiteReason.IDLE, message=message)
+        fact = _fact(SuiteReason.IDLE, f"the next round starts at {next_time}" if next_time else "no round is due")
     strange = strange_runs(seen, state)
     if not strange:
         return fact
@@ -185,7 +185,7 @@ def _regressed(state: State) -> Fact:
     """Return whether a round was worse than its baseline, and no later one showed that this is over."""
     last, regression = last_judged(state), open_regression(state)
     if last is None:
-        return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
+        return _fact(SuiteReason.NOT_EVALUATED, "no round has been evaluated yet", holds=None)
     if regression is not None:
         message = f"round {regression.name} is worse than its baseline"
         if last != regression:
@@ -193,16 +193,14 @@ def _regressed(state: State) -> Fact:
         # Comparisons between variants have no drift.
         elif worst := next((outcome for outcome in state.comparisons if outcome.drift is not None), None):
             message += f": comparison {worst.name}, variant {worst.variant}: {worst.message}"
-        return _with_remedy(SuiteReason.REGRESSED, message)
+        return _fact(SuiteReason.REGRESSED, message)
     match last.verdict:
         case RoundVerdict.REGRESSED:
-            message = f"round {last.name} regressed and was accepted"
-            return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
+            return _fact(SuiteReason.ACCEPTED, f"round {last.name} regressed and was accepted", holds=False)
         case RoundVerdict.NO_REGRESSION:
             what = "is not worse than its baseline" if last.comparisons else f"was {last.ending}"
-            return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=f"round {last.name} {what}")
-    message = f"round {last.name} does not show whether there is a regression"
-    return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
+            return _fact(SuiteReason.NO_REGRESSION, f"round {last.name} {what}", holds=False)
+    return _fact(SuiteReason.INCONCLUSIVE, f"round {last.name} does not show if there is a regression", holds=None)
 
 
 def _not_measured(state: State) -> Fact | None:
@@ -212,12 +210,8 @@ def _not_measured(state: State) -> Fact | None:
             return None
         if ended.verdict is RoundVerdict.FAILED and ended.cause in _ASKED:
             message = f"round {ended.name}, of a {_ASKED[ended.cause]}, measured too little to be evaluated"
-            return _with_remedy(SuiteReason.ROUND_FAILED, message)
+            return _fact(SuiteReason.ROUND_FAILED, message)
     return None
-
-
-def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
-    return Fact(holds=holds, reason=reason, message=f"{message}; {SUITE_TABLE[reason].remedy}")
 
 
 def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> State:
