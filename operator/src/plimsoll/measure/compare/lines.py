@@ -95,18 +95,12 @@ def line_problem(name: str, result: BenchmarkResult) -> str:
         return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
-    return _doubt(name, line, result)
-
-
-def _doubt(name: str, line: Line, result: BenchmarkResult) -> str:
-    """Return why the line of a search that ended cannot be used; empty if it can."""
     if line.ending in _UNRELIABLE:
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of_result(result) is None:
         return f"the line of the {name} is unknown; measure again"
-    if missing := unproven_side(line, result.status.trials):
-        return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
-    return ""
+    missing = unproven_side(line, result.status.trials)
+    return f"the line of the {name} is only assumed: {missing}; find out why probes do not count" if missing else ""
 
 
 def line_estimate(result: BenchmarkResult) -> float | None:

@@ -26,10 +26,9 @@ from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 MINIMUM_RUNS = 2
 REGRESSION_LEVEL = 0.02  # probability of any false alarm, one-sided and adjusted; the threshold makes them rarer
 ROUND_LEVEL = 0.01  # the same of a round of a suite
-_SUSPICION_LEVEL = 1 - CONFIDENCE
-"""At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
-_EXCLUSION_LEVEL = 1 - CONFIDENCE  # one-sided, not adjusted: `NoRegression` excludes a change beyond the threshold
-_UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
+_LEVEL = 1 - CONFIDENCE
+"""One-sided and adjusted, a change beyond the threshold is suspected; one-sided and not adjusted, `NoRegression`
+excludes one; two-sided and not adjusted, a metric that does not gate has changed."""
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
 
@@ -75,7 +74,7 @@ class LogChange:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the confidence interval of the change; an end of it is infinite if only a bound is known."""
-        half = half_width(self._error(self.trials), self._degrees_of_freedom(self.trials), confidence)
+        half = half_width(*self._error(self.trials), confidence)
         return (
             -math.inf if self.may_be_lower else self.estimate - half,
             math.inf if self.may_be_higher else self.estimate + half,
@@ -91,33 +90,25 @@ class LogChange:
         return numbers[index] if index < len(numbers) else None
 
     def _tail(self, distance: float, trials: tuple[int, int]) -> float:
-        error = self._error(trials)
+        error, degrees = self._error(trials)
         if not error:
             return 0.0 if distance > 0 else 1.0
-        half = t_two_sided_p_value(distance / error, self._degrees_of_freedom(trials)) / 2
+        half = t_two_sided_p_value(distance / error, degrees) / 2
         return half if distance > 0 else 1 - half
 
-    def _error(self, trials: tuple[int, int]) -> float:
-        between = 2 * self.between.variance if self.between else 0.0
-        return math.sqrt(between + math.fsum(self._squared_errors(trials)))
-
-    def _squared_errors(self, trials: tuple[int, int]) -> list[float]:
-        return [variance / count for variance, count in zip(self.variances, trials, strict=True)]
-
-    def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        if self.freedom is None:
-            degrees = welch_satterthwaite(self._squared_errors(trials), trials)
-        else:
-            degrees = self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
-        return min(degrees, self.between.runs - 1) if self.between else degrees
-
-
-def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
-    """Return the degrees of freedom of a sum of squared errors (Satterthwaite 1946, Welch 1947)."""
-    whole = math.fsum(parts)
-    if not whole:
-        return sum(trials) - 2
-    return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
+    def _error(self, trials: tuple[int, int]) -> tuple[float, float]:
+        """Return the standard error with so many trials, and its freedom (Satterthwaite 1946, Welch 1947)."""
+        parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
+        whole, degrees = math.fsum(parts), sum(trials) - 2.0
+        if self.freedom is not None:
+            degrees = self.freedom * degrees / (sum(self.trials) - 2)
+        elif whole:
+            degrees = 1 / math.fsum(
+                (part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True)
+            )
+        if self.between is None:
+            return math.sqrt(whole), degrees
+        return math.sqrt(2 * self.between.variance + whole), min(degrees, self.between.runs - 1)
 
 
 def log_change(baseline: Iterable[float], candidate: Iterable[float]) -> LogChange:
@@ -253,7 +244,7 @@ def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Ass
             level=level * test.weight / sum(of_all),
             worse=p_worse < level,
             better=worsening(test.metric, test.change.estimate) < 0 and p_value < 2 * level,
-            suspicious=p_worse < _SUSPICION_LEVEL,
+            suspicious=p_worse < _LEVEL,
         )
         for test, p_worse, p_value in zip(tests, worse, differing, strict=True)
     ]
@@ -261,7 +252,7 @@ def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Ass
 
 def assess_alone(metric: Metric, change: LogChange) -> Assessment:
     p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
-    noticed = p_value < _UNGATED_LEVEL
+    noticed = p_value < _LEVEL
     return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)
 
 
@@ -285,9 +276,9 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     if assessment.worse and is_beyond:
         return Judgement(conclusion=Conclusion.REGRESSION, confirmed=change.p_value(at_threshold) < 1 - CONFIDENCE)
     within = change.p_higher(at_threshold) if metric.is_rate else change.p_lower(at_threshold)
-    if within < _EXCLUSION_LEVEL:
+    if within < _LEVEL:
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=assessment.better and -worse > threshold)
-    level = assessment.level if is_beyond else _EXCLUSION_LEVEL
+    level = assessment.level if is_beyond else _LEVEL
     needed, note = change.trials_needed(worse if is_beyond else threshold - worse, level), ""
     if needed is None and change.between is not None:
         note = (
@@ -304,7 +295,7 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
 
 def bound_of(metric: Metric, change: LogChange) -> float:
     """Return the logarithm of the worst ratio that is plausible, with a confidence of 95 %."""
-    low, high = change.interval(1 - 2 * _EXCLUSION_LEVEL)
+    low, high = change.interval(1 - 2 * _LEVEL)
     return low if metric.is_rate else high
 
 
