@@ -154,7 +154,9 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     verdict, scatter = _verdict(interval, hypothesis), None
     if bounds and verdict is HypothesisVerdict.UNDECIDED:
         return Judgement(verdict=verdict, reasons=bounds)
-    replicates = tuple(_replicates(unit, places))
+    # The same runs measured all values of an axis.
+    counts = grouped([(field, _count(unit, samples)) for (field, _), samples in places.items()], lambda pair: pair[0])
+    replicates = tuple(pairs[0][1] if unit is Unit.RUN else sum(n for _, n in pairs) for pairs in counts.values())
     are_few = unit is not Unit.RUN or min(replicates) < ENOUGH_RUNS
     if are_few and verdict is not HypothesisVerdict.UNDECIDED:
         half = SCATTERS * deviation
@@ -183,7 +185,7 @@ def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
 
 def _obstacles(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
     for (field, axis_value), samples in places.items():
-        count = len(_values(unit, samples))
+        count = _count(unit, samples)
         if count < MINIMUM_TRIALS and unit is not Unit.PROBE:
             where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
             counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
@@ -226,10 +228,9 @@ def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Inte
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
     """Judge an interval of an exponent, or of the logarithm of a ratio."""
     at_least, at_most = hypothesis.bounds
-    if not hypothesis.over:
-        at_least, at_most = (None if bound is None else math.log(bound) for bound in (at_least, at_most))
-    low = -math.inf if at_least is None else at_least - _ROUNDING
-    high = math.inf if at_most is None else at_most + _ROUNDING
+    scaled = float if hypothesis.over else math.log
+    low = -math.inf if at_least is None else scaled(at_least) - _ROUNDING
+    high = math.inf if at_most is None else scaled(at_most) + _ROUNDING
     if low <= interval.low and interval.high <= high:
         return HypothesisVerdict.HELD
     if interval.high < low or interval.low > high:
@@ -237,28 +238,16 @@ def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
     return HypothesisVerdict.UNDECIDED
 
 
-def _replicates(unit: Unit, places: _Places) -> Iterator[int]:
-    """Yield the number of units behind each field; the same runs measured all values of an axis."""
-    counts: dict[str, list[int]] = {}
-    for (field, _), samples in places.items():
-        probes = sum(line.probes for line in _lines(samples))
-        counts.setdefault(field, []).append(probes if unit is Unit.PROBE else len(_values(unit, samples)))
-    for field_counts in counts.values():
-        yield field_counts[0] if unit is Unit.RUN else sum(field_counts)
+def _count(unit: Unit, samples: Sequence[Sample]) -> int:
+    return sum(line.probes for line in _lines(samples)) if unit is Unit.PROBE else len(_values(unit, samples))
 
 
 _PERCENT = 100
 _MOST_DECIMALS = 6
 _BY_UNIT = {
-    Unit.RUN: ("{runs} runs that scatter by {scatter}", "more runs (repeat) narrow it"),
-    Unit.TRIAL: (
-        f"fewer than {MINIMUM_TRIALS} runs, whose trials scatter by {{scatter}},",
-        "more repetitions narrow it",
-    ),
-    Unit.PROBE: (
-        f"fewer than {MINIMUM_TRIALS} runs, whose lines have an error of {{scatter}},",
-        "a lower precisionPercent narrows it",
-    ),
+    Unit.RUN: ("runs scatter by", "more runs (repeat) narrow it"),
+    Unit.TRIAL: (f"trials of fewer than {MINIMUM_TRIALS} runs scatter by", "more repetitions narrow it"),
+    Unit.PROBE: (f"lines of fewer than {MINIMUM_TRIALS} runs have an error of", "a lower precisionPercent narrows it"),
 }
 """What scatters too much for a decision, and what narrows an interval."""
 
@@ -295,12 +284,11 @@ def _sentence(
 def _undecided(hypothesis: Hypothesis, judgement: Judgement, interval: Interval) -> str:
     """Return why an interval decides nothing."""
     is_ratio = hypothesis.of is not None
-    scattered, remedy = _BY_UNIT[judgement.unit or Unit.TRIAL]
+    what, remedy = _BY_UNIT[judgement.unit or Unit.TRIAL]
     if judgement.scatter is not None:
         scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
-        what = scattered.format(runs=min(judgement.replicates), scatter=scatter)
         effect = f"decide only on an effect of more than {SCATTERS} times that"
-        return f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)"
+        return f"{what} {scatter} and {effect}; measure at least {ENOUGH_RUNS} runs (repeat)"
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
     limits = listed([_bound_text(bound, is_ratio=is_ratio) for bound in inside])
     return f"the interval includes {limits}; {remedy}"
