@@ -45,9 +45,8 @@ _NOT_DIFFERENT = 0.25
 def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
     """Return the change between the means of two groups of rounds, from the logarithms of all runs.
 
-    All rounds of a side have the same weight, however many runs they have. The `variances` of the change are a run's,
-    and give the error of these means; `trials` counts runs. ValueError if no side has two rounds, or a round has no
-    run.
+    All rounds of a side have the same weight. The `variances` of the change are a run's, and `trials` counts runs.
+    ValueError if no side has two rounds, or a round has no run.
     """
     if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
         raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
@@ -137,10 +136,8 @@ def judge_changes(
 ) -> list[JudgedChange]:
     """Judge all changes of a round against these baselines, means first.
 
-    Each workload has a test of its mean, which may be a single point, and one of each point if it has several.
     A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
-    round scatter, if it has several. So one bad run of several is not a regression; a single run is compared with the
-    scatter of the earlier rounds alone.
+    round scatter, if it has several: one bad run of several is no regression.
 
     `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
     own runs exclude a loss beyond the threshold too.
@@ -423,8 +420,7 @@ def _points(names: Sequence[str]) -> str:
 def is_acceptable(measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> bool:
     """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt.
 
-    A round that is as good as the accepted ones only because attempts were repeated would lower what later ones have to
-    reach.
+    One that is good enough only because attempts were repeated would lower what later ones have to reach.
     """
     is_sound = measured.is_complete and not any(measured.doubts.values())
     return is_sound and all(

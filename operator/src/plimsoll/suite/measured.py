@@ -24,10 +24,7 @@ from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
 
 def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
-    """Yield what changed during a round, from the results of all its runs: sentences with remedies.
-
-    Runs on other nodes may have another kernel without any change, so only runs on the same nodes are compared.
-    """
+    """Yield what changed during a round, with remedies; kernels of runs on the same nodes are compared."""
     versions: set[str] = set()
     kernels: dict[Sequence[str], set[str]] = {}
     for environment in (result.status.environment for result in results):
@@ -244,8 +241,8 @@ def changes_since(
 ) -> tuple[Sequence[Difference], Sequence[str]]:
     """Return what changed since earlier rounds of the same digest, in their order, and what makes them incomparable.
 
-    Changes such as a new version of Ceph are reported but accepted; the others are obstacles, in sentences.
-    Each point is compared with the last of these rounds that has numbers of it.
+    Changes such as a new version of Ceph are reported but accepted. Each point is compared with the last round that
+    has numbers of it.
     """
     before = latest_conditions(earlier)
     pairs = [(before[key], after) for after in judged.conditions if (key := (after.variant, after.point)) in before]

@@ -1,13 +1,8 @@
 """Compares two runs: every point, operation and metric, with one conclusion from all of them.
 
-The trial is the unit: each trial has its percentiles, and histograms are never pooled, since pooling hides how much
-trials differ. Points with too few trials to show anything alone still show their mean change: it decides whether a
-workload with several points has no regression, unless one of them is suspected of one.
-
-A search for the line has one estimate with an interval, not trials that repeat a load: `lines` compares it.
-
-This covers the scatter of trials. Only repeated runs, the floor, show the noise between runs; without them the rates of
-error hold for two runs that share everything except the change.
+The trial is the unit: histograms are never pooled, since pooling hides how much trials differ. The mean change over its
+points decides whether a workload has no regression, unless one of them is suspected of one. A search for the line has
+one estimate with an interval instead (`lines`). Only repeated runs, the floor, show the noise between runs.
 """
 
 from collections import Counter
@@ -45,10 +40,9 @@ from plimsoll.measure.text import first_few
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
-    """Return the conclusion of a comparison: one Regression decides.
+    """Return the conclusion of a comparison: one Regression decides, and NoRegression takes all `deciding` ones.
 
-    For NoRegression, all `deciding` ones have to be NoRegression, and nothing else may be `doubted`. The `others` may
-    be Inconclusive, because a mean includes them.
+    Nothing may be `doubted` then. The `others` may be Inconclusive, because a mean includes them.
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):
@@ -110,11 +104,9 @@ def compare(
 ) -> Comparison:
     """Compare two runs, point by point as matched; RepeatsError if they are the same run.
 
-    What the attempts that count show is a selection if the storage spoiled others, so the first attempts have to show
-    it too. Of both comparisons the worse one is returned.
-
-    `floor` are repeated runs without a change. `first` are the same points with the first attempts of all runs, if the
-    results of `matching` stand for several runs; None to take them from `matching`.
+    Of the comparisons by the attempts that count and by the first attempts, the worse one is returned. `floor` are
+    repeated runs without a change. `first` are the same points with the first attempts of all runs, if the results of
+    `matching` stand for several runs; None to take them from `matching`.
     """
     floor = floor or Floor()
     sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])

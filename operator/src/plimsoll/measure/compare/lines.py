@@ -1,10 +1,8 @@
 """The line of a search as an estimate with a 95 % interval, and the change from one to another.
 
 The logarithm of an estimate is taken as normal, with the same error on both sides: half of the interval on its wider
-side, in quantiles of Student's t with one degree of freedom less than probes, since only these show the scatter of the
-storage. Two lines then change like two means, so Welch's test applies.
-
-A search that ended beyond the loads that it may offer gives a bound, and so does a change from or to it.
+side, in quantiles of Student's t with one degree of freedom less than probes. Two lines then change like two means, so
+Welch's test applies. A search that ended beyond the loads that it may offer gives a bound, and so does a change.
 """
 
 import math

@@ -3,9 +3,7 @@
 Regression: the estimate is beyond the threshold, and the one-sided p-value, adjusted by Holm's method over everything
 that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values; of several points on their mean
 in each pass. It assumes that the passes of a run are independent of each other, and that runs differ by nothing else.
-
-Rounds of a suite are compared at 1 % by a test of their own, and have to be worse by more than their own runs scatter
-(`suite.judging`).
+Rounds of a suite have a test of their own (`suite.judging`).
 """
 
 import math
@@ -48,8 +46,8 @@ class BetweenVariance:
 class LogChange:
     """The change of the mean logarithm of a quantity.
 
-    With `between`, a side is one run that may be as far from the truth as repeated runs are, however many trials it
-    has. The degrees of freedom are then limited by that part, which is known least precisely.
+    With `between`, a side is one run that may be as far from the truth as repeated runs are, whose number then limits
+    the degrees of freedom.
     """
 
     estimate: float  # mean of the candidate's logarithms minus the baseline's
@@ -117,12 +115,10 @@ def log_change(baseline: Iterable[float], candidate: Iterable[float]) -> LogChan
 
 
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return p-values adjusted by Holm's weighted step-down method, in the order given.
+    """Return p-values adjusted by Holm (A Simple Sequentially Rejective Multiple Test Procedure, 1979), weighted.
 
-    If all tests with an adjusted p-value below a level are rejected, the probability of any false rejection is at most
-    that level, however the tests depend on each other. A test has the share of the level that its weight has of the
-    weights of all tests that are not rejected yet.
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
+    If those below a level are rejected, the probability of any false rejection is at most that level, however the tests
+    depend on each other.
     """
     adjusted = [0.0] * len(p_values)
     left, worst = math.fsum(weights), 0.0

@@ -157,8 +157,7 @@ def _select_in_run(
         raise SelectionError(f"range: it includes no value of {over}; there are {listed(_values(matching, over))}")
     for value, points in by_value.items():
         if len(points) > 1:
-            values = {key: {_comparable(_value(point, key)) for point in points} for key in (*_keys(points), CLIENTS)}
-            keys = [key for key, different in values.items() if len(different) > 1]
+            keys = [key for key in (*_keys(points), CLIENTS) if len(_values(points, key)) > 1]
             remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
             names = listed([point.name for point in points])
             raise SelectionError(f"{field}: {names} match; add {remedy} to {field}.where")

@@ -1,7 +1,6 @@
 """The baseline: the accepted rounds that later rounds are compared with, and the fate of a regression.
 
-A new baseline may be a mistake, such as an accepted regression. The replaced baseline is remembered until the new one
-is established; naming one of its rounds in the annotation restores it.
+A replaced baseline is remembered until the new one is established; naming one of its rounds restores it.
 """
 
 from collections.abc import Set as AbstractSet

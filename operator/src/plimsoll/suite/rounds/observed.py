@@ -50,10 +50,7 @@ def last_time_until(schedule: Schedule, moment: datetime) -> datetime:
 
 
 MAX_TRIALS = 10_000
-"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default.
-
-On one machine there is no such limit.
-"""
+"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +103,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchStatus:
-    """Write the whole status, unless the suite has changed since it was read: that is a conflict, and a failed action.
-
-    A request to create a run always comes after it, so that an operator that read an old suite creates none.
-    """
+    """Write the whole status; a conflict, and so a failed action, if the suite has changed since it was read."""
 
     status: Mapping[str, Any]  # the fields; one that is None is removed
     resource_version: str  # of the suite as read; the API server refuses the request with 409 if it has another one
@@ -132,7 +126,6 @@ class CreateRun:
 
     @property
     def name(self) -> str:
-        """Name of the run."""
         return str(self.run["metadata"]["name"])
 
 
@@ -171,8 +164,7 @@ class RoundRuns:
 
     minute: int  # identity of the round
     digest: str  # of run, variants and repeat
-    # Variant -> name -> UID of the finished runs with valid numbers, which users cannot change. Contains every variant
-    # that the suite has now.
+    # Variant -> name -> UID of the finished runs with valid numbers; contains every variant that the suite has now
     runs: Mapping[str, Mapping[str, str]]
 
 
@@ -210,10 +202,7 @@ class Decision:
 
 
 LARGEST_CORRECTION = timedelta(days=1)
-"""A clock that is set back by less repeats no round: the minute of one is later than the clock by at most this much.
-
-After more, the later time was an error.
-"""
+"""A clock that is set back by less repeats no round. After more, the later time was an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

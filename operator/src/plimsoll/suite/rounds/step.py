@@ -80,7 +80,6 @@ def step(seen: Observed) -> Decision:
 
     The status is written before the request that it is about, so that a round exists before its first run. Before a run
     is created it is written in any case: that fails if the suite was read before another operator wrote its status.
-    Nothing is left to do for a deleted suite: its runs are garbage-collected.
     """
     if seen.suite.is_deleted:
         return Decision()
@@ -299,10 +298,9 @@ def _end_round(
 
 
 def _supersede_round(seen: Observed, state: State, active: ActiveRound) -> tuple[State, tuple[Emit, ...]]:
-    """Return the state after a round that a change made pointless, and the event.
+    """Return the state after a round that a change made pointless, and the event; reverting it starts another round.
 
-    Nothing counts as measured then: reverting the change starts another round, too. Its current run
-    may load the storage, unless it could not be created because another one has its name.
+    Its current run may load the storage, unless it could not be created because another one has its name.
     """
     message = f"what the suite measures changed after {active.children.done} of {active.children.total} runs"
     state, events = _close_round(seen, state, active, RoundVerdict.SUPERSEDED, message)
