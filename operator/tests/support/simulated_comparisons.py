@@ -8,8 +8,7 @@ from statistics import fmean
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.suite_status import Cause, Conclusion, EndedRound, RoundVerdict
-from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.sides import means_of
+from plimsoll.measure.compare.comparison import means_of, overall
 from plimsoll.measure.compare.significance import Sample, Series, assess, conclude, point_members
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge

@@ -13,8 +13,7 @@ from plimsoll.api.names import LatencyKind, Layer, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
 from plimsoll.conductor.sink import result_display, result_of
-from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.comparison import Comparison, compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample

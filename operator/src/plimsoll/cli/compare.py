@@ -18,8 +18,7 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import pipeline_option, rule_options, write_csv, write_document, write_otava
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
-from plimsoll.measure.compare.comparison import compare, notes_of
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.comparison import Comparison, compare, notes_of
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.text import count_text, first_few

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import (
+    Comparison,
+    MeanComparison,
+    MetricComparison,
+    PointComparison,
     change_text,
     conclusion_text,
     interval_text,
@@ -16,7 +20,6 @@ from plimsoll.measure.compare.comparison import (
     trials_text,
     verdict_text,
 )
-from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference

@@ -17,9 +17,8 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.measure.checks.judge import reasons_of
-from plimsoll.measure.compare.comparison import change_text, interval_text, quantity_text, verdict_text
+from plimsoll.measure.compare.comparison import Comparison, change_text, interval_text, quantity_text, verdict_text
 from plimsoll.measure.compare.lines import line_estimate
-from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import COMPARED
 from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import count_text, first_few, quote

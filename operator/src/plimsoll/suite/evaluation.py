@@ -18,6 +18,8 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.measure.attempts import repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.comparison import (
+    Change,
+    Comparison,
     change_text,
     compare,
     interval_text,
@@ -26,7 +28,6 @@ from plimsoll.measure.compare.comparison import (
     quantity_text,
 )
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.sides import Change, Comparison
 from plimsoll.measure.compare.values import (
     Matching,
     RegressionRule,

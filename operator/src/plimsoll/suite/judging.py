@@ -9,8 +9,7 @@ from statistics import fmean
 
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import PINNED_ROUNDS, WORST_FIRST, Conclusion, EndedRound
-from plimsoll.measure.compare.comparison import overall, quantity_text
-from plimsoll.measure.compare.sides import Change, judged
+from plimsoll.measure.compare.comparison import Change, judged, overall, quantity_text
 from plimsoll.measure.compare.significance import (
     ROUND_LEVEL,
     LogChange,

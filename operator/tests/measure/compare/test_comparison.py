@@ -8,8 +8,7 @@ from plimsoll.api.line import OfferedLoad
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
 from plimsoll.api.result import Abort, BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import compare, notes_of
-from plimsoll.measure.compare.sides import Comparison, MetricComparison
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare, notes_of
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of

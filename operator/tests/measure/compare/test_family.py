@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric
-from plimsoll.measure.compare.sides import means_of
+from plimsoll.measure.compare.comparison import means_of
 from plimsoll.measure.compare.significance import (
     REGRESSION_LEVEL,
     Assessment,

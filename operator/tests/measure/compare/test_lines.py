@@ -11,10 +11,9 @@ from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.storage import OsdsAway
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import compare, place_of
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare, place_of
 from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of

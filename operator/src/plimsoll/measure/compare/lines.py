@@ -10,21 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import Metric, Operation, Verdict
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, judged
 from plimsoll.measure.compare.significance import (
-    MINIMUM_RUNS,
-    Assessment,
     BetweenVariance,
-    Floor,
     LogChange,
-    between_variance,
-    bound_of,
 )
-from plimsoll.measure.compare.values import Pair, RegressionRule
-from plimsoll.measure.line.summary import rounded_load, unproven_side
+from plimsoll.measure.line.summary import unproven_side
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import operations_of
 
@@ -121,83 +113,6 @@ def _value(line: Line | None) -> float | None:
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
 
 
-def is_search(pair: Pair) -> bool:
-    """Whether either result comes from a search for the line, whose trials have different loads."""
-    return any(result.spec.line is not None for result in (pair.baseline, pair.candidate))
-
-
-def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | None]:
-    """Return what is known of the lines of a pair without a test, and their change; None if they cannot be compared."""
-    sides = {"baseline": pair.baseline, "candidate": pair.candidate}
-    problem = next(filter(None, (line_problem(name, result) for name, result in sides.items())), "")
-    goals = [
-        (search.vary, {objective.percentile: objective.latency for objective in search.objectives})
-        for search in (result.spec.line for result in sides.values())
-        if search is not None
-    ]
-    if not problem and goals[0] != goals[1]:
-        problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
-    away = [line.storm for line in (result.status.line for result in sides.values()) if line is not None]
-    if not problem and away[0] != away[1]:
-        texts = " and ".join("none" if osds is None else osds.text for osds in away)
-        problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
-    between = lines_between(floor.results_of(pair)) if floor.runs else None
-    if floor.runs and between is None:
-        problem = problem or (
-            f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of "
-            "this line; pass other --noise runs, or none"
-        )
-    positions = {name: position_of_result(result) for name, result in sides.items()}
-    baseline, candidate = positions.values()
-    bounds = [
-        f"the line of the {name} is {'above' if position.may_be_higher else 'below'} "
-        f"{rounded_load(math.exp(position.value))}; how far is unknown"
-        for name, position in positions.items()
-        if position and not position.is_estimate
-    ]
-    known = MetricComparison(
-        operation=operation_of([*sides.values()]),
-        metric=Metric.LINE,
-        gates=True,
-        baseline=side_of_line(pair.baseline),
-        candidate=side_of_line(pair.candidate),
-        between=deviation_of(between),
-        conclusion=Conclusion.INCONCLUSIVE,
-        notes=(problem,) if problem else tuple(bounds),
-    )
-    return known, line_change(baseline, candidate, between) if baseline and candidate and not problem else None
-
-
-def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
-    """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    usable = (position_of_result(result) for result in results if not line_problem("run", result))
-    return between_variance([(line.value, line.error**2) for line in usable if line and line.is_estimate])
-
-
-def compare_lines(known: MetricComparison, assessment: Assessment, rule: RegressionRule) -> MetricComparison:
-    """Return the comparison of the lines of a pair, whose change was assessed."""
-    compared, notes, change = judged(known, assessment, rule), known.notes, assessment.change
-    threshold, bound = -rule.log_threshold(Metric.LINE), bound_of(Metric.LINE, change)
-    if compared.conclusion is Conclusion.INCONCLUSIVE and compared.ratio is not None and change.estimate > threshold:
-        part = (change.estimate - threshold) / (change.estimate - bound)
-        note = (
-            f"the intervals of the lines are too wide to show that nothing is worse: {100 * part:.0f} % of their width "
-            "would do at this change; decrease precisionPercent, or tolerate more"
-        )
-        notes = (*notes, note)
-    # More probes do not help: a search ends when its interval is narrow enough.
-    return compared.model_copy(update={"suspected": False, "trials_needed": None, "notes": notes})
-
-
 def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
     """Return the first operation of these searches; their line is one of all operations together."""
     return next(iter(operations_of(trial for result in results for trial in result.status.trials)), Operation.READ)
-
-
-def side_of_line(result: BenchmarkResult) -> Side:
-    """Describe the line of a result: its trials are probes, its deviation is the standard error."""
-    line, position = result.status.line, position_of_result(result)
-    if line is None:
-        return Side(trials=0)
-    deviation = position.error if position and position.is_estimate else None
-    return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
