@@ -68,10 +68,11 @@ from plimsoll.measure.summary import (
 )
 from plimsoll.measure.text import first_few
 
+_LARGEST = 700.0  # logarithm whose exponential is finite
 MOST_SCATTER_OF_THRESHOLD = 2 / 3  # the conclusion of a metric that scatters by more of its threshold is random
-UNKNOWN_NOISE = (
-    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
-    f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
+_UNKNOWN_NOISE = (
+    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with an estimate "
+    f"of its line, or a value in {MINIMUM_TRIALS} trials that count and in all others; pass other --noise runs, or none"
 )
 
 
@@ -80,9 +81,7 @@ class Side(Model):
 
     trials: int  # the number of trials that count
     mean: float | None = None  # arithmetic mean over them; absent if one has no value
-    # Standard deviation of the logarithms, which if small is the coefficient of variation; absent for fewer than two
-    # trials, and if a value is absent or 0.
-    deviation: float | None = None
+    deviation: float | None = None  # of the logarithms; absent for fewer than two trials, and if a value is absent or 0
 
 
 class Change(Model):
@@ -95,12 +94,8 @@ class Change(Model):
     high: float | None = None  # upper end of it
     bound: float | None = None  # with 95 % confidence it is no worse; `NoRegression` if within the threshold
     between: float | None = None  # deviation between repeated runs, which widens the interval; absent if unknown
-    # Two-sided p-value of the hypothesis of no change; adjusted by Holm for all tests of the comparison if the metric
-    # gates.
-    p_value: float | None = None
-    # One-sided p-value of no change for the worse, adjusted; absent if the metric does not gate. A regression of a run
-    # needs less than 2 %.
-    p_worse: float | None = None
+    p_value: float | None = None  # two-sided, of no change; adjusted by Holm for all tests if the metric gates
+    p_worse: float | None = None  # one-sided, of no change for the worse, adjusted; absent if the metric does not gate
     conclusion: Conclusion
     confirmed: bool = False  # a regression whose whole interval is beyond the threshold
     improved: bool = False  # significantly better, and by more than the threshold
@@ -180,17 +175,8 @@ def judged(known: C, assessment: Assessment, rule: RegressionRule) -> C:
     return known.model_copy(update=update)
 
 
-def deviation_of(between: BetweenVariance | None) -> float | None:
-    """Return the standard deviation between runs; None if it is unknown."""
-    return None if between is None else math.sqrt(between.variance)
-
-
 def _finite_exp(logarithm: float) -> float | None:
-    """Return e to that power; None if either is not finite."""
-    try:
-        return math.exp(logarithm) if math.isfinite(logarithm) else None
-    except OverflowError:
-        return None
+    return math.exp(logarithm) if abs(logarithm) < _LARGEST else None
 
 
 Case = tuple[MetricComparison, Sample | None]
@@ -235,14 +221,14 @@ def _case(
     between = None
     if repeated is not None:
         between = between_variance_of_runs([values_of(of_run, operation, metric) for of_run in repeated])
-        problem = problem or ("" if between else UNKNOWN_NOISE)
+        problem = problem or ("" if between else _UNKNOWN_NOISE)
     known = MetricComparison(
         operation=operation,
         metric=metric,
         gates=gates,
         baseline=side_of(baseline),
         candidate=side_of(candidate),
-        between=deviation_of(between),
+        between=math.sqrt(between.variance) if between else None,
         conclusion=Conclusion.INCONCLUSIVE,
         notes=(problem,) if problem else (),
     )
@@ -302,7 +288,7 @@ def means_of(
                 "count"
             )
         elif between and noise is None:
-            problem = UNKNOWN_NOISE
+            problem = _UNKNOWN_NOISE
         change = None if problem else change_of(baseline.values(), candidate.values(), noise)
         note = noise_note(math.sqrt(change.variances[0]), metric, rule) if change else problem
         known = MeanComparison(
@@ -312,7 +298,7 @@ def means_of(
             points=len(members),
             baseline_passes=len(baseline),
             candidate_passes=len(candidate),
-            between=deviation_of(noise),
+            between=math.sqrt(noise.variance) if noise else None,
             conclusion=Conclusion.INCONCLUSIVE,
             notes=(note,) if note else (),
         )
@@ -360,10 +346,7 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
         problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
     between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
-        problem = problem or (
-            f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of "
-            "this line; pass other --noise runs, or none"
-        )
+        problem = problem or _UNKNOWN_NOISE
     positions = {name: position_of_result(result) for name, result in sides.items()}
     baseline, candidate = positions.values()
     bounds = [
@@ -378,7 +361,7 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
         gates=True,
         baseline=side_of_line(pair.baseline),
         candidate=side_of_line(pair.candidate),
-        between=deviation_of(between),
+        between=math.sqrt(between.variance) if between else None,
         conclusion=Conclusion.INCONCLUSIVE,
         notes=(problem,) if problem else tuple(bounds),
     )
