@@ -13,8 +13,8 @@ from plimsoll.measure.compare.significance import Sample, Series, assess, conclu
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, Quantity
-from plimsoll.suite.rounds.baseline import settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import State
+from plimsoll.suite.rounds.turns import settle_baseline, start_baseline
 
 RULE = RegressionRule()
 SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}

@@ -95,7 +95,7 @@ class Conclusion(StrEnum):
 
     A suite becomes Regressed in these steps, from the last one to the first:
 
-    - The condition Regressed is True while a round that regressed is open (`rounds.baseline.open_regression`).
+    - The condition Regressed is True while a round that regressed is open (`rounds.turns.open_regression`).
     - A round regressed (`RoundVerdict`) if its worst comparison with earlier rounds is a Regression. Comparisons
       between variants do not count (`suite.evaluation.evaluate_round`).
     - A comparison is a Regression for a variant that is worse than the accepted rounds, or has drifted from the pinned

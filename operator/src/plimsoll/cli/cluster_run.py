@@ -28,7 +28,7 @@ from plimsoll.cli.watch import watch
 from plimsoll.lifecycle.storage.registry import provider_for
 from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import variant_runs
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 from plimsoll.tools.fio.parameters import Pattern
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from plimsoll.studies.model import StudyComparison
 from plimsoll.studies.shares import Origin
 from plimsoll.suite.evaluation import outcome_of_variants
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND
 
 _SUSPECT = "* rests on Suspect points"
 

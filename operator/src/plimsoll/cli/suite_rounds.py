@@ -31,9 +31,8 @@ from plimsoll.studies.model import StudyComparison, compare_with_study
 from plimsoll.suite.children import Turn, has_numbers, suite_digest, turns_by_name
 from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate_round
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import JUDGED, State
-from plimsoll.suite.rounds.turns import LABEL_SUITE
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND, LABEL_SUITE, settle_baseline, start_baseline
 
 _EXIT_OF = {
     RoundVerdict.NO_REGRESSION: Exit.DONE,

@@ -40,8 +40,8 @@ from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text, size_text
 from plimsoll.report.view import NONE, Column, bytes_rate_text
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 
 _WAITING = "asking the cluster"
 BAR_COLUMNS = 32

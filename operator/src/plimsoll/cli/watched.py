@@ -35,7 +35,7 @@ from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_obje
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
 from plimsoll.lifecycle import naming
 from plimsoll.measure.text import count_text
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube

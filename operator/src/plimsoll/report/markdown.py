@@ -34,7 +34,7 @@ from plimsoll.report.suite import notes_of as hypothesis_notes_of
 from plimsoll.report.view import NONE, Cell, Column
 from plimsoll.suite.evaluation import Compared
 from plimsoll.suite.judging import RoundJudgement
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND
 
 MAX_CHARACTERS = 65_536
 """The most that GitHub accepts as the body of a comment."""

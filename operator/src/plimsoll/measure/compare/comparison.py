@@ -71,8 +71,8 @@ from plimsoll.measure.text import first_few
 _LARGEST = 700.0  # logarithm whose exponential is finite
 MOST_SCATTER_OF_THRESHOLD = 2 / 3  # the conclusion of a metric that scatters by more of its threshold is random
 _UNKNOWN_NOISE = (
-    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with an estimate "
-    f"of its line, or a value in {MINIMUM_TRIALS} trials that count and in all others; pass other --noise runs, or none"
+    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with a line, or "
+    f"with a value in all of at least {MINIMUM_TRIALS} trials that count; pass other --noise runs, or none"
 )
 
 

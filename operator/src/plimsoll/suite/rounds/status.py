@@ -10,7 +10,6 @@ from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, set_condition
 from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
 from plimsoll.measure.text import first_few
-from plimsoll.suite.rounds.baseline import last_judged, open_regression
 from plimsoll.suite.rounds.observed import (
     JUDGED,
     Checked,
@@ -22,7 +21,7 @@ from plimsoll.suite.rounds.observed import (
     RunRefusal,
     State,
 )
-from plimsoll.suite.rounds.turns import lost_runs, strange_runs
+from plimsoll.suite.rounds.turns import last_judged, lost_runs, open_regression, strange_runs
 
 _MAX_MINUTES, _MAX_RUNS = 5, 3
 """Rounds and runs that a message names. Labels select no runs: whoever made a run chose them."""

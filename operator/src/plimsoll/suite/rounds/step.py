@@ -22,7 +22,6 @@ from plimsoll.api.suite_status import (
 )
 from plimsoll.measure.text import count_text
 from plimsoll.suite.children import child_name, turns_by_name
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND, accept_round, cause_due, text_of, version_of
 from plimsoll.suite.rounds.observed import (
     LARGEST_CORRECTION,
     LONGEST_WAIT_SECONDS,
@@ -46,9 +45,12 @@ from plimsoll.suite.rounds.observed import (
 )
 from plimsoll.suite.rounds.status import facts_of, recorded_refusal, refused_check, status_of
 from plimsoll.suite.rounds.turns import (
+    REQUEST_ROUND,
     Member,
     abandoned_run,
+    accept_round,
     advance,
+    cause_due,
     drop_rounds,
     forget_abandoned,
     lost_runs,
@@ -56,8 +58,10 @@ from plimsoll.suite.rounds.turns import (
     next_member,
     obsolete_run,
     run_object,
+    text_of,
     unconfirmed_name,
     variant_objects,
+    version_of,
 )
 
 _RECHECK = timedelta(minutes=5)

@@ -1,22 +1,168 @@
-"""The turns of a round, and the runs that measure them."""
+"""The rounds of a suite: the turns of one and the runs that measure them, the baseline, and which rounds are kept.
+
+The baseline is the accepted rounds that later rounds are compared with. A replaced baseline is remembered until the new
+one is established; naming one of its rounds restores it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
+from plimsoll.api.reasons.reason import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import (
+    MAX_ANNOTATION_CHARACTERS,
     MAX_DROPPED,
+    MAX_VERSION_CHARACTERS,
     PINNED_ROUNDS,
     UNUSABLE_ROUNDS,
     ActiveRound,
+    Baseline,
+    Cause,
+    EndedRound,
     RoundChildren,
     RoundVerdict,
+    minute_of_round,
     round_label,
 )
 from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of, variant_spec
-from plimsoll.suite.rounds.baseline import decisive_round, settle_baseline
-from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
+from plimsoll.suite.rounds.observed import JUDGED, Emit, Object, Observed, OwnedRun, State, Suite
+
+REQUEST_ROUND = f"{GROUP}/request-round"
+"""Annotation: each new text requests a round."""
+
+ACCEPT_ROUND = f"{GROUP}/accept-round"
+"""Annotation: the start of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
+
+_ESTABLISHED = 3
+"""Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
+
+
+def start_baseline(state: State, chosen: EndedRound) -> State:
+    """Return the state whose baseline starts with a round that the user accepts; `settle_baseline` has to follow.
+
+    A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
+    """
+    later = {
+        ended.minute
+        for ended in state.rounds
+        if ended.minute > chosen.minute
+        and ended.digest == chosen.digest
+        and (ended.former if chosen.former else ended.accepted)
+    }
+    state = _replaced(state, later | {chosen.minute})
+    baseline = (state.baseline or Baseline()).model_copy(update={"first": chosen.minute})
+    return state.model_copy(update={"baseline": baseline})
+
+
+def settle_baseline(state: State) -> State:
+    """Return the state with one baseline, its pinned rounds, and the former one as long as it is needed.
+
+    A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
+    first five accepted rounds of a baseline are pinned.
+    """
+    accepted = [ended for ended in state.rounds if ended.accepted]
+    baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
+    state = _replaced(state, baseline)
+    former = set() if _is_established(state) else {ended.minute for ended in state.rounds if ended.former}
+    return _marked(state, baseline, former)
+
+
+def last_judged(state: State) -> EndedRound | None:
+    """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
+    return next((ended for ended in state.rounds if ended.verdict in JUDGED), None)
+
+
+def decisive_round(state: State) -> EndedRound | None:
+    """Return the last round that shows whether there is a regression: neither an Inconclusive nor a Failed one does."""
+    decisive = {RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED}
+    return next((ended for ended in state.rounds if ended.verdict in decisive), None)
+
+
+def open_regression(state: State) -> EndedRound | None:
+    """Return the last round that regressed; None if a later one did not, or if a user accepted it or a later one."""
+    last = decisive_round(state)
+    first = (state.baseline and state.baseline.first) or 0
+    return last if last and last.verdict is RoundVerdict.REGRESSED and last.minute > first else None
+
+
+def _replaced(state: State, baseline: AbstractSet[int]) -> State:
+    """Return the state with another baseline, given by its minutes."""
+    dismissed = {ended.minute for ended in state.rounds if ended.accepted} - baseline
+    former = {ended.minute for ended in state.rounds if ended.former} - baseline
+    if not dismissed:
+        return _marked(state, baseline, former)
+    former = dismissed if _is_established(state) else former or dismissed
+    since = (state.baseline or Baseline()).model_copy(update={"since": state.rounds[0].minute})
+    return _marked(state, baseline, former).model_copy(update={"baseline": since})
+
+
+def _marked(state: State, accepted: AbstractSet[int], former: AbstractSet[int]) -> State:
+    """Return the state whose ended rounds have these marks, given by their minutes."""
+    marks = {"accepted": accepted, "former": former, "pinned": sorted(accepted)[:PINNED_ROUNDS]}
+    rounds = tuple(
+        ended.model_copy(update={mark: ended.minute in minutes for mark, minutes in marks.items()})
+        for ended in state.rounds
+    )
+    return state.model_copy(update={"rounds": rounds})
+
+
+def _is_established(state: State) -> bool:
+    """Whether enough rounds are accepted; of those before the baseline replaced another one, one counts."""
+    since = (state.baseline and state.baseline.since) or 0
+    accepted = [ended.minute for ended in state.rounds if ended.accepted]
+    newer = [minute for minute in accepted if minute > since]
+    return len(newer) + (len(newer) < len(accepted)) >= _ESTABLISHED
+
+
+def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
+    """Return why a round is due, the first cause of several; None if none is. `due` is a schedule time."""
+    if seen.suite.specification.digest != state.digest:
+        return Cause.CHANGE
+    if text_of(seen, REQUEST_ROUND) not in {"", state.requested_round}:
+        return Cause.REQUESTED
+    if due is not None:
+        return Cause.SCHEDULED
+    version = version_of(seen)
+    has_other_version = version and state.ceph_version and version != state.ceph_version
+    return Cause.CEPH_VERSION if suite.spec.triggers.ceph_version and has_other_version else None
+
+
+def version_of(seen: Observed) -> str:
+    """Return the version of Ceph, as far as the status remembers it; empty if unknown."""
+    return seen.ceph_version[:MAX_VERSION_CHARACTERS]
+
+
+def text_of(seen: Observed, annotation: str) -> str:
+    """Return the text of an annotation, as far as the status remembers it; empty if absent."""
+    return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]
+
+
+def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+    """Return the state after handling the annotation, with an event if it cannot be followed.
+
+    An annotation that names the active round waits until the round has ended.
+    """
+    text = text_of(seen, ACCEPT_ROUND)
+    minute = minute_of_round(text)
+    if text in {"", state.accepted_round} or (state.round is not None and minute == state.round.minute):
+        return state, ()
+    state = state.model_copy(update={"accepted_round": text})
+    # A user may accept any round that was evaluated with all of its runs.
+    acceptable = [ended for ended in state.rounds if ended.complete and ended.verdict in JUDGED]
+    chosen = next((ended for ended in acceptable if ended.minute == minute), None)
+    if chosen is None:
+        rounds = ", ".join(ended.name for ended in acceptable)
+        remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+        message = (
+            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs"
+        )
+        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
+    message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
+    return start_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+
 
 LABEL_SUITE = f"{GROUP}/suite"
 LABEL_VARIANT = f"{GROUP}/variant"
