@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.result import BenchmarkResult, Fingerprint
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
@@ -203,39 +203,31 @@ def evaluate_round(
     )
 
 
-def versions_of(fingerprints: Iterable[Fingerprint | None]) -> dict[str, str]:
+def _versions(results: RoundResults) -> dict[str, str]:
     """Return the versions of Ceph, the kernel, Kubernetes and Plimsoll; several if they differ between the results."""
+    fingerprints = (result.status.fingerprint for runs in results.complete.values() for run in runs for result in run)
     contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
-    environment = {}
-    for name, keys in _ENVIRONMENT.items():
-        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
-        if versions:
-            environment[name] = ", ".join(sorted(versions))
-    return environment
+    known = {
+        name: {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
+        for name, keys in _ENVIRONMENT.items()
+    }
+    return {name: ", ".join(sorted(versions)) for name, versions in known.items() if versions}
 
 
 def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evaluation) -> RecordedEvaluation:
     """Return the part of an evaluation that the status of a suite records."""
-    fingerprints = [
-        result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
-    ]
     return RecordedEvaluation(
         request=request,
         verdict=evaluation.verdict,
         is_acceptable=evaluation.is_acceptable,
         message=evaluation.message,
-        environment=versions_of(fingerprints),
+        environment=_versions(results),
         counts=evaluation.counts,
         comparisons=(*evaluation.outcomes, *map(outcome_of_variants, evaluation.comparisons)),
         hypotheses=tuple(
             HypothesisResult(
-                name=decision.name,
-                variant=decision.variant,
-                verdict=decision.verdict,
                 message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
-                estimate=decision.estimate,
-                low=decision.low,
-                high=decision.high,
+                **decision.model_dump(include={"name", "variant", "verdict", "estimate", "low", "high"}),
             )
             for decision in evaluation.decisions
         ),
@@ -258,14 +250,8 @@ def rule_of(allow: Allowance) -> RegressionRule:
 def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
-        changes = [
-            (
-                f"{judged.place} {quantity_text(judged.comparison.operation, judged.comparison.metric)}",
-                judged.comparison,
-            )
-            for judged in variant.judged
-            if judged.against is against
-        ]
+        compared = [(judged.place, judged.comparison) for judged in variant.judged if judged.against is against]
+        changes = [(f"{place} {quantity_text(change.operation, change.metric)}", change) for place, change in compared]
         drifted = ["slow drift: worse than the pinned rounds"] if variant.is_drift else []
         reasons = [*drifted, *variant.reasons, *judgement.change_texts]
         outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
@@ -317,7 +303,7 @@ def _compared(
         doubts.append(f"without fingerprints, nothing shows that only the variants differ: {unknown}")
     # The trials that represent whole runs do not show that a run repeated too many of its trials.
     for run in (*ours, *theirs):
-        doubts += repeated_too_often(run[0].spec.run if run else "", run)
+        doubts += repeated_too_often(run[0].spec.run, run)
     changes, differences = changes_between(spec, baseline, candidate), []
     for pair in matching.pairs:
         of_pair = [difference for difference, _ in likeness_of([pair]).differences]
