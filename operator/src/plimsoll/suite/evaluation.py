@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.api.suite_status import (
     MAX_OUTCOME_CHARACTERS,
@@ -203,9 +203,8 @@ def evaluate_round(
     )
 
 
-def _versions(results: RoundResults) -> dict[str, str]:
+def versions_of(fingerprints: Iterable[Fingerprint | None]) -> dict[str, str]:
     """Return the versions of Ceph, the kernel, Kubernetes and Plimsoll; several if they differ between the results."""
-    fingerprints = (result.status.fingerprint for runs in results.complete.values() for run in runs for result in run)
     contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
     known = {
         name: {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
@@ -216,12 +215,13 @@ def _versions(results: RoundResults) -> dict[str, str]:
 
 def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evaluation) -> RecordedEvaluation:
     """Return the part of an evaluation that the status of a suite records."""
+    fingerprints = (result.status.fingerprint for runs in results.complete.values() for run in runs for result in run)
     return RecordedEvaluation(
         request=request,
         verdict=evaluation.verdict,
         is_acceptable=evaluation.is_acceptable,
         message=evaluation.message,
-        environment=_versions(results),
+        environment=versions_of(fingerprints),
         counts=evaluation.counts,
         comparisons=(*evaluation.outcomes, *map(outcome_of_variants, evaluation.comparisons)),
         hypotheses=tuple(

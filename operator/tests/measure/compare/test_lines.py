@@ -85,13 +85,9 @@ def test_a_bound_has_no_ratio_and_says_why() -> None:
     assert "above 200,000" in found.notes[0]
 
 
-def test_too_wide_intervals_say_how_narrow_they_have_to_be() -> None:
+def test_too_wide_intervals_have_a_remedy() -> None:
     (note,) = _of(line(12_000), line(12_000)).notes
-    assert "precisionPercent" in note
-    part = int(note.split(": ")[1].split(" %")[0]) / 100
-    narrower = _of(line(12_000, width=0.099 * part), line(12_000, width=0.099 * part))
-    assert narrower.conclusion is Conclusion.NO_REGRESSION
-    assert _of(line(12_000, width=0.105 * part), line(12_000, width=0.105 * part)).notes
+    assert note.endswith("too wide to show that nothing is worse; decrease precisionPercent, or tolerate more")
 
 
 @pytest.mark.parametrize(

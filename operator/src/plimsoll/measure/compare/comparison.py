@@ -355,12 +355,21 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
         for name, position in positions.items()
         if position and not position.is_estimate
     ]
+    # The trials of a line are its probes, its deviation is the standard error.
+    ours, theirs = (
+        Side(
+            trials=line.counted if line else 0,
+            mean=line.estimate if line else None,
+            deviation=position.error if position and position.is_estimate else None,
+        )
+        for line, position in zip((result.status.line for result in sides.values()), positions.values(), strict=True)
+    )
     known = MetricComparison(
         operation=operation_of([*sides.values()]),
         metric=Metric.LINE,
         gates=True,
-        baseline=side_of_line(pair.baseline),
-        candidate=side_of_line(pair.candidate),
+        baseline=ours,
+        candidate=theirs,
         between=math.sqrt(between.variance) if between else None,
         conclusion=Conclusion.INCONCLUSIVE,
         notes=(problem,) if problem else tuple(bounds),
@@ -377,25 +386,12 @@ def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
 def compare_lines(known: MetricComparison, assessment: Assessment, rule: RegressionRule) -> MetricComparison:
     """Return the comparison of the lines of a pair, whose change was assessed."""
     compared, notes, change = judged(known, assessment, rule), known.notes, assessment.change
-    threshold, bound = -rule.log_threshold(Metric.LINE), bound_of(Metric.LINE, change)
-    if compared.conclusion is Conclusion.INCONCLUSIVE and compared.ratio is not None and change.estimate > threshold:
-        part = (change.estimate - threshold) / (change.estimate - bound)
-        note = (
-            f"the intervals of the lines are too wide to show that nothing is worse: {100 * part:.0f} % of their width "
-            "would do at this change; decrease precisionPercent, or tolerate more"
-        )
-        notes = (*notes, note)
+    is_within = change.estimate > -rule.log_threshold(Metric.LINE)
+    if compared.conclusion is Conclusion.INCONCLUSIVE and compared.ratio is not None and is_within:
+        why = "the intervals of the lines are too wide to show that nothing is worse"
+        notes = (*notes, f"{why}; decrease precisionPercent, or tolerate more")
     # More probes do not help: a search ends when its interval is narrow enough.
-    return compared.model_copy(update={"suspected": False, "trials_needed": None, "notes": notes})
-
-
-def side_of_line(result: BenchmarkResult) -> Side:
-    """Describe the line of a result: its trials are probes, its deviation is the standard error."""
-    line, position = result.status.line, position_of_result(result)
-    if line is None:
-        return Side(trials=0)
-    deviation = position.error if position and position.is_estimate else None
-    return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
+    return compared.model_copy(update={"trials_needed": None, "notes": notes})
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
@@ -553,8 +549,7 @@ def _metric(
     if sample is None:
         return known
     assessment = next(assessed) if known.gates else assess_alone(known.metric, sample.change)
-    compared = judged(known, assessment, rule)
-    return compared if in_mean else compared.model_copy(update={"suspected": False})
+    return judged(known, assessment, rule)
 
 
 def place_of(point: PointComparison, metric: MetricComparison) -> str:
@@ -619,10 +614,7 @@ def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
         for metric in point.metrics:
             if metric.gates and not is_left_to_mean(metric):
                 noted += [(note, place_of(point, metric)) for note in _notes(metric)]
-    places: dict[str, list[str]] = {}
-    for note, place in noted:
-        places.setdefault(note, []).append(place)
-    return places
+    return {note: [place for _, place in pairs] for note, pairs in grouped(noted, lambda pair: pair[0]).items()}
 
 
 def _notes(change: Change) -> Iterator[str]:
