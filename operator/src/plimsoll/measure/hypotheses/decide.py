@@ -312,11 +312,12 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     decimals = min(_MOST_DECIMALS, max(0, _place((numbers[2] - numbers[1]) / 2), least))
     # Each end is shown on the side of each limit that it is on.
     apart = [(end, limit) for end in numbers[1:] for limit in limits if not math.isclose(end, limit, rel_tol=1e-6)]
-    while decimals < _MOST_DECIMALS and not all(
-        (round(end, decimals) > limit, round(end, decimals) < limit) == (end > limit, end < limit)
-        for end, limit in apart
-    ):
-        decimals += 1
+    decimals = next(
+        places
+        for places in range(decimals, _MOST_DECIMALS + 1)
+        if places == _MOST_DECIMALS
+        or all((round(end, places) > limit) == (end > limit) and round(end, places) != limit for end, limit in apart)
+    )
     estimate, low, high = (f"{number:,.{decimals}f}" if abs(number) < 1e6 else f"{number:.3g}" for number in numbers)  # noqa: PLR2004
     return estimate, low, high
 
@@ -492,12 +493,10 @@ def _basis(sample: Sample) -> Basis:
 
 
 def _notes(basis: Sequence[Basis], judgement: Judgement) -> Iterator[str]:
-    places: dict[str, list[str]] = {}
-    for point in (point for point in basis if point.verdict is Verdict.SUSPECT):
-        for reason in point.reasons:
-            places.setdefault(reason, []).append(f"{point.point} of run {point.run}")
-    for reason, names in places.items():
-        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
+    suspects = [point for point in basis if point.verdict is Verdict.SUSPECT]
+    places = [(reason, f"{point.point} of run {point.run}") for point in suspects for reason in point.reasons]
+    for reason, named in grouped(dict.fromkeys(places), lambda place: place[0]).items():
+        yield f"{Verdict.SUSPECT} ({reason}): {first_few([name for _, name in named])}"
     if judgement.unit is Unit.RUN and min(judgement.replicates) < ENOUGH_RUNS:
         yield (
             f"runs are assumed to be independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts "

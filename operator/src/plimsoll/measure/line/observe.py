@@ -146,12 +146,10 @@ def _scatter(operations: float, among: int) -> float:
 
 def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
     """Return the mean number in flight by Little's law, from rates and mean nanoseconds; None if a mean is unknown."""
-    in_flight = 0.0
-    for rate, mean in loads:
-        if rate and mean is None:
-            return None
-        in_flight += rate * (mean or 0.0)
-    return in_flight / NANOSECONDS
+    pairs = [*loads]
+    if any(rate and mean is None for rate, mean in pairs):
+        return None
+    return sum(rate * (mean or 0.0) for rate, mean in pairs) / NANOSECONDS
 
 
 def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
@@ -209,14 +207,12 @@ def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
 
 def seconds_beyond(latencies: Iterable[Latency], nanoseconds: float) -> float:
     """Return by how many seconds all operations together took longer than this, at most; 0 without a histogram."""
-    beyond = []
+    beyond = 0.0
     for latency in latencies:
         for index, count in _counts(latency):
-            longest = bin_midpoint(index)
-            if longest > nanoseconds:
-                longest = max(longest, latency.max_nanoseconds or 0) if index == OPEN_BIN else longest
-                beyond.append(count * (longest - nanoseconds))
-    return math.fsum(beyond) / NANOSECONDS
+            longest = max(bin_midpoint(index), (latency.max_nanoseconds or 0) if index == OPEN_BIN else 0)
+            beyond += count * max(0.0, longest - nanoseconds)
+    return beyond / NANOSECONDS
 
 
 def late_operations(latency: Latency, nanoseconds: int) -> int:

@@ -118,15 +118,13 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
     probes = tried_loads(trials)
     if not probes or line.ending is Ending.EQUALS_CALM:
         return ""
-    met = [probe.load for probe in probes if probe.counts and not probe.is_broken]
-    broken = [probe.load for probe in probes if probe.counts and probe.is_broken]
-    if line.estimate:
-        met = [load for load in met if load <= line.estimate]
-        broken = [load for load in broken if load >= line.estimate]
-    where = " at or {} it" if line.estimate else ""
-    if not met and (line.estimate or line.low):
+    estimate, counting = line.estimate, [probe for probe in probes if probe.counts]
+    met = any(not probe.is_broken and (not estimate or probe.load <= estimate) for probe in counting)
+    broken = any(probe.is_broken and (not estimate or probe.load >= estimate) for probe in counting)
+    where = " at or {} it" if estimate else ""
+    if not met and (estimate or line.low):
         return f"no load{where.format('below')} met the objectives"
-    if not broken and (line.estimate or line.high):
+    if not broken and (estimate or line.high):
         return f"no load{where.format('above')} broke"
     return ""
 
@@ -323,8 +321,6 @@ def probes_made(line: Line) -> str:
 
 def rounded_load(load: float) -> str:
     """Return a load with at least three significant digits, as far as six decimals show them: `12,412`, `8.25`."""
-    if not math.isfinite(load):
-        return UNKNOWN
     if load == round(load) or load >= 10**_FULL_DIGITS:
         return f"{load:,.0f}"
     decimals = min(max(_FULL_DIGITS - 1 - math.floor(math.log10(load)), 0), _MOST_DECIMALS)
