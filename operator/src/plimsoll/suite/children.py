@@ -43,10 +43,7 @@ def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
 def merged_spec(
     base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None = RunSpec
 ) -> Json:
-    """Return a specification with the changes of a variant, in the order of `base`, new fields last.
-
-    `model` describes both: by default they are specifications of runs; None if they are mappings without a model.
-    """
+    """Return a specification with the changes of a variant; `model` describes both, None for mappings without one."""
     chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
     # The other members of a union go. A tool without a mapping has its defaults.
     members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
@@ -240,10 +237,7 @@ def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") ->
 
 
 def turn_in_name(suite: str, uid: str, name: str) -> tuple[str, int] | None:
-    """Return the variant and the minute of the round in the name of a suite's run; None if it has no such name.
-
-    The name of a run cannot change, unlike its labels.
-    """
+    """Return the variant and the minute of the round in the name of a suite's run; None if it has no such name."""
     start, end = _prefix(suite, " ", uid).split(" ")
     match = re.fullmatch(rf"{re.escape(start)}(.+){end}-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)", name)
     return (match[1], int(match[2])) if match else None
@@ -255,10 +249,7 @@ def _prefix(suite: str, variant: str, uid: str) -> str:
 
 
 def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
-    """Return the run of each variant, by the variant's name.
-
-    SpecError has the problems of all variants, each at the field of the suite that it comes from.
-    """
+    """Return the run of each variant by its name; SpecError has the problems of all, at the fields of the suite."""
 
     def run_of(variant: Variant) -> BenchmarkRun:
         metadata: JsonValue = {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace}
@@ -271,8 +262,8 @@ def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
 def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by the variant's name.
 
-    SpecError as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline, or if the planned
-    points cannot answer a comparison or hypothesis.
+    SpecError as of `variant_runs`, and for runs without a plan, a deadline that is too short, and comparisons and
+    hypotheses that the planned points cannot answer.
     """
     runs = variant_runs(suite)
 
@@ -288,10 +279,7 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
 
 
 def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
-    """Apply a function to each variant; SpecError has the problems of all variants.
-
-    Each problem appears once, with the names of its variants unless all of them have it.
-    """
+    """Apply a function to each variant; SpecError has each problem once, with its variants unless all have it."""
     made: dict[str, T] = {}
     variants_of: dict[Problem, list[str]] = {}
     for index, variant in enumerate(suite.spec.variants):
@@ -349,10 +337,7 @@ _FURTHER = {
 def unexplained(
     changes: Sequence[FieldChange], workload: str, differences: Iterable[Difference]
 ) -> tuple[Difference, ...]:
-    """Return the differences in identity that do not follow from what two variants set differently.
-
-    `changes` are those between the two variants, `differences` those between two results of that workload.
-    """
+    """Return the differences in identity of a workload's results that do not follow from what two variants set."""
     keys = {key for change in changes for key in _keys(change.path, workload)}
     fields = {_within_workload(change.path, workload).partition(".")[0] for change in changes}
     # Parameters of two tools differ if the variants have different tools.

@@ -132,10 +132,7 @@ class VariantComparison(Compared):
 
     @property
     def conclusion(self) -> Conclusion:
-        """The conclusion; Inconclusive if the variants were, or may have been, measured under different conditions.
-
-        Runs that are missing could show a regression, but cannot disprove one.
-        """
+        """Inconclusive if conditions may differ; missing runs could show a regression, but cannot disprove one."""
         if self.comparison is None or self.unexplained or self.doubts:
             return Conclusion.INCONCLUSIVE
         conclusion = self.comparison.conclusion
@@ -341,10 +338,7 @@ def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
 def _outcome(
     name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[str, Change]], reasons: Sequence[str]
 ) -> ComparisonOutcome:
-    """Return an outcome with the change that decides it: the worst of those with the worst conclusion.
-
-    Each change has the words for what changed, such as `reads, mean of 4 points read iops`.
-    """
+    """Return an outcome with the words for the change that decides it: the worst of those with the worst conclusion."""
 
     def severity(placed: tuple[str, Change]) -> tuple[int, float]:
         _, change = placed

@@ -80,10 +80,7 @@ def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
 
 
 def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
-    """Return the variance of a run in a round of its own, and its degrees of freedom.
-
-    The noise within rounds counts as far as it agrees with that between them.
-    """
+    """Return variance and freedom of a run in a round of its own; noise within counts as far as it agrees."""
     (inner, inner_freedom), (outer, outer_freedom) = within, between
     if inner_freedom and inner:
         agreement = min(1.0, f_p_value(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
@@ -302,10 +299,7 @@ class RoundJudgement:
 def judge(
     accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
 ) -> RoundJudgement:
-    """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order.
-
-    It is judged on the attempts that count, and on the first attempts. Of each variant the worse judgement is returned.
-    """
+    """Judge a round on the attempts that count and on the first ones; the worse judgement of each variant counts."""
     counted = _judge(accepted, pinned, measured, variants, rule)
     if all(each.first_values is None for each in (*accepted, measured)):
         return counted

@@ -267,10 +267,7 @@ def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str
 
 
 def differences_between(before: Condition, after: Condition) -> list[Difference]:
-    """Return what changed at a point: its identity, versions, the hardware, and nodes (`nodes`, lists of names).
-
-    Differences within one of the rounds are omitted, such as the name of a volume.
-    """
+    """Return what changed at a point: identity, versions, hardware and `nodes`; not what differs within one round."""
     changed: list[Difference] = []
     if before.fingerprint and after.fingerprint:
         varying = before.varying | after.varying

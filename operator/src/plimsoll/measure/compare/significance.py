@@ -79,10 +79,7 @@ class LogChange:
         )
 
     def trials_needed(self, margin: float, level: float) -> int | None:
-        """Return how many trials on each side make a distance of `margin` significant, one-sided.
-
-        None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
-        """
+        """Return how many trials on each side make a distance significant, one-sided; None above `MOST_TRIALS`."""
         numbers = range(RECOMMENDED_TRIALS, MOST_TRIALS + 1)
         index = bisect_left(numbers, True, key=lambda number: self._tail(margin, (number, number)) < level)  # noqa: FBT003
         return numbers[index] if index < len(numbers) else None
@@ -130,10 +127,7 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
 
 
 def log_mean_and_variance(values: Iterable[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms of at least two positive values, otherwise ValueError.
-
-    A small variance is the square of the coefficient of variation.
-    """
+    """Return mean and variance (n-1) of the logarithms; ValueError unless at least two values, all positive."""
     return mean_and_variance([*map(math.log, values)])
 
 

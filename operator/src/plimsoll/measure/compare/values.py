@@ -116,9 +116,8 @@ def match_points(
 ) -> Matching:
     """Match points by workload, tool, parameters and number of clients, calm lines and storm lines apart.
 
-    The number in a point's name is its position in the sweep, so with another axis value it means another point. With
-    `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
-    RepeatsError if a side has a result twice.
+    With `also_by_name` the remaining points are matched by name, to compare what differs on purpose. RepeatsError if a
+    side has a result twice.
     """
     for side in (baseline, candidate):
         check_distinct([side])

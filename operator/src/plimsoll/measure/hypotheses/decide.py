@@ -199,10 +199,7 @@ def _obstacles(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[
 
 
 def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Interval, float]:
-    """Return the logarithm of the ratio, or the exponent, and its standard deviation that single units show.
-
-    A search is one measurement of its line, with an error that is known.
-    """
+    """Return the logarithm of the ratio, or the exponent, and its standard deviation that single units show."""
     if hypothesis.over:
         rows = [[(x or 1, value) for value in _values(unit, samples)] for (_, x), samples in places.items()]
         if unit is Unit.RUN:

@@ -186,10 +186,7 @@ def omitted_arrivals(
     clients: Sequence[ClientLoad],
     objective: Objective,
 ) -> float:
-    """Return how many operations that never came at most would have taken longer than an objective permits.
-
-    No more can be missing than were not achieved.
-    """
+    """Return how many operations that were not achieved would, at most, have taken longer than an objective permits."""
     if not offer.depth:
         return 0.0
     rate, latencies = offer.load / len(clients), [load.latency for load in loads]
@@ -284,13 +281,12 @@ def observed(
 
 
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
-    """Judge a trial by the objectives, all of which must hold.
+    """Judge a trial by the objectives, all of which must hold; ValueError if the latencies do not match them.
 
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. If it is known, only a full
-    depth or blocked submissions show that the storage fell behind: it broke at the offered load, however little it
-    completed. Otherwise its clients offered less, and what arrived is the load (see `arrived_load`). If they offered
-    less than half of it, the trial says nothing about the load, even if operations were late: clients with so little of
-    a processor also notice completions late. ValueError if the latencies do not match the objectives.
+    depth or blocked submissions show that the storage fell behind: it broke at the offered load. Otherwise its clients
+    offered less, and what arrived is the load (see `arrived_load`). If they offered less than half of it, the trial
+    says nothing: clients with so little of a processor also notice completions late.
     """
     met = [
         None if latency is None else latency <= objective.latency_nanoseconds
@@ -368,9 +364,8 @@ def _parts(
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
 
-    Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that
-    find an operation in flight; random arrivals find the share of the time (Wolff 1982, "Poisson arrivals see time
-    averages").
+    A depth of 1 (`takes_one`) is always full: there it is the share of arrivals that find an operation in flight, which
+    for random arrivals is that of the time (Wolff 1982, "Poisson arrivals see time averages").
     """
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
     shares = [share for share in known if share is not None]

@@ -157,10 +157,7 @@ _MOST_ZEROS = 15  # a float has no more digits to round
 
 
 def headline_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
-    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, `... while 1 OSD is out`.
-
-    With the storm line of the same workload, it is the result of both: `..., 7,000 ± 300 while 1 OSD is out`.
-    """
+    """Return the result: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, and `, 7,000 ± 300 while 1 OSD is out`."""
     condition = f"at {objectives_text(search.objectives)}{f' {_while_text(line)}' if line.storm else ''}"
     text = _result_text(line, search, condition)
     if storm is None:
@@ -187,10 +184,7 @@ def _while_text(storm: Line) -> str:
 
 
 def short_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
-    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`, `..., 1 OSD out`.
-
-    With the storm line of the same workload: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`.
-    """
+    """Return the same for a column of a table: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`."""
     away = f", {line.storm.text}" if line.storm else ""
     text = f"{load_text(line, search)} at {objectives_text(search.objectives)}{away}"
     if storm is None or (storm.ending is None and not is_known(storm)):

@@ -173,8 +173,7 @@ def _time(text: str | None) -> datetime | None:
 def _timing(seen: Observed, suite: BenchmarkSuite, state: State) -> tuple[State, datetime | None, tuple[Emit, ...]]:
     """Return the state with its next schedule time, the time that is due if one is, and events about a missed one.
 
-    Of several times that are due, the last one counts, unless it is too old.
-    It was due when its time came, so a schedule that is added or changed never makes a former time due.
+    Of several times the last one is due, unless it is too old; a schedule that is changed makes no former time due.
     """
     schedule, next_time = suite.spec.schedule, _time(state.next_schedule_time)
     if schedule is None:
@@ -272,9 +271,8 @@ def _end_round(
 ) -> tuple[State, tuple[Emit, ...]]:
     """Return the state after a measured round, and the event; without an event the round has to be evaluated first.
 
-    Without any numbers there is nothing to evaluate. A judgement counts if it is of the data that the round has now.
-    Runs without numbers cannot hide a regression, nor prove that there is none. A round that has all of its runs is
-    accepted if it did not regress.
+    A judgement counts if it is of the data that the round has now. Runs without numbers cannot hide a regression, nor
+    prove that there is none. A round that has all of its runs is accepted if it did not regress.
     """
     request, total = _judgement_request(seen, suite, state, active, members), active.children.total
     runs = request.round.runs.values()

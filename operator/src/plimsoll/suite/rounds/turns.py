@@ -60,8 +60,7 @@ def start_baseline(state: State, chosen: EndedRound) -> State:
 def settle_baseline(state: State) -> State:
     """Return the state with one baseline, its pinned rounds, and the former one as long as it is needed.
 
-    A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
-    first five accepted rounds of a baseline are pinned.
+    The first accepted round that measures something else replaces all earlier ones.
     """
     accepted = [ended for ended in state.rounds if ended.accepted]
     baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
@@ -141,10 +140,7 @@ def text_of(seen: Observed, annotation: str) -> str:
 
 
 def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
-    """Return the state after handling the annotation, with an event if it cannot be followed.
-
-    An annotation that names the active round waits until the round has ended.
-    """
+    """Return the state after handling the annotation, and the event; one that names the active round has to wait."""
     text = text_of(seen, ACCEPT_ROUND)
     minute = minute_of_round(text)
     if text in {"", state.accepted_round} or (state.round is not None and minute == state.round.minute):
@@ -244,10 +240,7 @@ def advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> A
 
 
 def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
-    """Return the turn whose run is to be created; None while any other run of the suite may load the storage.
-
-    If another run has its name, the creation is refused, which names that run.
-    """
+    """Return the turn whose run is to be created; None while any other run of the suite may load the storage."""
     if active.is_measured or active.current_uid:
         return None
     member = members[active.children.done]
@@ -256,10 +249,7 @@ def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) 
 
 
 def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
-    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is.
-
-    A measured round needs every run, or the certainty that it is gone.
-    """
+    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is."""
     if not active.is_measured:
         is_unlisted = active.current_uid and members[active.children.done].run is None
         return (active.current or "") if is_unlisted else ""
@@ -269,10 +259,7 @@ def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Memb
 
 
 def drop_rounds(seen: Observed, state: State, keep: int) -> State:
-    """Return the state with the rounds that a user, or a later verdict, may need.
-
-    All rounds are kept while a round is measured against them.
-    """
+    """Return the state with the rounds that a user, or a later verdict, may need; all while a round is measured."""
     state = settle_baseline(state)
     if state.round is not None:
         return state
