@@ -176,11 +176,8 @@ def _fields(spec: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 T = TypeVar("T")
 
-_HASH = 5
-"""Length of the hash of a suite's UID in the names of its runs."""
-
-_MAX_SUITE_PART = 25
-"""Length of the suite's name in them: with 20 characters of the variant, they have at most 63, the limit of a label."""
+_HASH = 5  # length of the hash of a suite's UID in the names of its runs
+_MAX_SUITE_PART = 25  # of the suite's name in them: with 20 characters of the variant they are labels, of at most 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

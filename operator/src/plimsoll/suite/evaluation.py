@@ -46,12 +46,6 @@ from plimsoll.suite.judging import Against, RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import GATES, MeasuredRound, measured_round
 from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation
 
-_VERDICTS = {
-    Conclusion.REGRESSION: RoundVerdict.REGRESSED,
-    Conclusion.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
-    Conclusion.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
-}
-
 _ENVIRONMENT = {
     "ceph": ("ceph.versions", "rook.cephVersion"),
     "kernel": ("kernel",),
@@ -187,10 +181,12 @@ def evaluate_round(
     else:
         message = f"comparison {worst.name}, variant {worst.variant}: {conclusion}: {worst.message}"
     # Runs that are missing could show a regression, but cannot disprove one.
-    is_unproven = conclusion is Conclusion.NO_REGRESSION and not measured.is_complete
+    verdict = RoundVerdict.REGRESSED if conclusion is Conclusion.REGRESSION else RoundVerdict.INCONCLUSIVE
+    if conclusion is Conclusion.NO_REGRESSION and measured.is_complete:
+        verdict = RoundVerdict.NO_REGRESSION
     return Evaluation(
         measured=measured,
-        verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[conclusion],
+        verdict=verdict,
         message=message,
         is_acceptable=is_acceptable(measured, judgements.values()),
         outcomes=outcomes,

@@ -34,11 +34,8 @@ from plimsoll.suite.measured import (
     latest_conditions,
 )
 
-MINIMUM_ROUNDS = 3
-"""Accepted rounds from which on the noise between rounds is known well enough to judge another one."""
-
-_NOT_DIFFERENT = 0.25
-"""From this probability on, differences between rounds are taken to be chance."""
+MINIMUM_ROUNDS = 3  # accepted rounds from which on the noise between rounds is known well enough to judge another one
+_NOT_DIFFERENT = 0.25  # from this probability on, differences between rounds are taken to be chance
 
 
 def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:

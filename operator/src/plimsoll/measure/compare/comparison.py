@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TypeVar
 
 from pydantic import field_serializer
@@ -35,10 +35,8 @@ from plimsoll.measure.compare.significance import (
     between_variance,
     between_variance_of_logarithms,
     between_variance_of_runs,
-    bound_of,
     change_of,
     conclude,
-    log_mean_and_variance,
     logarithms_of,
     pass_means,
     point_members,
@@ -56,6 +54,7 @@ from plimsoll.measure.compare.values import (
 )
 from plimsoll.measure.line.summary import rounded_load
 from plimsoll.measure.rates import grouped
+from plimsoll.measure.statistics import CONFIDENCE
 from plimsoll.measure.summary import (
     MINIMUM_TRIALS,
     OF_DISTURBANCES,
@@ -162,12 +161,14 @@ def judged(known: C, assessment: Assessment, rule: RegressionRule) -> C:
     notes = filter(None, (judgement.pop("note"), *known.notes))
     low, high = change.interval()
     is_bound = change.may_be_lower or change.may_be_higher
+    # One-sided, with the same confidence.
+    lowest, highest = change.interval(2 * CONFIDENCE - 1)
     update = {
         **judgement,
         "ratio": None if is_bound else _finite_exp(change.estimate),
         "low": _finite_exp(low),
         "high": _finite_exp(high),
-        "bound": _finite_exp(bound_of(known.metric, change)),
+        "bound": _finite_exp(lowest if known.metric.is_rate else highest),
         "p_value": assessment.p_value,
         "p_worse": assessment.p_worse,
         "notes": tuple(notes),
@@ -252,7 +253,7 @@ def side_of(values: Sequence[float | None]) -> Side:
     return Side(
         trials=len(values),
         mean=fmean(whole) if whole else None,
-        deviation=math.sqrt(log_mean_and_variance(whole)[1]) if len(whole) > 1 and min(whole) > 0 else None,
+        deviation=stdev(map(math.log, whole)) if len(whole) > 1 and min(whole) > 0 else None,
     )
 
 

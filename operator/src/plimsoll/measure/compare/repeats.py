@@ -11,7 +11,7 @@ from plimsoll.api.result import BenchmarkResult, DisturbanceResult, ResultStatus
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate
-from plimsoll.measure.compare.significance import log_mean_and_variance
+from plimsoll.measure.compare.significance import mean_and_variance
 from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
 from plimsoll.measure.rates import mean_rates
 from plimsoll.measure.statistics import half_width
@@ -112,7 +112,7 @@ def _line(results: Sequence[BenchmarkResult]) -> Line | None:
     combined = Line(ending=ending, probes=sum(line.probes for line in lines), counted=len(lines), storm=lines[0].storm)
     if len(values) < len(results):
         return combined
-    mean, variance = log_mean_and_variance(values)
+    mean, variance = mean_and_variance([*map(math.log, values)])
     half = half_width(math.sqrt(variance / len(values)), len(values) - 1)
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
     return combined.model_copy(update={"estimate": estimate, "low": low, "high": high})

@@ -126,11 +126,6 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def log_mean_and_variance(values: Iterable[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms; ValueError unless at least two values, all positive."""
-    return mean_and_variance([*map(math.log, values)])
-
-
 def mean_and_variance(sample: Collection[float]) -> tuple[float, float]:
     """Return mean and variance (n-1); ValueError for fewer than two values."""
     mean = fmean(sample)
@@ -281,12 +276,6 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
         note = "too near the threshold for any reasonable number of trials; measure for longer, or change the threshold"
     suspected = assessment.suspicious and is_beyond
     return Judgement(conclusion=Conclusion.INCONCLUSIVE, suspected=suspected, trials_needed=needed, note=note)
-
-
-def bound_of(metric: Metric, change: LogChange) -> float:
-    """Return the logarithm of the worst ratio that is plausible, with a confidence of 95 %."""
-    low, high = change.interval(1 - 2 * _LEVEL)
-    return low if metric.is_rate else high
 
 
 def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenVariance | None:

@@ -32,8 +32,7 @@ JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVer
 State = BenchmarkSuiteStatus
 """The memory of a suite is its status."""
 
-_LARGEST_CLOCK_CHANGE = timedelta(hours=25)
-"""Source: time zone database; Samoa skipped a whole day in 2011."""
+_LARGEST_CLOCK_CHANGE = timedelta(hours=25)  # source: time zone database; Samoa skipped a whole day in 2011
 
 
 def first_time_after(schedule: Schedule, moment: datetime) -> datetime:
@@ -181,8 +180,7 @@ class Judge:
 Request = CreateRun | DeleteRun | GetRun | DryRun | Judge
 Action = PatchStatus | Emit | Request
 
-LONGEST_WAIT_SECONDS = 300.0
-"""Until the next look, whatever happens: an event that was lost delays nothing for longer."""
+LONGEST_WAIT_SECONDS = 300.0  # until the next look, so that a lost event delays nothing for longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +199,7 @@ class Decision:
         return None if last is None or isinstance(last, PatchStatus | Emit) else last
 
 
-LARGEST_CORRECTION = timedelta(days=1)
-"""A clock that is set back by less repeats no round. After more, the later time was an error."""
+LARGEST_CORRECTION = timedelta(days=1)  # a clock that is set back by less repeats no round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,29 +47,20 @@ from plimsoll.suite.rounds.status import facts_of, recorded_refusal, refused_che
 from plimsoll.suite.rounds.turns import (
     REQUEST_ROUND,
     Member,
-    abandoned_run,
     accept_round,
-    advance,
+    age_of,
     cause_due,
     drop_rounds,
-    forget_abandoned,
     lost_runs,
     members_of,
-    next_member,
-    obsolete_run,
     run_object,
     text_of,
-    unconfirmed_name,
     variant_objects,
     version_of,
 )
 
-_RECHECK = timedelta(minutes=5)
-"""Pause between two dry runs of a refused variant: what refuses it may have been changed."""
-
-_RETRY = timedelta(minutes=1)
-"""Pause between two attempts to create a run that the API server refuses."""
-
+_RECHECK = timedelta(minutes=5)  # between two dry runs of a refused variant: what refuses it may have been changed
+_RETRY = timedelta(minutes=1)  # between two attempts to create a run that the API server refuses
 _BECAUSE = {
     Cause.CHANGE: "what the suite measures has changed",
     Cause.REQUESTED: f"annotation {REQUEST_ROUND} requests it",
@@ -130,13 +121,13 @@ def _progress(seen: Observed) -> tuple[State, tuple[Emit, ...], Cause | None]:
     if (active := state.round) is not None:
         if _measures_digest(seen, state):
             members = members_of(seen, suite, active)
-            active = advance(seen, active, members)
+            active = _advance(seen, active, members)
             state = state.model_copy(update={"round": active})
             if active.is_measured:
                 state, ending = _end_round(seen, suite, state, active, members)
         elif not suite.spec.suspend:
             state, ending = _supersede_round(seen, state, active)
-    state, acceptance = accept_round(seen, forget_abandoned(seen, state))
+    state, acceptance = accept_round(seen, _forget_abandoned(seen, state))
     state = drop_rounds(seen, state, suite.spec.keep)
     # With the trigger, the state has the version of the last round: another one is a cause for a round.
     if not (state.ceph_version and suite.spec.triggers.ceph_version):
@@ -148,6 +139,65 @@ def _progress(seen: Observed) -> tuple[State, tuple[Emit, ...], Cause | None]:
         return state, events, cause
     state, start = _open_round(seen, suite, state, cause, due)
     return state, (*events, start), None
+
+
+def _advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
+    """Return the round after all turns that are over."""
+    while not active.is_measured:
+        done, total = active.children.done, active.children.total
+        member = members[done]
+        was_seen = active.current == member.name and active.current_uid is not None
+        if member.run is None and not (was_seen and member.name in seen.memory.absent):
+            return active if was_seen else active.model_copy(update={"current": member.name, "current_uid": None})
+        if member.run is not None and not member.run.is_finished:
+            return active.model_copy(update={"current": member.name, "current_uid": member.run.uid})
+        children = RoundChildren(done=done + 1, total=total)
+        active = active.model_copy(update={"children": children, "current": None, "current_uid": None})
+    return active
+
+
+def _next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
+    """Return the turn whose run is to be created; None while any other run of the suite may load the storage."""
+    if active.is_measured or active.current_uid:
+        return None
+    member = members[active.children.done]
+    is_loaded = any(run.name != member.name for run in seen.unfinished)
+    return None if is_loaded or member.run is not None else member
+
+
+def _unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
+    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is."""
+    if not active.is_measured:
+        is_unlisted = active.current_uid and members[active.children.done].run is None
+        return (active.current or "") if is_unlisted else ""
+    asked = seen.memory.absent | seen.memory.found.keys()
+    doubtful = (member.name for member in members if member.run is None or not member.run.is_finished)
+    return next((name for name in doubtful if name not in asked), "")
+
+
+def _forget_abandoned(seen: Observed, state: State) -> State:
+    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
+    name = state.abandoned_run
+    is_over = name in seen.memory.absent or any(run.name == name and run.is_finished for run in seen.runs)
+    return state.model_copy(update={"abandoned_run": None}) if is_over else state
+
+
+def _abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
+
+    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
+    """
+    abandoned = {ended.minute for ended in state.rounds if ended.verdict is RoundVerdict.SUPERSEDED}
+    return _first(run for run in seen.unfinished if run.minute in abandoned)
+
+
+def _obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
+    return _first(run for run in seen.runs if run.minute in state.dropped)
+
+
+def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
+    return min((run for run in runs if not run.is_deleting), key=age_of, default=None)
 
 
 def _is_loaded(seen: Observed, state: State) -> bool:
@@ -353,7 +403,7 @@ def _request_of(seen: Observed, state: State, waiting: Cause | None) -> Request 
     suite = seen.suite.specification.suite
     if lost_runs(seen, state):
         return None
-    if (run := abandoned_run(seen, state) or obsolete_run(seen, state)) is not None:
+    if (run := _abandoned_run(seen, state) or _obsolete_run(seen, state)) is not None:
         return DeleteRun(name=run.name, uid=run.uid)
     if state.abandoned_run and suite is not None and all(run.name != state.abandoned_run for run in seen.runs):
         return GetRun(name=state.abandoned_run)
@@ -368,13 +418,13 @@ def _request_of(seen: Observed, state: State, waiting: Cause | None) -> Request 
 
 def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> Request | None:
     members = members_of(seen, suite, active)
-    if unconfirmed := unconfirmed_name(seen, active, members):
+    if unconfirmed := _unconfirmed_name(seen, active, members):
         variant = next(member.turn.variant for member in members if member.name == unconfirmed)
         uid = (active.current_uid or "") if unconfirmed == active.current else ""
         return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[variant])
     if active.is_measured:
         return _judgement_request(seen, suite, state, active, members)
-    following = None if suite.spec.suspend else next_member(seen, active, members)
+    following = None if suite.spec.suspend else _next_member(seen, active, members)
     if following is None:
         return None
     return CreateRun(run=run_object(seen.suite, suite, following.turn, active.minute))

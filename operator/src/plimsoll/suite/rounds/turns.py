@@ -4,7 +4,7 @@ The baseline is the accepted rounds that later rounds are compared with. A repla
 one is established; naming one of its rounds restores it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,6 @@ from plimsoll.api.suite_status import (
     Baseline,
     Cause,
     EndedRound,
-    RoundChildren,
     RoundVerdict,
     minute_of_round,
     round_label,
@@ -224,40 +223,6 @@ def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping
     return {turn.variant: run_object(owner, suite, turn, minute) for turn in turns_of(suite.spec, 0) if not turn.repeat}
 
 
-def advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
-    """Return the round after all turns that are over."""
-    while not active.is_measured:
-        done, total = active.children.done, active.children.total
-        member = members[done]
-        was_seen = active.current == member.name and active.current_uid is not None
-        if member.run is None and not (was_seen and member.name in seen.memory.absent):
-            return active if was_seen else active.model_copy(update={"current": member.name, "current_uid": None})
-        if member.run is not None and not member.run.is_finished:
-            return active.model_copy(update={"current": member.name, "current_uid": member.run.uid})
-        children = RoundChildren(done=done + 1, total=total)
-        active = active.model_copy(update={"children": children, "current": None, "current_uid": None})
-    return active
-
-
-def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
-    """Return the turn whose run is to be created; None while any other run of the suite may load the storage."""
-    if active.is_measured or active.current_uid:
-        return None
-    member = members[active.children.done]
-    is_loaded = any(run.name != member.name for run in seen.unfinished)
-    return None if is_loaded or member.run is not None else member
-
-
-def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
-    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is."""
-    if not active.is_measured:
-        is_unlisted = active.current_uid and members[active.children.done].run is None
-        return (active.current or "") if is_unlisted else ""
-    asked = seen.memory.absent | seen.memory.found.keys()
-    doubtful = (member.name for member in members if member.run is None or not member.run.is_finished)
-    return next((name for name in doubtful if name not in asked), "")
-
-
 def drop_rounds(seen: Observed, state: State, keep: int) -> State:
     """Return the state with the rounds that a user, or a later verdict, may need; all while a round is measured."""
     state = settle_baseline(state)
@@ -291,33 +256,8 @@ def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
 def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
     minutes = {ended.minute for ended in state.rounds} | {*state.dropped}
     minutes |= {state.round.minute} if state.round else set()
-    return sorted((run for run in seen.runs if run.minute not in minutes), key=_age)
+    return sorted((run for run in seen.runs if run.minute not in minutes), key=age_of)
 
 
-def forget_abandoned(seen: Observed, state: State) -> State:
-    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
-    name = state.abandoned_run
-    is_over = name in seen.memory.absent or any(run.name == name and run.is_finished for run in seen.runs)
-    return state.model_copy(update={"abandoned_run": None}) if is_over else state
-
-
-def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
-
-    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
-    """
-    abandoned = {ended.minute for ended in state.rounds if ended.verdict is RoundVerdict.SUPERSEDED}
-    return _first(run for run in seen.unfinished if run.minute in abandoned)
-
-
-def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
-    return _first(run for run in seen.runs if run.minute in state.dropped)
-
-
-def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
-    return min((run for run in runs if not run.is_deleting), key=_age, default=None)
-
-
-def _age(run: OwnedRun) -> tuple[int, str]:
+def age_of(run: OwnedRun) -> tuple[int, str]:
     return run.minute, run.name
