@@ -247,8 +247,7 @@ class VariantJudgement:
 
     variant: str
     change: Conclusion  # the conclusion against the accepted rounds
-    # The conclusion against the pinned rounds; None as long as these are the accepted rounds.
-    drift: Conclusion | None = None
+    drift: Conclusion | None = None  # against the pinned rounds; None as long as these are the accepted rounds
     judged: Sequence[JudgedChange] = ()  # what was compared, means first
     reasons: Sequence[str] = ()  # why it is not known that nothing is worse
     # Whether the first attempts decide, because the attempts that count look better: only repeating made them so.
@@ -262,9 +261,7 @@ class VariantJudgement:
     @property
     def is_drift(self) -> bool | None:
         """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression."""
-        if self.conclusion is not Conclusion.REGRESSION:
-            return None
-        return self.change is not Conclusion.REGRESSION
+        return self.change is not Conclusion.REGRESSION if self.conclusion is Conclusion.REGRESSION else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

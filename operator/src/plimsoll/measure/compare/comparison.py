@@ -191,7 +191,7 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
     """
     trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
     both = [*trials[0], *trials[1]]
-    repeated = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
+    repeated = [counted(result.status.trials) for (result,) in floor.runs_of([pair])] if floor.runs else None
     for operation in operations_of(both):
         gates = gates_of(rule, both, operation)
         results = [result for result in results_of(both, operation) if result is not None]
@@ -345,7 +345,7 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
     if not problem and away[0] != away[1]:
         texts = " and ".join("none" if osds is None else osds.text for osds in away)
         problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
-    between = lines_between(floor.results_of(pair)) if floor.runs else None
+    between = _lines_between([result for (result,) in floor.runs_of([pair])]) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
     positions = {name: position_of_result(result) for name, result in sides.items()}
@@ -378,7 +378,7 @@ def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | No
     return known, line_change(baseline, candidate, between) if baseline and candidate and not problem else None
 
 
-def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
+def _lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
     usable = (position_of_result(result) for result in results if not line_problem("run", result))
     return between_variance([(line.value, line.error**2) for line in usable if line and line.is_estimate])

@@ -279,10 +279,9 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
 
 
 def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenVariance | None:
-    """Return the noise between runs, from the values of each run's trials; None if it is unknown.
+    """Return the noise between runs beyond the scatter of their trials, from the trials' values; None if it is unknown.
 
-    It is the variance of the means of the runs' logarithms, minus what the scatter of their trials explains, and never
-    below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
+    A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
     return between_variance_of_logarithms([*map(math.log, values)] for values in usable)
@@ -311,10 +310,6 @@ class Floor:
 
     def __post_init__(self) -> None:
         check_distinct(self.runs)
-
-    def results_of(self, pair: Pair) -> list[BenchmarkResult]:
-        """Return the results of the baseline's point, one from each run that has it."""
-        return [results[0] for results in self.runs_of([pair])]
 
     def runs_of(self, pairs: Sequence[Pair]) -> list[list[BenchmarkResult]]:
         """Return the results of the baseline's points, from each run that has all of them."""

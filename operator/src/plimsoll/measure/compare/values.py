@@ -17,8 +17,7 @@ from plimsoll.measure.summary import is_reported, results_of
 COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metric.P999, Metric.DURING, Metric.RECOVERY)
 """The metrics of trials that comparisons show, in their order; any of them may gate."""
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
-"""Bytes follow from operations of one size, and in a closed loop the mean latency from their rate and depth (Little's
-law): as gates they would only make all tests stricter. `gates_of` has what replaces operations per second."""
+"""Bytes, and in a closed loop the mean latency, follow from operations: they would only make all tests stricter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

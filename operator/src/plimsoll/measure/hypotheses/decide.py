@@ -3,12 +3,10 @@
 A hypothesis is held or refuted if the whole 95 % interval says so. The trial is the unit of statistics, or the run if
 every side has at least three of them: only repeated runs show the noise between runs. Lines of fewer runs have
 intervals of their own, from their probes. A ratio compares geometric means, scaling fits the exponent of a power law to
-all values. Points of the same runs are compared within each run: what makes a whole run faster or slower changes
-neither.
+all values; points of the same runs are compared within each run.
 
-Runs, or trials, are taken as independent. Three runs that happen to agree prove little of that, and trials of one run
-nothing, so the result of fewer than five runs must also be farther from the limit than three times the scatter of the
-runs, or of the trials of fewer than three runs.
+Runs, or trials, are taken as independent, which few of them cannot show: the result of fewer than five runs must also
+be farther from the limit than three times the scatter of the runs, or of the trials of fewer than three runs.
 """
 
 import math

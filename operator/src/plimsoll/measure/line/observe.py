@@ -30,13 +30,11 @@ _POLLING_SECONDS = 2e-6  # of that delay, what is no submission: fio polls in wh
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 EDGE_SHARE = 0.25
-"""Of the requested operations in flight: the most that pauses and operations at the edges of the measurement explain.
-One slow operation does not mean that all operations at an edge are slow, nor does it excuse an empty queue."""
+"""Of the requested operations in flight: the most that pauses, and operations at the edges of the time, explain."""
 MOST_BLOCKED = 0.1
 """From this share of a client's time on, submissions that block may be why less arrived than was offered."""
 _EXPLAINED = 0.6
-"""Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
-not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
+"""Of what is missing, the least part that blocked submissions explain if the storage is the cause, no processor."""
 _CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
 MOST_OMITTED = 0.01  # from this share of all arrivals on, missing ones matter, however many may be late
 MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late

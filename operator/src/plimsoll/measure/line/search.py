@@ -5,8 +5,8 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 1. a ladder of loads brackets the line (`next_rung`);
 2. then each load is chosen to leave the least variance of the line's position (`curve`), and every third one next to
    that load, to show how much the storage scatters; where the line seems to be beyond the highest or the lowest load,
-   that load is repeated until this is proven (`claim_e_value`);
-   a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
+   that load is repeated until this is proven (`claim_e_value`); above a load with too few operations for a percentile
+   higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again: it may not
    be a lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it moved (`exception_bayes_factor`, `drift_bayes_factor`).

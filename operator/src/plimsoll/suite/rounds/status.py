@@ -32,8 +32,7 @@ _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: Co
 
 _ASKED = {Cause.CHANGE: "change", Cause.REQUESTED: "request"}
 
-_PATIENCE = timedelta(minutes=10)
-"""A run that has not ended after so long may never end, so a person has to look at it."""
+_PATIENCE = timedelta(minutes=10)  # a run that has not ended after so long may never end: a person has to look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

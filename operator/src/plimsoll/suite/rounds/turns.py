@@ -123,9 +123,8 @@ def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime
         return Cause.REQUESTED
     if due is not None:
         return Cause.SCHEDULED
-    version = version_of(seen)
-    has_other_version = version and state.ceph_version and version != state.ceph_version
-    return Cause.CEPH_VERSION if suite.spec.triggers.ceph_version and has_other_version else None
+    versions = {version_of(seen), state.ceph_version} - {"", None}
+    return Cause.CEPH_VERSION if suite.spec.triggers.ceph_version and len(versions) > 1 else None
 
 
 def version_of(seen: Observed) -> str:
