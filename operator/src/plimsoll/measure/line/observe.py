@@ -104,22 +104,16 @@ class ClientLoad:
 
     def part_of(self, offer: Offer, offered: float, seconds: float, clients: int = 1) -> PartialLoad:
         """Return the part of the offered load that the client, or all of so many clients, achieved."""
-        if offer.vary is Vary.RATE:
-            return PartialLoad(
-                client=self.client,
-                offered=offered,
-                achieved=self.rate,
-                operations=offered * seconds,
-                pending=pending(offer, clients),
-            )
+        is_rate = offer.vary is Vary.RATE
         # This part of a depth is not in flight without the client's fault, as in LittlesLaw.
         between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
             client=self.client,
             offered=offered,
-            achieved=self.in_flight or 0.0,
-            operations=self.rate * seconds,
-            unavoidable=between + self.longest / seconds,
+            achieved=self.rate if is_rate else self.in_flight or 0.0,
+            operations=(offered if is_rate else self.rate) * seconds,
+            unavoidable=None if is_rate else between + self.longest / seconds,
+            pending=pending(offer, clients),
         )
 
 
