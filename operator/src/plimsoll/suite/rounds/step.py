@@ -182,22 +182,15 @@ def _forget_abandoned(seen: Observed, state: State) -> State:
     return state.model_copy(update={"abandoned_run": None}) if is_over else state
 
 
-def _abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
+def _run_to_delete(seen: Observed, state: State) -> OwnedRun | None:
+    """Return an unfinished run of an abandoned round, or else a run of a dropped one, unless it is being deleted.
 
     A run of any other round was finished when its round ended: a list that shows it unfinished is old.
     """
     abandoned = {ended.minute for ended in state.rounds if ended.verdict is RoundVerdict.SUPERSEDED}
-    return _first(run for run in seen.unfinished if run.minute in abandoned)
-
-
-def _obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
-    return _first(run for run in seen.runs if run.minute in state.dropped)
-
-
-def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
-    return min((run for run in runs if not run.is_deleting), key=age_of, default=None)
+    runs = [run for run in seen.runs if not run.is_deleting]
+    unfinished = [run for run in runs if not run.is_finished and run.minute in abandoned]
+    return min(unfinished or (run for run in runs if run.minute in state.dropped), key=age_of, default=None)
 
 
 def _is_loaded(seen: Observed, state: State) -> bool:
@@ -403,7 +396,7 @@ def _request_of(seen: Observed, state: State, waiting: Cause | None) -> Request 
     suite = seen.suite.specification.suite
     if lost_runs(seen, state):
         return None
-    if (run := _abandoned_run(seen, state) or _obsolete_run(seen, state)) is not None:
+    if (run := _run_to_delete(seen, state)) is not None:
         return DeleteRun(name=run.name, uid=run.uid)
     if state.abandoned_run and suite is not None and all(run.name != state.abandoned_run for run in seen.runs):
         return GetRun(name=state.abandoned_run)
