@@ -25,23 +25,18 @@ from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
 def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what changed during a round, with remedies; kernels of runs on the same nodes are compared."""
-    versions: set[str] = set()
-    kernels: dict[Sequence[str], set[str]] = {}
+    versions, kernels = set[str](), dict[Sequence[str], set[str]]()
     for environment in (result.status.environment for result in results):
         ceph = environment.ceph.versions if environment.ceph else None
         # Several versions, by daemon, if they differ.
         versions.update([ceph] if isinstance(ceph, str) else chain.from_iterable((ceph or {}).values()))
         if environment.nodes and environment.kernel:
-            kernel = environment.kernel
-            text = kernel if isinstance(kernel, str) else ", ".join(kernel)
-            kernels.setdefault(environment.nodes, set()).add(text)
+            texts = [environment.kernel] if isinstance(environment.kernel, str) else environment.kernel
+            kernels.setdefault(environment.nodes, set()).add(", ".join(texts))
     if len(versions) > 1:
-        yield (
-            f"Ceph had several versions during the round ({first_few(sorted(versions))}); measure again after the "
-            "upgrade"
-        )
-    changed = next((sorted(of_nodes) for of_nodes in kernels.values() if len(of_nodes) > 1), None)
-    if changed:
+        several = first_few(sorted(versions))
+        yield f"Ceph had several versions during the round ({several}); measure again after the upgrade"
+    if changed := next((sorted(of_nodes) for of_nodes in kernels.values() if len(of_nodes) > 1), None):
         yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
 
 

@@ -41,7 +41,7 @@ class Fact:
 
     holds: bool | None
     reason: SuiteReason
-    message: str = ""
+    message: str
 
 
 def _fact(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
@@ -122,11 +122,10 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     before = seen.suite.conditions.get(SuiteConditionType.STALLED)
     if before is None or before.observed_generation != seen.suite.generation:
         return None
-    is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
-    is_same = isinstance(request, CreateRun | GetRun) and f"BenchmarkRun {request.name} " in before.message
-    if not is_check and not (is_same and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}):
-        return None
-    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
+    is_same = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
+    if isinstance(request, CreateRun | GetRun) and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}:
+        is_same = f"BenchmarkRun {request.name} " in before.message
+    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message) if is_same else None
 
 
 def _waiting_for_run(seen: Observed, state: State, due: Cause | None) -> Fact | None:
@@ -144,13 +143,13 @@ def _waiting_for_run(seen: Observed, state: State, due: Cause | None) -> Fact | 
 
 def _is_overdue(seen: Observed) -> bool:
     """Whether the status has said for long enough that the suite waits for a run."""
-    before = seen.suite.conditions
-    stalled, reconciling = (before.get(kind) for kind in (SuiteConditionType.STALLED, SuiteConditionType.RECONCILING))
+    stalled = seen.suite.conditions.get(SuiteConditionType.STALLED)
     if stalled is not None and stalled.reason == SuiteReason.WAITING_FOR_RUN:
         return True
-    if reconciling is None or reconciling.reason != SuiteReason.WAITING_FOR_RUN:
+    waiting = seen.suite.conditions.get(SuiteConditionType.RECONCILING)
+    if waiting is None or waiting.reason != SuiteReason.WAITING_FOR_RUN:
         return False
-    return seen.now - datetime.fromisoformat(reconciling.last_transition_time) >= _PATIENCE
+    return seen.now - datetime.fromisoformat(waiting.last_transition_time) >= _PATIENCE
 
 
 def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
