@@ -297,14 +297,9 @@ def judge(
     counted = _judge(accepted, pinned, measured, variants, rule)
     if all(each.first_values is None for each in (*accepted, measured)):
         return counted
-    of_first = _judge(
-        [each.on_first_attempts for each in accepted],
-        [each.on_first_attempts for each in pinned],
-        measured.on_first_attempts,
-        variants,
-        rule,
-        has_own_scatter=measured.first_values is not None,
-    )
+    earlier, kept = ([each.on_first_attempts for each in rounds] for rounds in (accepted, pinned))
+    own_scatter = measured.first_values is not None
+    of_first = _judge(earlier, kept, measured.on_first_attempts, variants, rule, has_own_scatter=own_scatter)
     judgements = [*counted.variants]
     for index, (now, first) in enumerate(zip(counted.variants, of_first.variants, strict=True)):
         if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
