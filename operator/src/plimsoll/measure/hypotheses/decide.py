@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import fmean, pvariance, stdev
+from statistics import fmean, geometric_mean, pvariance, stdev
 
 from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
@@ -99,10 +99,6 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
     freedom = len(points) - len(blocks) - 1
     residuals = math.fsum((y - slope * x) ** 2 for x, y in points)
     return _interval(slope, math.sqrt(residuals / freedom / spread), freedom)
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(fmean(map(math.log, values)))
 
 
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
