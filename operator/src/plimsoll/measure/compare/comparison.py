@@ -303,7 +303,8 @@ def means_of(
             conclusion=Conclusion.INCONCLUSIVE,
             notes=(note,) if note else (),
         )
-        means.append((known, change and Member(metric=metric, change=change, weight=weights(len(members))[0])))
+        weight, _ = weights(len(members))
+        means.append((known, Member(metric=metric, change=change, weight=weight) if change else None))
     return means
 
 

@@ -219,9 +219,10 @@ def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Inte
 def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
     """Judge an interval of an exponent, or of the logarithm of a ratio."""
     at_least, at_most = hypothesis.bounds
-    scaled = float if hypothesis.over else math.log
-    low = -math.inf if at_least is None else scaled(at_least) - _ROUNDING
-    high = math.inf if at_most is None else scaled(at_most) + _ROUNDING
+    if not hypothesis.over:
+        at_least, at_most = (None if bound is None else math.log(bound) for bound in (at_least, at_most))
+    low = -math.inf if at_least is None else at_least - _ROUNDING
+    high = math.inf if at_most is None else at_most + _ROUNDING
     if low <= interval.low and interval.high <= high:
         return HypothesisVerdict.HELD
     if interval.high < low or interval.low > high:

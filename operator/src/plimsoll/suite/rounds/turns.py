@@ -82,7 +82,7 @@ def decisive_round(state: State) -> EndedRound | None:
 def open_regression(state: State) -> EndedRound | None:
     """Return the last round that regressed; None if a later one did not, or if a user accepted it or a later one."""
     last = decisive_round(state)
-    first = (state.baseline and state.baseline.first) or 0
+    first = (state.baseline or Baseline()).first or 0
     return last if last and last.verdict is RoundVerdict.REGRESSED and last.minute > first else None
 
 
@@ -109,7 +109,7 @@ def _marked(state: State, accepted: AbstractSet[int], former: AbstractSet[int]) 
 
 def _is_established(state: State) -> bool:
     """Whether enough rounds are accepted; of those before the baseline replaced another one, one counts."""
-    since = (state.baseline and state.baseline.since) or 0
+    since = (state.baseline or Baseline()).since or 0
     accepted = [ended.minute for ended in state.rounds if ended.accepted]
     newer = [minute for minute in accepted if minute > since]
     return len(newer) + (len(newer) < len(accepted)) >= _ESTABLISHED
