@@ -1,6 +1,6 @@
 """A suite's status: its conditions, and texts for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,7 +9,6 @@ from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import SuiteCondition, set_condition
 from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
-from plimsoll.measure.text import first_few
 from plimsoll.suite.rounds.observed import (
     JUDGED,
     Checked,
@@ -96,12 +95,12 @@ def refused_check(seen: Observed) -> Checked | None:
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     """Return why the suite cannot measure until someone intervenes; None if it can."""
     if lost := lost_runs(seen, seen.suite.status):
-        rounds = first_few([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
+        rounds = _first([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
         message = (
             f"there are runs of rounds that the status does not have ({rounds}), because it was lost or set back; "
             "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
             f"kubectl delete benchmarkruns -n {seen.suite.namespace} "
-            f"{first_few([run.name for run in lost], _MAX_RUNS, ' ')}"
+            f"{_first([run.name for run in lost], _MAX_RUNS, ' ')}"
         )
         return _fact(SuiteReason.STATUS_LOST, message)
     if problem := seen.suite.specification.problem:
@@ -115,6 +114,10 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     if refusal.is_taken:
         return _fact(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
     return _fact(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+
+
+def _first(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    return separator.join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
 
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
@@ -167,7 +170,7 @@ def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
     strange = strange_runs(seen, state)
     if not strange:
         return fact
-    names = first_few([run.name for run in strange], _MAX_RUNS)
+    names = _first([run.name for run in strange], _MAX_RUNS)
     message = f"{fact.message}; ignored, because the suite cannot have created them before their time: {names}"
     return replace(fact, message=message)
 

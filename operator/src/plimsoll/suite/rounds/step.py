@@ -20,7 +20,6 @@ from plimsoll.api.suite_status import (
     RoundChildren,
     RoundVerdict,
 )
-from plimsoll.measure.text import count_text
 from plimsoll.suite.children import child_name, turns_by_name
 from plimsoll.suite.rounds.observed import (
     LARGEST_CORRECTION,
@@ -276,7 +275,7 @@ def _open_round(
     }
     if (request := text_of(seen, REQUEST_ROUND)) not in {"", state.requested_round}:
         update |= {"requested_round": request, "requested_minute": minute}
-    message = f"round {active.name} of {count_text(len(names), 'run')} started, because {_BECAUSE[cause]}"
+    message = f"round {active.name} of {len(names)} run{'s' * (len(names) > 1)} started, because {_BECAUSE[cause]}"
     return state.model_copy(update=update), Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)
 
 
