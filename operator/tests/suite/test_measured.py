@@ -1,6 +1,6 @@
-"""A measured round, import math
-from the results of its runs."""
+"""A measured round, from the results of its runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
