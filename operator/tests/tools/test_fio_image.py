@@ -122,12 +122,6 @@ def test_discard_trims_the_whole_image_in_objects(version: str) -> None:
     assert parse_discard(load(version, "rbd-discard", job="discard").output, IMAGE) == 64 * MEBIBYTE
 
 
-@pytest.mark.parametrize("size", [0, MEBIBYTE - 512, MEBIBYTE + 512])
-def test_discard_needs_whole_mebibytes(size: int) -> None:
-    with pytest.raises(ValueError, match="whole number of MiB"):
-        discard_command(replace(IMAGE, size=size), "/work")
-
-
 def test_discard_of_a_part_is_an_error() -> None:
     output = load("3.39", "rbd-discard", job="discard").output
     with pytest.raises(OutputError, match="discard trimmed 67108864 of 134217728 bytes"):

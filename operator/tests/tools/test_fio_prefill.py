@@ -46,12 +46,6 @@ def test_only_files_are_created(kind: VolumeKind, allowed: int) -> None:
     assert f"--allow_file_create={allowed}" in prefill_command(volume(kind=kind), 1, "/work").argv
 
 
-@pytest.mark.parametrize("size", [0, MEBIBYTE - 512, MEBIBYTE + 512])
-def test_target_must_be_whole_mebibytes(size: int) -> None:
-    with pytest.raises(ValueError, match="whole number of MiB"):
-        prefill_command(volume(size=size), 1, "/work")
-
-
 def test_whole_target_was_written(golden: Goldens) -> None:
     assert parse_prefill(golden("prefill", job="prefill").output, volume()) == 64 * MEBIBYTE
 

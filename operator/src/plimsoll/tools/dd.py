@@ -10,9 +10,9 @@ from pydantic import Field
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import (
     DIE_WITH_PARENT,
     BlockBytes,
@@ -24,7 +24,7 @@ from plimsoll.tools.base import (
     ToolParameters,
     ended_by_signal,
 )
-from plimsoll.tools.reading import COUNT, NUMBER, SECOND, bounded, failure, longest_gaps, whole_lines
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
@@ -94,17 +94,14 @@ class DdParameters(ToolParameters):
         return f"dd {self.operation.lower()} {format_quantity(self.block_size)}{count}{buffered}{synced}"
 
 
-_RECORDS = rf"(?P<whole>{COUNT})\+(?P<partial>{COUNT}) records"
-_IN, _OUT = re.compile(rf"{_RECORDS} in", re.ASCII), re.compile(rf"{_RECORDS} out", re.ASCII)
-_COPIED = re.compile(
-    rf"(?P<bytes>{COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{NUMBER}) s, "
+_LINE = re.compile(
+    rf"(?P<whole>{COUNT})\+(?P<partial>{COUNT}) records (?P<end>in|out)"
+    rf"|(?P<bytes>{COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{NUMBER}) s, "
     rf"(?P<rate>{NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
     re.ASCII,
 )
-_KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
-# A summary, perhaps after lines of progress; several if SIGUSR1 came.
+# Of records in and out, and bytes copied: a summary, perhaps after lines of progress; several if SIGUSR1 came.
 _ORDER = re.compile(r"(?:c*ioc)+")
-_SIGNAL = 128  # an exit code above it means that a signal ended the program
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -143,10 +140,8 @@ class Dd(Tool[DdParameters]):
         return Command(
             argv=ended_by_signal(
                 timing.total_seconds,
-                # It makes dd print its summary.
-                "INT",
-                # The agent's death ends timeout, and must end dd as well.
-                *DIE_WITH_PARENT,
+                "INT",  # it makes dd print its summary
+                *DIE_WITH_PARENT,  # the agent's death ends timeout, and must end dd as well
                 "dd",
                 f"bs={parameters.block_size}",
                 f"count={_blocks(parameters, volume)}",
@@ -166,22 +161,18 @@ class Dd(Tool[DdParameters]):
         report = _read_report(parameters.block_size, output)
         work = len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
         runtime = round(report.seconds * SECOND)
-        untimed = LatencySample(kind=LatencyKind.NONE)
         samples = [
             OperationSample(
-                operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=untimed
+                operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=UNTIMED
             )
             for operation in parameters.operation.operations
         ]
         if parameters.fdatasync:
             # One at the end, which dd waits for within its time.
-            samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=untimed))
-        errors: list[str] = []
+            samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=UNTIMED))
+        ending = f"dd ended with exit code {output.exit_code}"
         if output.exit_code == 128 + signal.SIGINT:
-            seconds = timing.total_seconds
-            errors = [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
-        elif output.exit_code:
-            errors = [*report.remarks, f"dd ended with exit code {output.exit_code}"]
+            ending = f"dd was not done after rampSeconds and runtimeSeconds, {timing.total_seconds} s; raise them"
         return Measurement(
             started_at=max(output.launched_at, output.finished_at - runtime),
             runtime=runtime,
@@ -192,8 +183,8 @@ class Dd(Tool[DdParameters]):
             data_bytes=work,
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(_gaps(parameters, report), SECOND),
-            errors=bounded(errors),
-            warnings=() if output.exit_code else bounded(report.remarks),
+            errors=bounded([*report.remarks, ending] if output.exit_code else ()),
+            warnings=bounded(() if output.exit_code else report.remarks),
         )
 
 
@@ -214,18 +205,18 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
 
 def _read_report(block_size: int, output: Output) -> _Report:
     lines = whole_lines(output.stderr)
-    matches = [(kind, match) for line in lines for kind, pattern in _KINDS if (match := pattern.fullmatch(line))]
-    remarks = [printable(line) for line in lines if not any(pattern.fullmatch(line) for _, pattern in _KINDS)]
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    remarks = [printable(line) for line in lines if not _LINE.fullmatch(line)]
     problem = failure(replace(output, stderr="\n".join(remarks)))
-    kinds = "".join(kind for kind, _ in matches)
-    if not lines and output.exit_code > _SIGNAL:
+    kinds = "".join((match["end"] or "copied")[0] for match in matches)
+    if not lines and output.exit_code > 128:  # noqa: PLR2004 - a signal's
         raise OutputError(
             f"a signal ended dd before it printed a summary (exit code {output.exit_code}): if its time was over, one "
             "block took too long; raise runtimeSeconds, use smaller blocks, or check the storage"
         )
     if not _ORDER.fullmatch(kinds):
         raise OutputError(f"dd printed no complete summary, {problem}")
-    written, copied = (match for _, match in matches[-2:])
+    written, copied = matches[-2:]
     whole, partial, size = int(written["whole"]), int(written["partial"]), int(copied["bytes"])
     if not size:
         raise OutputError(f"dd copied nothing, {problem}")
@@ -244,8 +235,8 @@ def _read_report(block_size: int, output: Output) -> _Report:
         # Lines of progress follow no numbers of records.
         progress=[
             float(match["seconds"])
-            for before, (kind, match) in zip(f" {kinds}", matches, strict=False)
-            if kind == "c" and before != "o"
+            for before, match in zip(f" {kinds}", matches, strict=False)
+            if match["seconds"] and before != "o"
         ],
         remarks=remarks,
     )

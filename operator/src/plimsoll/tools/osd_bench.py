@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from plimsoll.api.json_reader import JsonNode, OutputError, printable
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import Rule, ServerOnly, Size
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import KeyringReference
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
+from plimsoll.measure.sample import Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
+from plimsoll.tools.reading import SECOND, UNTIMED, bounded, excerpt, failure, sort_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
 
@@ -100,7 +100,6 @@ class OsdBenchParameters(ToolParameters):
 
 
 _LINE = re.compile(r"osd\.(?P<number>\d{1,9}): (?P<document>\{.*\})", re.ASCII)
-_FIELDS = frozenset({"bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec", "iops"})
 
 
 class OsdBench(Tool[OsdBenchParameters]):
@@ -140,37 +139,31 @@ class OsdBench(Tool[OsdBenchParameters]):
 
     def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the OSDs' documents, without start times: no two clients measure at the same time."""
-        context.target_of(OsdsTarget)
-        osds, unknown = _osds(output.stdout)
-        if not osds:
+        (lines,), warnings = sort_lines(output.stdout, _LINE)
+        rates: dict[int, OsdRate] = {}
+        for line in lines:
+            number = int(line["number"])
+            if number in rates:
+                raise OutputError(f"osd.{number} occurs twice")
+            rates[number] = _rate(number, JsonNode.parse(line["document"], path=f"osd.{number}"), parameters)
+        if not rates:
             raise OutputError(f"no OSD was measured, {failure(output)}")
-        messages, rates = excerpt(output.stderr), list[OsdRate]()
-        for number, osd in sorted(osds.items()):
-            size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
-            if block != parameters.block_size:
-                raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
-            if not seconds:
-                raise OutputError(f"osd.{number}.elapsed_sec is 0")
-            # The printed rate, if there is one, shows whether bytes and seconds are what they seem.
-            rate = osd.number_or_none("bytes_per_sec")
-            if rate is not None and abs(rate - size / seconds) > 1e-6 * size / seconds:
-                raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
-            rates.append(OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds))
-        total = parameters.total_bytes
-        incomplete = [f"osd.{rate.osd} wrote {rate.bytes} of {total} bytes" for rate in rates if rate.bytes != total]
+        messages, total = excerpt(output.stderr), parameters.total_bytes
+        incomplete = [
+            f"osd.{osd} wrote {rate.bytes} of {total} bytes" for osd, rate in rates.items() if rate.bytes != total
+        ]
         errors = messages or [f"ceph tell ended with exit code {output.exit_code}"]
-        warnings = [*unknown, *(f"unknown field: {name}" for osd in osds.values() for name in osd.unknown(_FIELDS))]
         sample = OperationSample(
             operation=Operation.WRITE,
-            ios=sum(rate.ios for rate in rates),
-            bytes=sum(rate.bytes for rate in rates),
-            latency=LatencySample(kind=LatencyKind.NONE),
+            ios=sum(rate.ios for rate in rates.values()),
+            bytes=sum(rate.bytes for rate in rates.values()),
+            latency=UNTIMED,
         )
         return Measurement(
             started_at=output.launched_at,
-            runtime=round(sum(rate.seconds for rate in rates) * SECOND),
+            runtime=round(sum(rate.seconds for rate in rates.values()) * SECOND),
             operations=(sample,),
-            osds=tuple(rates),
+            osds=tuple(rates[number] for number in sorted(rates)),
             errors=bounded([*(errors if output.exit_code else ()), *incomplete]),
             warnings=bounded(warnings if output.exit_code else [*warnings, *messages]),
         )
@@ -179,20 +172,17 @@ class OsdBench(Tool[OsdBenchParameters]):
 OSD_BENCH = OsdBench()
 
 
-def _osds(text: str) -> tuple[dict[int, JsonNode], list[str]]:
-    """Return number of the OSD -> its document, and warnings about all other lines."""
-    osds: dict[int, JsonNode] = {}
-    unknown = []
-    for line in whole_lines(text):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            unknown.append(f"unknown line: {printable(line)}")
-            continue
-        number = int(match["number"])
-        if number in osds:
-            raise OutputError(f"osd.{number} occurs twice")
-        osd = JsonNode.parse(match["document"], path=f"osd.{number}")
-        # Crimson's OSDs put the fields into an object of their own.
-        inner = [field for _, field in osd.items() if isinstance(field.value, dict) and "bytes_written" in field]
-        osds[number] = inner[0] if len(inner) == 1 and "bytes_written" not in osd else osd
-    return osds, unknown
+def _rate(number: int, document: JsonNode, parameters: OsdBenchParameters) -> OsdRate:
+    # Crimson's OSDs put the fields into an object of their own.
+    inner = [field for _, field in document.items() if isinstance(field.value, dict) and "bytes_written" in field]
+    osd = inner[0] if len(inner) == 1 and "bytes_written" not in document else document
+    size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
+    if block != parameters.block_size:
+        raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
+    if not seconds:
+        raise OutputError(f"osd.{number}.elapsed_sec is 0")
+    # The printed rate, if there is one, shows whether bytes and seconds are what they seem.
+    rate = osd.number_or_none("bytes_per_sec")
+    if rate is not None and abs(rate - size / seconds) > 1e-6 * size / seconds:
+        raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
+    return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import BlockSize, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
@@ -29,7 +29,7 @@ from plimsoll.tools.reading import (
     excerpt,
     failure,
     nanoseconds_of,
-    whole_lines,
+    sort_lines,
 )
 from plimsoll.tools.target import PoolTarget, TargetKind
 
@@ -117,13 +117,6 @@ _OTHER = re.compile(
 )
 _TIME, _LEAST, _MEAN, _GREATEST = "Total time run", "Min latency(s)", "Average Latency(s)", "Max latency(s)"
 _BANDWIDTH = "Bandwidth (MB/sec)"
-_KNOWN = frozenset(
-    {
-        _TIME, _LEAST, _MEAN, _GREATEST, _BANDWIDTH, "Object size", "Total reads made", "Total writes made",
-        "Read size", "Write size", "Stddev Bandwidth", "Max bandwidth (MB/sec)", "Min bandwidth (MB/sec)",
-        "Average IOPS", "Stddev IOPS", "Max IOPS", "Min IOPS", "Stddev Latency(s)",
-    }
-)  # fmt: skip
 _MEBIBYTE = 2**20
 # Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
 _LATE = 3 * SECOND // 2
@@ -142,39 +135,10 @@ class Progress(Mark):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
     started_at: int  # Unix nanoseconds
-    object_size: int
     progress: tuple[Progress, ...]  # in chronological order; the last one is the end, when no operation was in flight
     min_nanoseconds: int
     max_nanoseconds: int
-    warnings: tuple[str, ...]  # unknown lines and fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row(Progress):
-    """The line of a second; its moment is in Unix nanoseconds."""
-
-    second: int
-    rate: float
-
-
-class _Totals(dict[str, str]):
-    """Name -> value of the totals; its methods raise OutputError if a value is missing or malformed."""
-
-    def number(self, name: str) -> float:
-        """Return a number."""
-        text = self.get(name)
-        if text is None:
-            raise OutputError(f"{name} is missing")
-        if not re.fullmatch(NUMBER, text, re.ASCII) or float(text) > MAX_COUNT:
-            raise OutputError(f"{name} is not a number: {printable(text)}")
-        return float(text)
-
-    def count(self, name: str) -> int:
-        """Return a whole number."""
-        number = self.number(name)
-        if number != int(number):
-            raise OutputError(f"{name} is not a whole number: {printable(self[name])}")
-        return int(number)
+    warnings: list[str]
 
 
 class RadosBench(Tool[RadosBenchParameters]):
@@ -244,10 +208,7 @@ class RadosBench(Tool[RadosBenchParameters]):
         return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
-        report = _read_report(output, reads=parameters.reads_data)
-        size = parameters.object_size
-        if report.object_size != size:
-            raise OutputError(f"Object size is {report.object_size} instead of {size}")
+        report, size = _read_report(output, parameters), parameters.object_size
         timing, last = context.timing, report.progress[-1]
         remedy = f": raise writeSeconds, so that there are more than {last.done} objects to read"
         start = closest(report.progress, timing.ramp_seconds * SECOND)
@@ -296,86 +257,73 @@ def _bench(operation: RadosOperation, seconds: int, object_size: int, concurrenc
         yield "--no-cleanup"
 
 
-def _read_report(output: Output, *, reads: bool) -> _Report:
-    rows, totals, warnings = _parse_lines(output.stdout)
-    if _TIME not in totals and output.exit_code:
+def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
+    (lines, _, fields), warnings = sort_lines(output.stdout, _ROW, _OTHER, _TOTAL)
+    names = [field["name"] for field in fields]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise OutputError(f"{repeated[0]} occurs twice")
+    if _TIME not in names and output.exit_code:
         raise OutputError(f"rados bench failed with {failure(output)}")
-    if not rows:
+    if not lines:
         raise OutputError("the output has no line of a second")
-    operation = "read" if reads else "write"
-    size = totals.count(f"{operation.capitalize()} size")
+    totals = JsonNode({field["name"]: field["value"] for field in fields})
+
+    def number(name: str) -> float:
+        return totals[name].unquoted().number()
+
+    operation, size = "read" if parameters.reads_data else "write", parameters.object_size
+    for name in ("Object size", f"{operation.capitalize()} size"):
+        if (printed := totals[name].unquoted().count()) != size:
+            raise OutputError(f"{name} is {printed} instead of {size}")
     end = Progress(
-        moment=round(totals.number(_TIME) * SECOND),
-        done=totals.count(f"Total {operation}s made"),
-        mean=totals.number(_MEAN) * SECOND,
+        moment=round(number(_TIME) * SECOND),
+        done=totals[f"Total {operation}s made"].unquoted().count(),
+        mean=number(_MEAN) * SECOND,
     )
-    _check(rows, end, totals.number(_BANDWIDTH), size)
-    # It may be some milliseconds after the line of second 0. The rate of a line is that since the start.
-    started_at = rows[0].moment
-    if first := next((row for row in rows if row.done and row.rate), None):
-        started_at = first.moment - round(first.done * size / (first.rate * _MEBIBYTE) * SECOND)
-        if abs(started_at - rows[0].moment) > SECOND:
-            raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
-    progress = [
-        Progress(moment=moment, done=row.done, mean=row.mean)
-        for row in rows
-        if 0 < (moment := row.moment - started_at) < end.moment
+    rows = [
+        Progress(moment=nanoseconds_of(line["stamp"]), done=int(line["finished"]), mean=float(line["mean"]) * SECOND)
+        for line in lines
     ]
-    return _Report(
-        started_at=started_at,
-        object_size=totals.count("Object size"),
-        progress=(Progress(moment=0, done=0, mean=0.0), *progress, end),
-        min_nanoseconds=round(totals.number(_LEAST) * SECOND),
-        max_nanoseconds=round(totals.number(_GREATEST) * SECOND),
-        warnings=tuple(warnings),
-    )
-
-
-def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
-    """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
-    rows, totals, unknown = [], _Totals(), []
-    for line in whole_lines(text):
-        if row := _ROW.fullmatch(line):
-            rows.append(
-                _Row(
-                    moment=nanoseconds_of(row["stamp"]),
-                    second=int(row["second"]),
-                    done=int(row["finished"]),
-                    rate=float(row["rate"]),
-                    mean=float(row["mean"]) * SECOND,
-                )
-            )
-        elif _OTHER.fullmatch(line):
-            continue
-        elif total := _TOTAL.fullmatch(line):
-            if total["name"] in totals:
-                raise OutputError(f"{total['name']} occurs twice")
-            totals[total["name"]] = total["value"]
-        else:
-            unknown.append(f"unknown line: {printable(line)}")
-    unknown += [f"unknown field: {name}" for name in totals if name not in _KNOWN]
-    return rows, totals, unknown
-
-
-def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
-    if rows[0].second:
-        raise OutputError("the line of second 0 is missing")
-    for before, after in pairwise(rows):
-        if after.second != before.second + 1:
-            raise OutputError(f"the line of second {before.second + 1} is missing")
-        if after.done < before.done or after.moment <= before.moment:
-            raise OutputError(f"the line of second {after.second} goes back in time or operations")
-    late = end.moment - (rows[-1].moment - rows[0].moment)
-    if late > _LATE:
-        raise OutputError(f"the line of second {rows[-1].second + 1} is missing")
-    if late < -_LATE:
-        raise OutputError(f"the line of second {rows[-1].second} comes after the end: was the clock set?")
-    if rows[-1].done > end.done:
-        raise OutputError(f"the line of second {rows[-1].second} has more operations than the total")
+    _check_lines(rows, [int(line["second"]) for line in lines], end)
     moved = end.done * size / _MEBIBYTE
     # Six digits are printed.
-    if abs(bandwidth * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
+    if abs(number(_BANDWIDTH) * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
         raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
+    # It may be some milliseconds after the line of second 0. The rate of a line is that since the start.
+    started_at = rows[0].moment
+    rated = ((row, rate) for row, line in zip(rows, lines, strict=True) if row.done and (rate := float(line["rate"])))
+    if first := next(rated, None):
+        row, rate = first
+        started_at = row.moment - round(row.done * size / (rate * _MEBIBYTE) * SECOND)
+        if abs(started_at - rows[0].moment) > SECOND:
+            raise OutputError("the first rate contradicts the line of second 0: was the clock set?")
+    progress = [replace(row, moment=row.moment - started_at) for row in rows]
+    return _Report(
+        started_at=started_at,
+        progress=(
+            Progress(moment=0, done=0, mean=0.0),
+            *(row for row in progress if 0 < row.moment < end.moment),
+            end,
+        ),
+        min_nanoseconds=round(number(_LEAST) * SECOND),
+        max_nanoseconds=round(number(_GREATEST) * SECOND),
+        warnings=warnings,
+    )
+
+
+def _check_lines(rows: Sequence[Progress], seconds: Sequence[int], end: Progress) -> None:
+    if missing := [number for number, second in enumerate(seconds) if second != number]:
+        raise OutputError(f"the line of second {missing[0]} is missing")
+    for second, (before, after) in enumerate(pairwise(rows), start=1):
+        if after.done < before.done or after.moment <= before.moment:
+            raise OutputError(f"the line of second {second} goes back in time or operations")
+    late, last = end.moment - (rows[-1].moment - rows[0].moment), seconds[-1]
+    if late > _LATE:
+        raise OutputError(f"the line of second {last + 1} is missing")
+    if late < -_LATE:
+        raise OutputError(f"the line of second {last} comes after the end: was the clock set?")
+    if rows[-1].done > end.done:
+        raise OutputError(f"the line of second {last} has more operations than the total")
 
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:

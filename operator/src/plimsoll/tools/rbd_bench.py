@@ -8,21 +8,22 @@ from itertools import pairwise
 from typing import ClassVar
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters, ended_by_signal
 from plimsoll.tools.reading import (
     COUNT,
     NUMBER,
     SECOND,
+    UNTIMED,
     bounded,
     cells_of_operations,
     ended_in_warm_up,
     excerpt,
     failure,
     nanoseconds_of,
-    whole_lines,
+    sort_lines,
 )
 from plimsoll.tools.target import ImageTarget, TargetKind
 
@@ -168,7 +169,7 @@ class RbdBench(Tool[RbdBenchParameters]):
             operation=Operation(parameters.operation),
             ios=sum(ios),
             bytes=sum(ios) * parameters.block_size,
-            latency=LatencySample(kind=LatencyKind.NONE),
+            latency=UNTIMED,
             cells=cells_of_operations(ios, parameters.block_size),
         )
         return Measurement(
@@ -187,22 +188,8 @@ RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
-    header, total = None, None
-    done: dict[int, int] = {}
-    unknown: list[str] = []
-    for line in whole_lines(output.stdout):
-        if row := _ROW.fullmatch(line):
-            second, count = int(row["second"]), int(row["done"])
-            if done and (second <= max(done) or count < max(done.values())):
-                raise OutputError(f"the line of second {second} goes back in time or operations")
-            done[second] = count
-        elif match := _HEADER.fullmatch(line):
-            header = match
-        elif match := _TOTAL.fullmatch(line):
-            total = match
-        elif not _COLUMNS.fullmatch(line):
-            unknown.append(f"unknown line: {printable(line)}")
-    if header is None or total is None:
+    (headers, _, rows, totals), unknown = sort_lines(output.stdout, _HEADER, _COLUMNS, _ROW, _TOTAL)
+    if not headers or not totals:
         raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
     requested = {
         "type": parameters.operation.value,
@@ -210,10 +197,20 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
         "threads": str(parameters.concurrency),
         "pattern": "random" if parameters.order is RbdOrder.RAND else "sequential",
     }
-    if different := [name for name, value in requested.items() if header[name] != value]:
-        name = different[0]
-        raise OutputError(f"{name} is {printable(header[name])} instead of {requested[name]}")
-    count, seconds = _totals(total)
+    for name, value in requested.items():
+        if (printed := headers[-1][name]) != value:
+            raise OutputError(f"{name} is {printable(printed)} instead of {value}")
+    count, rate = int(totals[-1]["done"]), totals[-1]["rate"]
+    if not count or "nan" in rate or not float(rate):
+        raise OutputError("no operation completed in time: is the image locked by another client?")
+    # More exact than the printed whole number.
+    seconds = count / float(rate)
+    if seconds > MAX_COUNT or abs(seconds - int(totals[-1]["seconds"])) > 1 + seconds / 1000:
+        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
+    done = {int(row["second"]): int(row["done"]) for row in rows}
+    for before, after in pairwise(rows):
+        if int(after["second"]) <= int(before["second"]) or int(after["done"]) < int(before["done"]):
+            raise OutputError(f"the line of second {after['second']} goes back in time or operations")
     if done and (max(done) > seconds or max(done.values()) > count):
         raise OutputError(f"the line of second {max(done)} exceeds the totals")
     missing = [
@@ -223,14 +220,3 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
         if after > before + 1
     ]
     return _Report(done=done, total=count, seconds=seconds, warnings=[*unknown, *missing])
-
-
-def _totals(match: re.Match[str]) -> tuple[int, float]:
-    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
-    total = int(match["done"])
-    if not total or "nan" in match["rate"] or not float(match["rate"]):
-        raise OutputError("no operation completed in time: is the image locked by another client?")
-    seconds = total / float(match["rate"])
-    if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
-        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
-    return total, seconds

@@ -25,6 +25,10 @@ NOISE_CHARACTERS = 4000
 """Characters of a text that messages can quote."""
 
 
+UNTIMED = LatencySample(kind=LatencyKind.NONE)
+"""The latency of operations that the tool does not time."""
+
+
 def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:
     """Return the first 20 lines of a text that are not empty and do not match `without`."""
     lines = (printable(line.strip()) for line in text.splitlines())
@@ -67,7 +71,21 @@ def whole_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def bounded(messages: Sequence[str]) -> tuple[str, ...]:
+def sort_lines(text: str, *patterns: re.Pattern[str]) -> tuple[list[list[re.Match[str]]], list[str]]:
+    """Return the matches of each pattern, by the first that matches a line, and warnings about all other lines."""
+    matches: list[list[re.Match[str]]] = [[] for _ in patterns]
+    unknown = []
+    for line in whole_lines(text):
+        for pattern, lines in zip(patterns, matches, strict=True):
+            if match := pattern.fullmatch(line):
+                lines.append(match)
+                break
+        else:
+            unknown.append(f"unknown line: {printable(line)}")
+    return matches, unknown
+
+
+def bounded(messages: Iterable[str]) -> tuple[str, ...]:
     """Return the messages without duplicates, at most `MAX_MESSAGES` and the number of the others."""
     different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
     more = len(different) - MAX_MESSAGES
@@ -146,6 +164,6 @@ def byte_sample(
         operation=operation,
         ios=0,
         bytes=sum(total for _, total in connections),
-        latency=LatencySample(kind=LatencyKind.NONE),
+        latency=UNTIMED,
         cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
     )

@@ -24,18 +24,13 @@ from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 _BLOCK_BYTES = 2**20
-"""A data set must be a whole number of these: fio would skip the rest."""
-
+"""Data sets are a whole number of these; fio would skip the rest."""
 _OBJECT_BYTES = 4 * 2**20
 """Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
 
 
 def prefill_command(target: DataSet, seed: int, work_directory: str, content: DataContent = RANDOM_DATA) -> Command:
-    """Return the command that writes the whole target once, in order.
-
-    It creates a missing file, but never a device or an image. ValueError if the target is not a whole number of MiB.
-    """
-    _check_whole_blocks(target)
+    """Return the command that writes the whole target once, in order; it creates a missing file."""
     is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
     return _command(
         "prefill",
@@ -52,7 +47,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str, content: Da
 
 
 def parse_prefill(output: Output, target: DataSet) -> int:
-    """Return the bytes that a prefill wrote: always the size of the target; OutputError if it failed or wrote less."""
+    """Return the bytes that a prefill wrote, the size of the target; OutputError if it failed or wrote less."""
     return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
 
 
@@ -100,8 +95,7 @@ def parse_precondition(output: Output, target: DataSet) -> int:
 
 
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
-    """Return the command that trims the whole image once; ValueError if it is not a whole number of MiB."""
-    _check_whole_blocks(target)
+    """Return the command that trims the whole image once."""
     return _command(
         "discard",
         target,
@@ -115,13 +109,8 @@ def discard_command(target: ImageTarget, work_directory: str) -> Command:
 
 
 def parse_discard(output: Output, target: ImageTarget) -> int:
-    """Return the bytes that a discard trimmed: always the size of the image; OutputError if it failed or did less."""
+    """Return the bytes that a discard trimmed, the size of the image; OutputError if it failed or did less."""
     return _changed_bytes("discard", "trimmed", output, Operation.TRIM, expected=target.size)
-
-
-def _check_whole_blocks(target: DataSet) -> None:
-    if target.size < _BLOCK_BYTES or target.size % _BLOCK_BYTES:
-        raise ValueError(f"the target has {target.size} bytes, which is not a whole number of MiB")
 
 
 def _command(job: str, target: DataSet, work_directory: str, *arguments: str) -> Command:
@@ -151,9 +140,9 @@ def _writing(seed: int, content: DataContent) -> Iterator[str]:
 
 def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, expected: int | None = None) -> int:
     """Return the bytes that a job wrote or trimmed, and refuse a failure or anything incomplete."""
-    document = read_output(output)
-    (result,) = jobs_named(document.root, job, count=1)
-    problems = complaints([result], output, document.noise)
+    root, noise = read_output(output)
+    (result,) = jobs_named(root, job, count=1)
+    problems = complaints([result], output, noise)
     if problems or output.exit_code:
         raise OutputError(f"{job} failed with {failure(output, *problems)}")
     direction = result[operation]

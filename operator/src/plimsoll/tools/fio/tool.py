@@ -6,7 +6,7 @@ without I/O, and its percentiles cannot be merged, so they are never read.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,37 +17,12 @@ from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
 from plimsoll.tools.fio.command import JOB, data_set, measure_command, trace_command, work_bytes
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, complaints, jobs_named, read_latency, read_output
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, complaints, jobs_named, read_latency, read_output
 from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
 from plimsoll.tools.target import ImageTarget, TargetKind
-
-_ROOT = frozenset(
-    {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
-)
-_JOB = frozenset(
-    {
-        "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options",
-        "read", "write", "trim", "sync", "mixed",
-        "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf",
-        "iodepth_level", "iodepth_submit", "iodepth_complete", "latency_ns", "latency_us", "latency_ms",
-        "total_err", "first_error",
-        "latency_depth", "latency_target", "latency_target_ns", "latency_percentile", "latency_window",
-        "latency_window_us", "desc", "block", "steadystate", "zone_resets",
-    }
-)  # fmt: skip
-_DIRECTION = frozenset(
-    {
-        "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios", "drop_ios",
-        "slat_ns", "clat_ns", "lat_ns", "prios", "cachehit",
-        "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples",
-        "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
-    }
-)  # fmt: skip
-_SYNC = frozenset({"total_ios", "lat_ns"})
-_LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
 
 EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
 """Depths of which fio reports how often they were full."""
@@ -131,9 +106,9 @@ class Fio(Tool[FioParameters]):
         )
 
     def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
-        document, target = read_output(output), data_set(context)
-        jobs = jobs_named(document.root, JOB, count=parameters.jobs)
-        spans = [_span(job, document.root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
+        (root, noise), target = read_output(output), data_set(context)
+        jobs = jobs_named(root, JOB, count=parameters.jobs)
+        spans = [_span(job, root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
         common = _Span(
             start=max(span.start for span in spans),
             end=min(span.end for span in spans),
@@ -155,7 +130,7 @@ class Fio(Tool[FioParameters]):
             offsets=[span.start - common.start for span in spans],
         )
         logged, gaps, log_warnings = reader.read(samples)
-        version = document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
+        version = root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
         # A version such as `3.42` or `3.42-12-gabcdef` may end its ramp late; unknown ones do not.
         release = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
         looks_seldom = release is not None and (int(release[1]), int(release[2])) >= _RAMP_STEP_SINCE
@@ -166,6 +141,18 @@ class Fio(Tool[FioParameters]):
         cpu_times = ((job.number_or_none("usr_cpu"), job.number_or_none("sys_cpu")) for job in jobs)
         percents = [user + system for user, system in cpu_times if user is not None and system is not None]
         is_limiting = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
+        counts = {operation: (_issued(jobs, operation), _timed(jobs, operation)) for operation in DIRECTIONS}
+        untimed = [
+            f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
+            for operation, (issued, timed) in counts.items()
+            if issued and not timed
+        ]
+        # They failed, or were in flight at the end.
+        unfinished = [
+            f"{issued - timed} of {issued} {operation} operations did not complete"
+            for operation, (issued, timed) in counts.items()
+            if timed < issued
+        ]
         return Measurement(
             tool_version=version,
             started_at=common.start * MILLISECOND,
@@ -180,17 +167,10 @@ class Fio(Tool[FioParameters]):
             work_bytes=work_bytes(parameters, target),
             bypasses_cache=not target.cache if isinstance(target, ImageTarget) else parameters.direct_io,
             gaps=gaps,
-            errors=bounded(
-                [
-                    *complaints(jobs, output, document.noise),
-                    *(
-                        f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
-                        for operation in DIRECTIONS
-                        if (issued := _issued(jobs, operation)) and not _timed(jobs, operation)
-                    ),
-                ]
+            errors=bounded([*complaints(jobs, output, noise), *untimed]),
+            warnings=bounded(
+                [*unfinished, *([] if output.exit_code else [*noise, *excerpt(output.stderr)]), *log_warnings]
             ),
-            warnings=bounded([*_warnings(document, jobs, output), *log_warnings]),
         )
 
 
@@ -304,30 +284,6 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         latency=latency,
         submission_nanoseconds=merge_latencies(submissions).mean_nanoseconds,
     )
-
-
-def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
-    yield from document.warnings
-    for job in document.root["jobs"].elements():
-        if (name := job["jobname"].line()) != JOB:
-            yield f"{job.path} is named {name} and was ignored"
-    unknown = [*document.root.unknown(_ROOT)]
-    for job in document.root["jobs"].elements():
-        unknown += job.unknown(_JOB)
-        for operation in DIRECTIONS:
-            direction = job[operation]
-            unknown += direction.unknown(_DIRECTION)
-            for kind in ("lat_ns", "clat_ns", "slat_ns"):
-                unknown += direction[kind].unknown(_LATENCY)
-        unknown += job[Operation.SYNC].unknown(_SYNC)
-    yield from (f"{path} is an unknown field and was ignored" for path in unknown)
-    for operation in DIRECTIONS:
-        # They failed, or were in flight at the end.
-        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
-        if timed < issued:
-            yield f"{issued - timed} of {issued} {operation} operations did not complete"
-    if not output.exit_code:
-        yield from (*document.noise, *excerpt(output.stderr))
 
 
 def _values(text: str) -> dict[str, float]:
