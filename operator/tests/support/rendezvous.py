@@ -61,12 +61,12 @@ class PretendedWork(Worker):
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         if self.broken:
             raise PreparationError(self.broken)
-        progress(0, 2**30)
+        progress(0, 2**30, "")
         self.done.append("prepared")
         return 2**30
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:
-        progress(0, 0)
+        progress(0, 0, "")
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()

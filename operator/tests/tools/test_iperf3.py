@@ -97,9 +97,9 @@ def test_ports_of_pairs_differ_and_stay_in_range() -> None:
 
 
 def test_pairing_gives_the_rounds() -> None:
-    assert IPERF3.rounds(Iperf3Parameters(), 3, 0) == 6
-    assert IPERF3.rounds(Iperf3Parameters(pairing=Pairing.ONE_TO_ALL), 3, 2) == 3
-    assert IPERF3.rounds(Iperf3Parameters(pairing=Pairing.ALL_AT_ONCE), 3, 2) == 1
+    assert IPERF3.cast_size(Iperf3Parameters(), 3, 0).rounds == 6
+    assert IPERF3.cast_size(Iperf3Parameters(pairing=Pairing.ONE_TO_ALL), 3, 2).rounds == 3
+    assert IPERF3.cast_size(Iperf3Parameters(pairing=Pairing.ALL_AT_ONCE), 3, 2).rounds == 1
 
 
 def test_label() -> None:

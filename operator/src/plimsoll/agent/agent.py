@@ -23,11 +23,9 @@ from pydantic import ValidationError
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.model import Model
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
-from plimsoll.protocol.helpers import CacheDrop
 
 EXIT_DISMISSED = 0
 EXIT_REFUSED = 4
@@ -73,14 +71,12 @@ class Connection:
         await self._session.close()
 
     async def register(self, registration: messages.Registration) -> messages.Registered:
-        return _parsed(messages.Registered, await self._send("POST", "/v1/clients", body=registration))
+        return await self._ask(messages.Registered, "POST", "/v1/clients", body=registration)
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> messages.Ordered:
         """Wait for an order newer than `after`, for about `hold` seconds at most."""
         query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
-        return _parsed(
-            messages.Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS)
-        )
+        return await self._ask(messages.Ordered, "GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS)
 
     async def report(self, report: messages.Report) -> None:
         """Report the agent's progress with its order."""
@@ -88,21 +84,25 @@ class Connection:
 
     async def post(self, post: messages.ResultPost) -> bool:
         """Post a document; false if the conductor discards it."""
-        return _parsed(
-            messages.Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)
-        ).kept
+        return (await self._ask(messages.Acknowledged, "POST", "/v1/results", body=post, seconds=_POST_SECONDS)).kept
 
     async def clock(self, probes: int) -> Clock:
         """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
         readings = []
         for _ in range(probes):
             t0 = time.time_ns()
-            reading = _parsed(messages.ClockReading, await self._send("GET", "/v1/clock"))
+            reading = await self._ask(messages.ClockReading, "GET", "/v1/clock")
             t3 = time.time_ns()
             offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
             round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
             readings.append(Clock(offset=offset / _SECOND, error=max(0, round_trip) / 2 / _SECOND))
         return min(readings, key=lambda clock: clock.error)
+
+    async def _ask(self, answer: type[M], method: str, path: str, **options: Any) -> M:  # noqa: ANN401 - of `_send`
+        try:
+            return answer.model_validate_json(await self._send(method, path, **options))
+        except ValidationError as error:
+            raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
 
     async def _send(
         self,
@@ -113,15 +113,17 @@ class Connection:
         body: Model | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> str:
-        options: dict[str, Any] = {"params": query} if query else {}
-        if body is not None:
-            # As a stream: aiohttp warns about large bodies in one piece.
-            options["data"] = io.BytesIO(body.model_dump_json().encode())
-            options["headers"] = {"Content-Type": "application/json"}
-        timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
+        # As a stream: aiohttp warns about large bodies in one piece.
+        data = None if body is None else io.BytesIO(body.model_dump_json().encode())
         try:
             async with self._session.request(
-                method, path, timeout=timeout, server_hostname=messages.SERVER_NAME, **options
+                method,
+                path,
+                params=query,
+                data=data,
+                headers=None if body is None else {"Content-Type": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS),
+                server_hostname=messages.SERVER_NAME,
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -140,13 +142,6 @@ class Connection:
             self.last_error = message
             raise UnreachableError(message) from None
         raise messages.RefusedError(refusal.code, refusal.message)
-
-
-def _parsed(answer: type[M], text: str) -> M:
-    try:
-        return answer.model_validate_json(text)
-    except ValidationError as error:
-        raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
 
 
 async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
@@ -349,7 +344,8 @@ class Agent:
                     )
                     self._prepared_bytes, self._data_set_used = size, False
                     _log.info("prepared %d bytes", size)
-                    await self._send(self._report(messages.AgentState.PREPARED, sequence, done=size, total=size))
+                    prepared = self._report(messages.AgentState.PREPARED, sequence, done_bytes=size, total_bytes=size)
+                    await self._send(prepared)
                 case messages.StageOrder():
                     self._data_set_used = True
                     await self._report_progress(partial(self._work.stage, order), messages.AgentState.STAGING, sequence)
@@ -371,9 +367,9 @@ class Agent:
         """Return the result of some work, and report its progress every second meanwhile."""
         latest = 0, 0, ""
 
-        def note(done: int, total: int, message: str = "") -> None:
+        def note(done: int, total: int, message: str) -> None:
             nonlocal latest
-            latest = done, total, message
+            latest = done, total, message[: messages.MAX_REPORT_CHARACTERS]
 
         working = asyncio.create_task(begin(note))
         try:
@@ -381,7 +377,7 @@ class Agent:
             await asyncio.sleep(0)
             while not working.done():
                 done, total, message = latest
-                await self._send(self._report(state, sequence, message=message, done=done, total=total))
+                await self._send(self._report(state, sequence, message=message, done_bytes=done, total_bytes=total))
                 await asyncio.wait({working}, timeout=_PROGRESS_SECONDS)
             return await working
         finally:
@@ -461,37 +457,23 @@ class Agent:
         return _Comparison(clock, _lead_of_wall_clock())
 
     async def _report_failure(self, message: str, sequence: int) -> None:
-        await self._send(self._report(messages.AgentState.FAILED, sequence, message=message))
+        await self._send(
+            self._report(messages.AgentState.FAILED, sequence, message=message[: messages.MAX_REPORT_CHARACTERS])
+        )
 
     async def _send(self, report: messages.Report) -> None:
         """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""
         with suppress(messages.RefusedError):
             await until_answered(lambda: self._connection.report(report))
 
-    def _report(
-        self,
-        state: messages.AgentState,
-        sequence: int,
-        *,
-        message: str = "",
-        done: int = 0,
-        total: int = 0,
-        clock: Clock | None = None,
-        rates: tuple[LiveRate, ...] = (),
-        caches: CacheDrop | None = None,
-    ) -> messages.Report:
+    def _report(self, state: messages.AgentState, sequence: int, **fields: Any) -> messages.Report:  # noqa: ANN401
         return messages.Report(
             epoch=self._epoch,
             client=self._identity.client,
             instance=self._instance,
             sequence=sequence,
             state=state,
-            message=message[: messages.MAX_REPORT_CHARACTERS],
-            done_bytes=done,
-            total_bytes=total,
-            clock=clock,
-            rates=rates,
-            caches=caches,
+            **fields,
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

@@ -68,11 +68,11 @@ async def _prepare_local(
     # Also before a prefill: file systems do one write at a time that extends a file.
     await programs.in_thread(f"the creation of {target.path}", partial(volume.lay_out, target))
     if order.prefill:
-        progress(0, target.size)
+        progress(0, target.size, "")
 
         def report_written(pid: int) -> None:
             counters = process_io(pid) or {"write_bytes": 0}
-            progress(min(counters["write_bytes"], target.size), target.size)
+            progress(min(counters["write_bytes"], target.size), target.size, "")
 
         await fio.prefill(order, report_written)
         await programs.in_thread(f"the check of {target.path}", partial(volume.check_written, target))

@@ -19,7 +19,7 @@ from plimsoll.measure.layers import TOO_HIGH, Best, LayerRow, layers, osd_count,
 from plimsoll.measure.text import first_few
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
 from plimsoll.report.view import layer_sentences
-from plimsoll.tools.registry import LAYERS, loading_clients
+from plimsoll.tools.registry import LAYERS, TOOLS
 
 
 @click.command(short_help="Compare the rate of each layer with its limit.")
@@ -84,7 +84,8 @@ def _clients_at_once(result: BenchmarkResult) -> int:
     spec = result.spec
     problem = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll"
     with exit_on(ValidationError, what=f"{problem}; use the version that measured it: "):
-        return loading_clients(spec.tool, spec.parameters, spec.clients)
+        tool = TOOLS[spec.tool]
+        return tool.cast_size(tool.parameters.model_validate(spec.parameters), spec.clients, 0).loading
 
 
 def device_problem(result: BenchmarkResult) -> str | None:

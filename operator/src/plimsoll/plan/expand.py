@@ -216,7 +216,7 @@ def renewal_seconds(plan: Plan) -> int:
 
 
 def round_count(point: Point, servers: int) -> int:
-    return TOOLS[point.tool].rounds(point.typed_parameters, point.clients, servers)
+    return TOOLS[point.tool].cast_size(point.typed_parameters, point.clients, servers).rounds
 
 
 def trial_seconds(point: Point, servers: int = 0) -> int:

@@ -27,7 +27,7 @@ from plimsoll.plan.document import Point
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
-from plimsoll.tools.registry import TOOLS, cell_count
+from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     IS_BLOCK,
     NO_VOLUME,
@@ -275,15 +275,13 @@ def _impossible_rounds(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         for clients in sweep.clients:
             members = f"{clients} clients{f' and {servers} servers' if servers else ''}"
             for parameters in points:
-                rounds = sweep.tool.rounds(parameters, clients, servers)
+                rounds, pairs, _ = sweep.tool.cast_size(parameters, clients, servers)
                 if not 1 <= rounds <= MAX_ROUNDS:
                     remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
                     remedy = f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
-                elif sweep.tool.quantities.cells and (
-                    (cells := cell_count(sweep.tool, parameters, clients, servers)) > MAX_CELLS
-                ):
+                elif pairs > MAX_CELLS:
                     remedy = (
-                        f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
+                        f"measures {pairs} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
                     )
                 else:
                     continue

@@ -28,11 +28,12 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
     Cast,
+    CastSize,
     RosterMember,
     all_at_once,
     choose_clients,
     paired,
-    round_count,
+    paired_size,
     serving_port,
 )
 from plimsoll.tools.target import PeerTarget, Target, TargetKind, VolumeTarget
@@ -378,12 +379,9 @@ class Tool(ABC, Generic[P]):
         """Return who takes part in a trial with that number of clients, chosen from the roster."""
         return all_at_once((ACTOR_CLIENT,) if self.runs_alone else choose_clients(roster, clients))
 
-    def rounds(self, parameters: P, clients: int, servers: int) -> int:
-        """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused.
-
-        `servers` are the run's servers, which are members of the roster and never load.
-        """
-        return 1
+    def cast_size(self, parameters: P, clients: int, servers: int) -> CastSize:
+        """Return the size of that cast with the run's servers; one without rounds, or too large, is refused."""
+        return CastSize(rounds=1, pairs=0, loading=1 if self.runs_alone else clients)
 
     def version(self, output: Output) -> str | None:
         """Return the version from what the program prints with `version_argument`; None if it cannot be run."""
@@ -477,8 +475,8 @@ class PeerTool(Tool[P]):
     def cast(self, parameters: Any, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ANN401 - as above
         return paired(parameters.pairing, roster, clients)
 
-    def rounds(self, parameters: Any, clients: int, servers: int) -> int:  # noqa: ANN401 - as above
-        return round_count(parameters.pairing, clients, servers)
+    def cast_size(self, parameters: Any, clients: int, servers: int) -> CastSize:  # noqa: ANN401 - as above
+        return paired_size(parameters.pairing, clients, servers)
 
 
 AnyTool: TypeAlias = Tool[Any]

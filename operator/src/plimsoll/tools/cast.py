@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import cycle
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 MAX_ROUNDS = 4096
 """Maximum rounds of a trial: the cells of a matrix of 64 by 64 clients."""
@@ -118,12 +118,24 @@ def paired(pairing: Pairing, roster: Sequence[RosterMember], clients: int) -> Ca
     return Cast(rounds=tuple(Round(servers=served) for served in rounds))
 
 
-def round_count(pairing: Pairing, clients: int, servers: int) -> int:
-    """Return the number of rounds of that cast; 0 if no client has a server."""
+class CastSize(NamedTuple):
+    """The size of a cast of which only the numbers of clients and of servers are known."""
+
+    rounds: int
+    pairs: int  # of a client and one that serves it, over all rounds
+    loading: int  # clients that load at the same time, at most
+
+
+def paired_size(pairing: Pairing, clients: int, servers: int) -> CastSize:
+    """Return the size of `paired`, without rounds if no client has a server."""
     partners = servers or clients - 1
-    if partners < 1:
-        return 0
-    return {Pairing.EACH_PAIR: clients * partners, Pairing.ONE_TO_ALL: clients, Pairing.ALL_AT_ONCE: 1}[pairing]
+    at_once = clients if servers else clients // 2
+    sizes = {
+        Pairing.EACH_PAIR: CastSize(clients * partners, clients * partners, 1),
+        Pairing.ONE_TO_ALL: CastSize(clients, clients * partners, 1),
+        Pairing.ALL_AT_ONCE: CastSize(1, at_once, at_once),
+    }
+    return sizes[pairing] if partners else CastSize(0, 0, 1)
 
 
 SERVING_PORTS = range(20_480, 24_576)

@@ -28,7 +28,8 @@ MAX_MILLISECONDS = 10**13
 
 
 def read_document(text: str) -> tuple[JsonNode, list[str]]:
-    """Return the last document of a text, and what is remarkable: the lines around all documents, at most 20 in a row.
+    """Return the last document of a text, and remarks: the lines around all documents, at most 20 in a row.
+
     fio indents everything inside a document, so a brace at the start of a line begins one. OutputError without a
     complete document, with the place where the last one breaks off.
     """

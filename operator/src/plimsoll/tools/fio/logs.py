@@ -56,12 +56,6 @@ class JobCompletions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    milliseconds: int
-    rate: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogReader:
     """Adds the content of the logs to samples."""
 
@@ -77,19 +71,22 @@ class LogReader:
 
         fio does not log syncs. OutputError if a field of the document is missing or malformed.
         """
-        gaps, warnings = None, list[str]()
-        # Output that is older than this log has no gaps.
-        if all(log_name("lat", job) in self.files for job in range(1, self.parameters.jobs + 1)):
-            completions = [
-                JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
-                for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
-            ]
-            try:
+        gaps, idle, warnings = None, list[Interval](), list[str]()
+        try:
+            # Output that is older than this log has no gaps.
+            if all(log_name("lat", job) in self.files for job in range(1, self.parameters.jobs + 1)):
+                completions = [
+                    JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
+                    for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
+                ]
                 gaps = gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing))
-            except SeriesError as error:
-                warnings.append(f"no gaps between operations: {error}")
-        idle = stretches_of(gaps) if gaps else []
-        logged = [self._with_series(sample, idle, warnings) for sample in samples]
+                idle = stretches_of(gaps)
+        except SeriesError as error:
+            warnings.append(f"no gaps between operations: {error}")
+        logged = [
+            sample if sample.operation is Operation.SYNC else self._with_series(sample, idle, warnings)
+            for sample in samples
+        ]
         try:
             check_gaps(idle, logged)
         except SeriesError as error:
@@ -97,15 +94,9 @@ class LogReader:
         return logged, gaps, warnings
 
     def _with_series(self, sample: OperationSample, idle: Sequence[Interval], warnings: list[str]) -> OperationSample:
-        operation = sample.operation
-        if operation is Operation.SYNC:
-            return sample
+        operation, cells = sample.operation, None
         try:
             cells = self._cells(sample, idle)
-        except SeriesError as error:
-            warnings.append(f"no series, and so no latency over time, of {operation} operations: {error}")
-            return sample
-        try:
             totals = [read_histogram(job[operation]["clat_ns"]) for job in self.jobs]
             slices = slices_of(
                 zip(self._logs("clat_hist"), totals, strict=True),
@@ -116,7 +107,8 @@ class LogReader:
                 in_flight=self.parameters.most_in_flight,
             )
         except SeriesError as error:
-            warnings.append(f"no latency over time of {operation} operations: {error}")
+            what = "no latency over time" if cells else "no series, and so no latency over time,"
+            warnings.append(f"{what} of {operation} operations: {error}")
             return sample.model_copy(update={"cells": cells})
         return sample.model_copy(update={"cells": cells, "slices": slices})
 
@@ -182,7 +174,7 @@ def cells_of(
     series = []
     for log, totals in jobs:
         lines = [
-            _Line(milliseconds=int(match[1]), rate=int(match[2]))
+            (int(match[1]), int(match[2]))
             for _, match in _matches(_RATE_LINE, map(str.strip, log.splitlines()))
             if int(match[3]) == DIRECTIONS[operation]
         ]
@@ -191,7 +183,8 @@ def cells_of(
     return cells_of_operations(ios, size, WIDTH * MILLISECOND)
 
 
-def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
+def _cells(lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
+    """Return the cells of one job from its lines, each with its milliseconds and its rate."""
     number = -(-totals.milliseconds // WIDTH)
     if number > 200_000:  # noqa: PLR2004 - of a second each
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
@@ -207,14 +200,14 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
         for skips in (True, False):
             if (spread := _spread(lines, unit, totals, idle, skips=skips)) is not None:
                 # fio may write the last line after the end.
-                closed = min(lines[-1].milliseconds // WIDTH, number)
+                closed = min(lines[-1][0] // WIDTH, number)
                 with suppress(SeriesError):
                     return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
         raise
 
 
 def _spread(
-    lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
+    lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
 ) -> list[float] | None:
     """Spread each line evenly over its time, without gaps; None if that is impossible.
 
@@ -224,18 +217,21 @@ def _spread(
     """
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
-    for line in lines:
+    for end, rate in lines:
         # No thread is early, and only the last line may come after the end.
-        if line.milliseconds - before < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
+        if end - before < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
             return None
-        while skips and line.milliseconds - before >= 2 * WIDTH - _MAX_JITTER and _is_idle(before, idle):
+        while skips and end - before >= 2 * WIDTH - _MAX_JITTER:
+            interval = Interval(start=before, end=before + WIDTH)
+            # A gap may be a little shorter than it was.
+            if sum(gap.clipped(interval) for gap in idle) < WIDTH - _MAX_JITTER:
+                break
             before += WIDTH
-        milliseconds = line.milliseconds - before
-        parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
+        parts = without([Interval(start=before, end=min(end, totals.milliseconds))], idle)
         if not (time := length_of(parts)):
             return None
-        before = line.milliseconds
-        count = (line.rate + 0.5) * unit * milliseconds / 1000
+        count = (rate + 0.5) * unit * (end - before) / 1000
+        before = end
         for part in parts:
             for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
                 inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
@@ -245,42 +241,26 @@ def _spread(
     return cells if lines and length_of(rest) <= WIDTH + _MAX_JITTER else None
 
 
-def _is_idle(start: int, idle: Sequence[Interval]) -> bool:
-    """Whether nothing completed in the interval that starts at `start`; a gap may be a little shorter than it was."""
-    interval = Interval(start=start, end=start + WIDTH)
-    return sum(gap.clipped(interval) for gap in idle) >= WIDTH - _MAX_JITTER
-
-
-def _counts(lines: Sequence[_Line], unit: float, number: int) -> tuple[list[float], int]:
-    """Return the operations of each interval, zero without a line, and the last interval with a line.
+def _counts(lines: Sequence[tuple[int, int]], unit: float, number: int) -> tuple[list[float], int]:
+    """Return the operations of each interval, zero without a line, and the number of the last one with a line.
 
     Interval k ends at k * WIDTH.
     """
-    counts: dict[int, int] = {}
-    before = _Line(milliseconds=0, rate=0)
-    for line in lines:
-        slot = _slot(line)
-        if slot in counts or line.milliseconds <= before.milliseconds:
+    cells, before, last = [0.0] * number, 0, 0
+    for time, rate in lines:
+        slot = (time + WIDTH // 2) // WIDTH
+        if abs(time - slot * WIDTH) > _MAX_JITTER:
+            raise SeriesError(f"the line of the log at {time} ms does not lie on an interval of {WIDTH} ms")
+        if slot == last or time <= before:
             raise SeriesError(f"the log has two lines for the interval that ends at {slot * WIDTH} ms")
-        # Between neighbours the real distance is known; after a gap only the nominal one.
-        adjacent = slot == _slot(before) + 1
-        milliseconds = line.milliseconds - before.milliseconds if adjacent else WIDTH
-        # Half a unit compensates, on average, for rounding down.
-        counts[slot] = round((line.rate + 0.5) * unit * milliseconds / 1000)
-        before = line
-    cells = [0.0] * number
-    for slot, count in counts.items():
-        if not 1 <= slot <= number:
+        if slot > number:
             raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
-        cells[slot - 1] = count
-    return cells, max(counts, default=0)
-
-
-def _slot(line: _Line) -> int:
-    slot = (line.milliseconds + WIDTH // 2) // WIDTH
-    if abs(line.milliseconds - slot * WIDTH) > _MAX_JITTER:
-        raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
-    return slot
+        # Between neighbours the real distance is known; after a gap only the nominal one.
+        milliseconds = time - before if slot == last + 1 else WIDTH
+        # Half a unit compensates, on average, for rounding down.
+        cells[slot - 1] = round((rate + 0.5) * unit * milliseconds / 1000)
+        before, last = time, slot
+    return cells, last
 
 
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
@@ -408,7 +388,7 @@ def _slices(log: str, total: Histogram, operation: Operation, width: int, number
     for line, match in _matches(_SLICE_LINE, log.splitlines()):
         if int(match[2]) == DIRECTIONS[operation]:
             times.append(int(match[1]))
-            logged.append(_histogram(match[3], line))
+            logged.append(_histogram(match[3].split(", "), line))
     for before, after in pairwise(times):
         if after < before:
             raise SeriesError(f"the log goes back from {before} ms to {after} ms")
@@ -428,12 +408,11 @@ def _slices(log: str, total: Histogram, operation: Operation, width: int, number
     return [*logged, rest, *[Histogram(counts={})] * number][:number]
 
 
-def _histogram(text: str, number: int) -> Histogram:
-    bins = text.split(", ")
+def _histogram(bins: Sequence[str], line: int) -> Histogram:
     if len(bins) != BIN_COUNT:
-        raise SeriesError(f"line {number} of the log has {len(bins)} bins instead of {BIN_COUNT}")
+        raise SeriesError(f"line {line} of the log has {len(bins)} bins instead of {BIN_COUNT}")
     # Most of the 1856 bins are empty.
     histogram = Histogram(counts={index: int(count) for index, count in enumerate(bins) if count != "0"})
     if not histogram.total:
-        raise SeriesError(f"line {number} of the log is empty, although an operation completed with it")
+        raise SeriesError(f"line {line} of the log is empty, although an operation completed with it")
     return histogram
