@@ -25,7 +25,7 @@ from plimsoll.api.json_reader import OutputError
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output
-from plimsoll.tools.fio.preparation import parse_discard, parse_precondition, parse_prefill
+from plimsoll.tools.fio.preparation import changed_bytes
 
 from .conftest import FILE, IMAGE, Golden, load
 from .damage import VALUES, check, damaged, noisy
@@ -37,11 +37,11 @@ CASES = sorted(
     if (match := re.fullmatch(r"fio-([\d.]+)-(.+)\.json", path.name)) and path.stat().st_size
 )
 WRITING: dict[str, Callable[[Output], int]] = {
-    "prefill": lambda output: parse_prefill(output, FILE),
-    "precondition": lambda output: parse_precondition(output, FILE),
-    "rbd-prefill": lambda output: parse_prefill(output, IMAGE),
-    "rbd-precondition": lambda output: parse_precondition(output, IMAGE),
-    "rbd-discard": lambda output: parse_discard(output, IMAGE),
+    "prefill": lambda output: changed_bytes("prefill", output, FILE),
+    "precondition": lambda output: changed_bytes("precondition", output, FILE),
+    "rbd-prefill": lambda output: changed_bytes("prefill", output, IMAGE),
+    "rbd-precondition": lambda output: changed_bytes("precondition", output, IMAGE),
+    "rbd-discard": lambda output: changed_bytes("discard", output, IMAGE),
 }
 THOROUGH = "write-fsync"
 SAMPLE = 3

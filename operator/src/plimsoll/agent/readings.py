@@ -112,21 +112,19 @@ class Cgroup:
         return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
 
     def read(self) -> CgroupCounters:
-        seconds = "throttled_usec" if self.unified else "throttled_time"
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
-        throttled = _sum(stat.get(seconds) for stat in stats)
-        memory = self.memory.directory if self.memory else None
-        name = "memory.current" if self.unified else "memory.usage_in_bytes"
+        memory = "memory.current" if self.unified else "memory.usage_in_bytes"
         used = None
         if self.accounting and self.unified:
-            used = _scaled(_table(self.accounting.directory / "cpu.stat").get("usage_usec"))
+            used = _total([_table(self.accounting.directory / "cpu.stat")], "usage_usec", _MICROSECOND)
         elif self.accounting:
             used = _number(self.accounting.directory / "cpuacct.usage")
+        throttled = ("throttled_usec", _MICROSECOND) if self.unified else ("throttled_time", 1)
         return CgroupCounters(
             cpu=used,
-            throttled_periods=_sum(stat.get("nr_throttled") for stat in stats),
-            throttled=_scaled(throttled) if self.unified else throttled,
-            memory=_number(memory / name) if memory else None,
+            throttled_periods=_total(stats, "nr_throttled"),
+            throttled=_total(stats, *throttled),
+            memory=_number(self.memory.directory / memory) if self.memory else None,
         )
 
 
@@ -154,14 +152,10 @@ def _number(path: Path) -> int | None:
     return None
 
 
-def _sum(counters: Iterable[int | None]) -> int | None:
-    """Return the sum of the known counters; None if none is known."""
-    readable = [counter for counter in counters if counter is not None]
-    return sum(readable) if readable else None
-
-
-def _scaled(microseconds: int | None) -> int | None:
-    return None if microseconds is None else microseconds * _MICROSECOND
+def _total(tables: Iterable[Mapping[str, int]], name: str, unit: int = 1) -> int | None:
+    """Return the sum of a counter in the tables that have it; None if none has."""
+    values = [table[name] * unit for table in tables if name in table]
+    return sum(values) if values else None
 
 
 def _table(path: Path) -> Mapping[str, int]:

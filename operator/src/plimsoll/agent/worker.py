@@ -16,7 +16,7 @@ from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.readings import Host
-from plimsoll.agent.volume import FileVolume, SharedVolume
+from plimsoll.agent.volume import LocalVolume, SharedVolume
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock
@@ -126,9 +126,10 @@ class Worker:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = self._staged_bytes = None
         tool = _tool(order.tool)
-        if tool.own_files and isinstance(self._volume, FileVolume | SharedVolume):
+        target = self._data_set.target if self._data_set else None
+        if tool.own_files and isinstance(self._volume, LocalVolume) and isinstance(target, VolumeTarget):
             # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
-            await self._programs.in_thread("the removal of the data file", self._volume.clear)
+            await self._programs.in_thread("the removal of the data file", partial(self._volume.clear, target))
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
             _, _, context, command = self._build(order, StepKind.PREPARE)
             await self._programs.write_inputs(command, Path(context.work_directory))
@@ -338,7 +339,7 @@ class Worker:
             raise process.PreparationError(
                 f"{tool.key} is to read the data of client {client}, but {target.name} is not shared"
             )
-        return self._volume.target_of(client, target)
+        return self._volume.place_of(client, target.size)
 
 
 def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | None) -> DataSetIdentity | None:

@@ -13,7 +13,7 @@ from plimsoll.agent.agent import Agent, AgentIdentity, Connection
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.preparation import Volume
 from plimsoll.agent.readings import Host
-from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
+from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedFileVolume, SharedVolume
 from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.errors import problems_of
 from plimsoll.cli import EXIT_STOPPED
@@ -112,12 +112,12 @@ def _volume(assigned: AssignedVolume, client: int) -> Volume:
         case DataFile():
             return FileVolume(path=Path(assigned.path), capacity=assigned.capacity)
         case SharedDirectory():
-            return SharedVolume(
+            kind = SharedFileVolume if assigned.one_file else SharedVolume
+            return kind(
                 directory=Path(assigned.path),
                 client=client,
                 clients=assigned.clients,
                 part=assigned.part,
-                one_file=assigned.one_file,
                 mount_table=OWN_TABLE if assigned.mounted else None,
             )
         case BlockDevice():

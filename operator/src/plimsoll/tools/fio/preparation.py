@@ -46,11 +46,6 @@ def prefill_command(target: DataSet, seed: int, work_directory: str, content: Da
     )
 
 
-def parse_prefill(output: Output, target: DataSet) -> int:
-    """Return the bytes that a prefill wrote, the size of the target; OutputError if it failed or wrote less."""
-    return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
-
-
 def precondition_command(
     target: DataSet,
     precondition: Precondition,
@@ -86,14 +81,6 @@ def precondition_command(
     )
 
 
-def parse_precondition(output: Output, target: DataSet) -> int:
-    """Return the bytes that a precondition wrote, including repeated ones; OutputError if it failed or wrote none."""
-    written = _changed_bytes("precondition", "wrote", output, Operation.WRITE)
-    if not written:
-        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
-    return written
-
-
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
     """Return the command that trims the whole image once."""
     return _command(
@@ -106,11 +93,6 @@ def discard_command(target: ImageTarget, work_directory: str) -> Command:
         "--iodepth=8",
         "--allow_file_create=0",
     )
-
-
-def parse_discard(output: Output, target: ImageTarget) -> int:
-    """Return the bytes that a discard trimmed, the size of the image; OutputError if it failed or did less."""
-    return _changed_bytes("discard", "trimmed", output, Operation.TRIM, expected=target.size)
 
 
 def _command(job: str, target: DataSet, work_directory: str, *arguments: str) -> Command:
@@ -138,17 +120,22 @@ def _writing(seed: int, content: DataContent) -> Iterator[str]:
     yield from seed_arguments(seed)
 
 
-def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, expected: int | None = None) -> int:
-    """Return the bytes that a job wrote or trimmed, and refuse a failure or anything incomplete."""
+def changed_bytes(step: str, output: Output, target: DataSet) -> int:
+    """Return the bytes that a step wrote or trimmed, a precondition also repeatedly.
+
+    OutputError if it failed, or if a prefill or discard did not change the whole target, or a precondition nothing.
+    """
     root, noise = read_output(output)
-    (result,) = jobs_named(root, job, count=1)
+    (result,) = jobs_named(root, step, count=1)
     problems = complaints([result], output, noise)
     if problems or output.exit_code:
-        raise OutputError(f"{job} failed with {failure(output, *problems)}")
-    direction = result[operation]
+        raise OutputError(f"{step} failed with {failure(output, *problems)}")
+    direction, did = (result[Operation.TRIM], "trimmed") if step == "discard" else (result[Operation.WRITE], "wrote")
     changed = direction["io_bytes"].count()
     if incomplete := direction["short_ios"].count() + direction["drop_ios"].count():
-        raise OutputError(f"{job} {did} {changed} bytes with {incomplete} operations that were short or dropped")
-    if expected is not None and changed != expected:
-        raise OutputError(f"{job} {did} {changed} of {expected} bytes")
+        raise OutputError(f"{step} {did} {changed} bytes with {incomplete} operations that were short or dropped")
+    if step == "precondition" and not changed:
+        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
+    if step != "precondition" and changed != target.size:
+        raise OutputError(f"{step} {did} {changed} of {target.size} bytes")
     return changed
