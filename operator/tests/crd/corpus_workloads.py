@@ -398,7 +398,7 @@ LINE_REFUSED = [
         says=(f"{_W}.fio.arrivals", "Poisson"),
     ),
     _search("arrivals alone", {"arrivals": "Poisson"}, _DEPTH, f"{_W}.fio.arrivals", "set rateIops, or remove it"),
-    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "line varies it"),
+    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "which varies the load"),
     _search("depth 1", {}, _RATE, f"{_W}.fio.ioDepth", "must be 2, 4, 8, 16, 32 or 64 with line"),
     _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and more clients"),
     _search("rate and engine", {"engine": "sync"}, _RATE, f"{_W}.fio.engine", "must be asynchronous with line"),
@@ -411,17 +411,17 @@ LINE_REFUSED = [
     _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
     _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "remove it, or remove line"),
     _search(
-        "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
+        "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line"
     ),
     *(
         Manifest(
             name=f"arrivals and {name}", changes={FIO: {**_POISSON, **fio}, **_NO_RAMP}, says=(f"{_W}.{field}", said)
         )
         for name, fio, field, said in (
-            ("trims", {"pattern": "randtrim"}, "fio.arrivals", "cannot be Poisson for trims"),
-            ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.arrivals", "cannot be Poisson with fsyncEvery"),
-            ("engine", {"engine": "sync"}, "fio.arrivals", "cannot be Poisson with a synchronous engine"),
-            ("jobs", {"jobs": 2}, "fio.arrivals", "cannot be Poisson with several jobs"),
+            ("trims", {"pattern": "randtrim"}, "fio.pattern", "cannot be a trim with arrivals Poisson"),
+            ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.fsyncEvery", "must be 0 with arrivals Poisson"),
+            ("engine", {"engine": "sync"}, "fio.engine", "must be asynchronous with arrivals Poisson"),
+            ("jobs", {"jobs": 2}, "fio.jobs", "must be 1 with arrivals Poisson"),
             ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 operations per second of a client"),
             ("buffered", {"directIo": False}, "fio.directIo", "must be true with arrivals Poisson"),
             ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),

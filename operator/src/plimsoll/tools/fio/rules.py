@@ -1,5 +1,6 @@
 """Rules for fio's parameters, for workloads and for runs with them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from plimsoll.api.line import Vary
@@ -24,10 +25,7 @@ MAX_ARRIVALS = 4_000_000
 """Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
 have about 35 bytes for each."""
 
-_VARIED = "must be absent, because line varies it; remove it, or remove line"
 _SEARCH = "!has(self.fio) || !has(self.line)"
-_OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
-_CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 _UNIFORM = "self.randomDistribution == 'random'"
 _CONTENTS = (
     "self.workloads.filter(w, has(w.fio)).map(w, 100 * w.fio.?compressPercent.orValue(0) + "
@@ -41,7 +39,63 @@ def _all_fio(run: ExpandedRun) -> list[Any]:
     return [point.parameters for point in run.points_of("fio")]
 
 
+# Fields that do not go with a load of which several operations are in flight when they are due: the field, what has to
+# hold in CEL and in Python, why, and for which loads of a search.
+_LOADS: tuple[tuple[str, str, Callable[[Any], bool], str, tuple[Vary, ...]], ...] = (
+    (
+        ".pattern",
+        "!(FIO.pattern in ['trim', 'randtrim'])",
+        lambda fio: not fio.removes_data,
+        "cannot be a trim with LOAD, because fio runs trims one after the other; use reads or writes",
+        (*Vary,),
+    ),
+    (
+        ".fsyncEvery",
+        "FIO.fsyncEvery == 0",
+        lambda fio: not fio.fsync_every,
+        "must be 0 with LOAD, because operations would wait for each sync; use 0",
+        (*Vary,),
+    ),
+    (
+        ".engine",
+        "(!has(FIO.engine) || !(FIO.engine in ['psync', 'sync']))",
+        lambda fio: not fio.is_synchronous,
+        "must be asynchronous with LOAD, so that more than one operation can be in flight; use libaio",
+        (*Vary,),
+    ),
+    (
+        ".directIo",
+        "FIO.directIo",
+        lambda fio: fio.direct_io,
+        "must be true with LOAD, because buffered operations are submitted one after the other; remove it",
+        (*Vary,),
+    ),
+    (
+        ".until",
+        "!has(FIO.until)",
+        lambda fio: fio.until is None,
+        "cannot be set with LOAD, whose trials end after a given time; remove it",
+        (*Vary,),
+    ),
+    (
+        ".jobs",
+        "FIO.jobs == 1",
+        lambda fio: fio.jobs == 1,
+        "must be 1 with LOAD, because fio can crash when several jobs replay arrivals; use more clients",
+        (Vary.RATE,),
+    ),
+)
+
 PARAMETER_RULES = (
+    *(
+        Rule(
+            field_path=field,
+            rule=f"{_EVEN} || {rule.replace('FIO', 'self')}",
+            holds=lambda fio, holds=holds: not fio.is_open_loop or holds(fio),
+            message=message.replace("LOAD", "arrivals Poisson"),
+        )
+        for field, rule, holds, message, _ in _LOADS
+    ),
     Rule(
         field_path=".until",
         rule="!has(self.until) || self.jobs == 1",
@@ -69,48 +123,10 @@ PARAMETER_RULES = (
     ),
     Rule(
         field_path=".arrivals",
-        rule=f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])",
-        holds=lambda fio: not fio.is_open_loop or not fio.removes_data,
-        message="cannot be Poisson for trims, because fio runs them one after the other; use reads or writes",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || self.fsyncEvery == 0",
-        holds=lambda fio: not fio.is_open_loop or not fio.fsync_every,
-        message="cannot be Poisson with fsyncEvery, because fio does not sync while it replays arrivals; remove one of "
-        "them",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])",
-        holds=lambda fio: not fio.is_open_loop or not fio.is_synchronous,
-        message="cannot be Poisson with a synchronous engine, which delays what is due during an operation; use libaio",
-    ),
-    Rule(
-        field_path=".arrivals",
         rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
         holds=lambda fio: not fio.is_open_loop or (fio.rate_iops or 0) <= MAX_OFFERED,
         message=f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or "
         "use more clients",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || self.jobs == 1",
-        holds=lambda fio: not fio.is_open_loop or fio.jobs == 1,
-        message="cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1",
-    ),
-    Rule(
-        field_path=".directIo",
-        rule=f"{_EVEN} || self.directIo",
-        holds=lambda fio: not fio.is_open_loop or fio.direct_io,
-        message="must be true with arrivals Poisson, because buffered operations are submitted one after the other; "
-        "remove it",
-    ),
-    Rule(
-        field_path=".until",
-        rule=f"{_EVEN} || !has(self.until)",
-        holds=lambda fio: not fio.is_open_loop or fio.until is None,
-        message="cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it",
     ),
     Rule(
         field_path=".ioDepth",
@@ -191,6 +207,15 @@ PARAMETER_RULES = (
 )
 
 WORKLOAD_RULES = (
+    *(
+        Rule(
+            field_path=f".fio{field}",
+            rule=f"{_SEARCH} || !(self.line.vary in {[*map(str, varied)]}) || {rule.replace('FIO', 'self.fio')}",
+            holds=lambda point, holds=holds, varied=varied: point.vary not in varied or holds(point.parameters),
+            message=message.replace("LOAD", "line" if len(varied) > 1 else "line and vary Rate"),
+        )
+        for field, rule, holds, message, varied in _LOADS
+    ),
     Rule(
         field_path=".rampSeconds",
         rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
@@ -205,73 +230,23 @@ WORKLOAD_RULES = (
         message="cannot be set with disturb, which ends before runtimeSeconds have passed; remove one of them",
     ),
     Rule(
-        field_path=".fio.pattern",
-        rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
-        holds=lambda point: not point.vary or not point.parameters.removes_data,
-        message="cannot be a trim with line, because fio runs trims one after the other; use reads or writes",
-    ),
-    Rule(
-        field_path=".fio.directIo",
-        rule=f"{_SEARCH} || self.fio.directIo",
-        holds=lambda point: not point.vary or point.parameters.direct_io,
-        message="must be true with line, because buffered operations are submitted one after the other; remove it, or "
-        "remove line",
-    ),
-    Rule(
-        field_path=".fio.until",
-        rule=f"{_SEARCH} || !has(self.fio.until)",
-        holds=lambda point: not point.vary or point.parameters.until is None,
-        message="cannot be set with line, whose trials have equal durations; remove it, or remove line",
-    ),
-    Rule(
-        field_path=".fio.engine",
-        rule=f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
-        holds=lambda point: not point.vary or not point.parameters.is_synchronous,
-        message="must be asynchronous with line, so that more than one operation can be in flight; use libaio",
-    ),
-    Rule(
-        field_path=".fio.rateIops",
-        rule=f"{_OPEN} || !has(self.fio.rateIops)",
-        holds=lambda point: point.vary is not Vary.RATE or point.parameters.rate_iops is None,
-        message=_VARIED,
-    ),
-    Rule(
         field_path=".fio.ioDepth",
-        rule=f"{_OPEN} || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
+        rule=f"{_SEARCH} || self.line.vary != 'Rate' || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
         holds=lambda point: point.vary is not Vary.RATE or point.parameters.io_depth in SEARCHED_DEPTHS,
         message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because fio reports only for these how often "
         "they were full; use 64, and more clients if more operations should be in flight",
     ),
     Rule(
-        field_path=".fio.jobs",
-        rule=f"{_OPEN} || self.fio.jobs == 1",
-        holds=lambda point: point.vary is not Vary.RATE or point.parameters.jobs == 1,
-        message="must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more "
-        "clients",
-    ),
-    Rule(
-        field_path=".fio.fsyncEvery",
-        rule=f"{_OPEN} || self.fio.fsyncEvery == 0",
-        holds=lambda point: point.vary is not Vary.RATE or not point.parameters.fsync_every,
-        message="must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0",
-    ),
-    Rule(
         field_path=".fio.rateIops",
-        rule=f"{_CLOSED} || !has(self.fio.rateIops)",
-        holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.rate_iops is None,
-        message="cannot be set with line and vary Depth, because it would limit the load; remove it, or remove line",
-    ),
-    Rule(
-        field_path=".fio.fsyncEvery",
-        rule=f"{_CLOSED} || self.fio.fsyncEvery == 0",
-        holds=lambda point: point.vary is not Vary.DEPTH or not point.parameters.fsync_every,
-        message="must be 0 with line and vary Depth, because operations wait for each sync; use 0, or remove line",
+        rule=f"{_SEARCH} || !has(self.fio.rateIops)",
+        holds=lambda point: not point.vary or point.parameters.rate_iops is None,
+        message="must be absent with line, which varies the load; remove it, or remove line",
     ),
     Rule(
         field_path=".fio.ioDepth",
-        rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
+        rule=f"{_SEARCH} || self.line.vary != 'Depth' || self.fio.ioDepth == [1]",
         holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.io_depth == 1,
-        message=_VARIED,
+        message="must be absent, because line varies it; remove it, or remove line",
     ),
 )
 
