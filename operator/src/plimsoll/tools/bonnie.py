@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -20,27 +19,7 @@ from plimsoll.tools.target import TargetKind, VolumeTarget
 MEBIBYTE = 2**20
 
 
-class ChunkSize(StrEnum):
-    """Bytes of every operation on the large file: a power of two."""
-
-    KI_1 = "1Ki"
-    KI_2 = "2Ki"
-    KI_4 = "4Ki"
-    KI_8 = "8Ki"
-    KI_16 = "16Ki"
-    KI_32 = "32Ki"
-    KI_64 = "64Ki"
-    KI_128 = "128Ki"
-    KI_256 = "256Ki"
-    KI_512 = "512Ki"
-    MI_1 = "1Mi"
-
-    @property
-    def bytes(self) -> int:
-        """The size in bytes."""
-        return parse_quantity(self.value)
-
-
+ChunkSize = Literal["1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki", "64Ki", "128Ki", "256Ki", "512Ki", "1Mi"]
 FileSize = Annotated[BlockSize, Field(ge=1, le=64 * MEBIBYTE)]
 
 
@@ -93,7 +72,7 @@ class BonnieParameters(ToolParameters):
     )
 
     size: MebiBytes | None = None
-    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = ChunkSize.KI_8
+    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = "8Ki"
     seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
     seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
     characters: Flag = True
@@ -207,7 +186,7 @@ class Bonnie(Tool[BonnieParameters]):
 
     def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
         size = parameters.size or context.target_of(VolumeTarget).size
-        if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
+        if size // parse_quantity(parameters.chunk_size) > _MAX_CHUNKS:
             raise ValueError(
                 f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
                 "which bonnie++ cannot count; raise chunkSize, or lower size"
@@ -314,7 +293,7 @@ def _phase(name: str, rate: str, *, percent: str, longest: str) -> Phase:
 
 
 def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _Work]:
-    chunk, characters, seeks = parameters.chunk_size.bytes, parameters.character_bytes(size), parameters.seeks
+    chunk, characters, seeks = parse_quantity(parameters.chunk_size), parameters.character_bytes(size), parameters.seeks
     single = _Work(characters / 1024, characters, characters)
     return {
         **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
@@ -348,7 +327,7 @@ def _check_settings(report: BonnieReport, parameters: BonnieParameters, context:
 
 
 def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
-    chunk = parameters.chunk_size.bytes
+    chunk = parse_quantity(parameters.chunk_size)
     # bonnie++ reads a larger seed as another.
     yield from ("-q", "-d", context.own_directory, "-m", f"client-{context.client}", "-z", str(context.seed % 2**31))
     # Without a memory size of 0, bonnie++ compares with the node's memory; Plimsoll knows the client's.

@@ -3,8 +3,7 @@
 import re
 import signal
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,21 +25,6 @@ from plimsoll.tools.base import (
 )
 from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
-
-
-class DdOperation(StrEnum):
-    """What dd does with the data set: `Copy` reads its first half and writes its second half."""
-
-    READ = "Read"
-    WRITE = "Write"
-    COPY = "Copy"
-
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """The operations in results."""
-        if self is DdOperation.COPY:
-            return (Operation.READ, Operation.WRITE)
-        return (Operation.READ if self is DdOperation.READ else Operation.WRITE,)
 
 
 class DdParameters(ToolParameters):
@@ -66,7 +50,7 @@ class DdParameters(ToolParameters):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!self.fdatasync || !('Read' in self.operation)",
-            holds=lambda dd: not dd.fdatasync or dd.operation is not DdOperation.READ,
+            holds=lambda dd: not dd.fdatasync or dd.operation != "Read",
             message="applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation",
             field_path=".fdatasync",
         ),
@@ -74,18 +58,23 @@ class DdParameters(ToolParameters):
     reads_when: ClassVar[str] = "self.operation != ['Write']"
     size_axis: ClassVar[str] = "blockSize"
 
-    operation: Annotated[DdOperation, Field(description="Read, Write or Copy.")] = DdOperation.READ
+    operation: Annotated[Literal["Read", "Write", "Copy"], Field(description="Read, Write or Copy.")] = "Read"
     block_size: BlockBytes = 2**20
     count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct: Flag = True
     fdatasync: Flag = False
 
     @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations in results."""
+        return (Operation.READ, Operation.WRITE) if self.operation == "Copy" else (Operation(self.operation.lower()),)
+
+    @property
     def reads_data(self) -> bool:
-        return Operation.READ in self.operation.operations
+        return self.operation != "Write"
 
     def writing_seconds(self, timing: Timing) -> int:
-        return 0 if self.operation is DdOperation.READ else timing.total_seconds
+        return 0 if self.operation == "Read" else timing.total_seconds
 
     def label(self) -> str:
         count = "" if self.count is None else f" x{self.count}"
@@ -133,9 +122,9 @@ class Dd(Tool[DdParameters]):
         source, sink = ["if=/dev/zero"], ["of=/dev/null"]
         if parameters.reads_data:
             source = [f"if={volume.path}", f"skip={volume.offset}", f"iflag=skip_bytes{direct}"]
-        if parameters.operation is not DdOperation.READ:
+        if parameters.operation != "Read":
             # A copy writes the second half of the data set.
-            offset = volume.offset + (volume.size // 2 if parameters.operation is DdOperation.COPY else 0)
+            offset = volume.offset + (volume.size // 2 if parameters.operation == "Copy" else 0)
             sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
         return Command(
             argv=ended_by_signal(
@@ -159,13 +148,13 @@ class Dd(Tool[DdParameters]):
         """Read the summary. Its time ends with dd; the start is not exact, but its clients share no window."""
         volume, timing = context.target_of(VolumeTarget), context.timing
         report = _read_report(parameters.block_size, output)
-        work = len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
+        work = len(parameters.operations) * _blocks(parameters, volume) * parameters.block_size
         runtime = round(report.seconds * SECOND)
         samples = [
             OperationSample(
                 operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=UNTIMED
             )
-            for operation in parameters.operation.operations
+            for operation in parameters.operations
         ]
         if parameters.fdatasync:
             # One at the end, which dd waits for within its time.
@@ -192,7 +181,7 @@ DD = Dd()
 
 
 def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
-    usable = volume.size // 2 if parameters.operation is DdOperation.COPY else volume.size
+    usable = volume.size // 2 if parameters.operation == "Copy" else volume.size
     fitting = usable // parameters.block_size
     count = fitting if parameters.count is None else parameters.count
     if not count or count > fitting:

@@ -6,9 +6,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate, pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -32,13 +31,6 @@ from plimsoll.tools.reading import (
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
-class IopingOperation(StrEnum):
-    """Direction of the requests."""
-
-    READ = "Read"
-    WRITE = "Write"
-
-
 class IopingParameters(ToolParameters):
     """ioping on each client's volume: requests at random places, one at a time.
 
@@ -59,14 +51,14 @@ class IopingParameters(ToolParameters):
     reads_when: ClassVar[str] = "'Read' in self.operation"
     size_axis: ClassVar[str] = "size"
 
-    operation: Annotated[IopingOperation, Field(description="Read or Write.")] = IopingOperation.READ
+    operation: Annotated[Literal["Read", "Write"], Field(description="Read or Write.")] = "Read"
     size: BlockBytes = 4096
     interval_milliseconds: Annotated[Integer, Field(ge=0, le=1000)] = 0
     direct: Flag = True
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is IopingOperation.READ
+        return self.operation == "Read"
 
     @property
     def at_random(self) -> bool:
@@ -143,7 +135,7 @@ class Ioping(Tool[IopingParameters]):
                 "-C",
                 *(["-D"] if parameters.direct else []),
                 # Three times, for files and devices that exist.
-                *(["-WWW"] if parameters.operation is IopingOperation.WRITE else []),
+                *(["-WWW"] if parameters.operation == "Write" else []),
                 # 0 would be a random seed.
                 f"-e{1 + context.seed % (2**31 - 1)}",
                 volume.path,

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,20 +21,6 @@ _MAX_OMIT_SECONDS = 60
 """The limit of `--omit` before iperf3 3.18."""
 
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
-
-
-class Direction(StrEnum):
-    """Whether the loading client sends or receives."""
-
-    SEND = "Send"
-    RECEIVE = "Receive"
-
-
-class Protocol(StrEnum):
-    """The transport protocol."""
-
-    TCP = "TCP"
-    UDP = "UDP"
 
 
 class Iperf3Parameters(ToolParameters):
@@ -58,7 +43,7 @@ class Iperf3Parameters(ToolParameters):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"has(self.bitrate) || !{_USES_UDP}",
-            holds=lambda iperf3: iperf3.bitrate is not None or iperf3.protocol is not Protocol.UDP,
+            holds=lambda iperf3: iperf3.bitrate is not None or iperf3.protocol != "UDP",
             message="must be set for UDP, which does not find its rate itself; set the bits per second of a stream",
             field_path=".bitrate",
             reason="FieldValueRequired",
@@ -88,8 +73,8 @@ class Iperf3Parameters(ToolParameters):
     window: Annotated[BlockSize, Field(ge=1024, le=64 * 2**20)] | None = Field(
         default=None, description="A number of bytes, or a quantity such as 256Ki or 4Mi."
     )
-    direction: Annotated[Direction, Field(description="Send or Receive.")] = Direction.SEND
-    protocol: Annotated[Protocol, Field(description="TCP or UDP.")] = Protocol.TCP
+    direction: Annotated[Literal["Send", "Receive"], Field(description="Send or Receive.")] = "Send"
+    protocol: Annotated[Literal["TCP", "UDP"], Field(description="TCP or UDP.")] = "TCP"
     bitrate: (
         Annotated[
             Size,
@@ -103,7 +88,7 @@ class Iperf3Parameters(ToolParameters):
 
     def label(self) -> str:
         window = f" window {format_quantity(self.window)}" if self.window else ""
-        rate = f" {self.bitrate} bit/s each" if self.protocol is Protocol.UDP else ""
+        rate = f" {self.bitrate} bit/s each" if self.protocol == "UDP" else ""
         return f"iperf3 {self.direction} {self.protocol} x{self.streams}{window}{rate}"
 
 
@@ -139,14 +124,14 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     def peer_command(self, parameters: Iperf3Parameters, context: StepContext, address: str, port: int) -> Command:
         if context.step is StepKind.SERVE:
             return Command(argv=("iperf3", "--server", f"--port={port}", "--forceflush"))
-        is_udp, timing = parameters.protocol is Protocol.UDP, context.timing
+        is_udp, timing = parameters.protocol == "UDP", context.timing
         options = (
             *("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}"),
             # In milliseconds.
             "--connect-timeout=5000",
             f"--parallel={parameters.streams}",
             *([f"--window={parameters.window}"] if parameters.window is not None else []),
-            *(["--reverse"] if parameters.direction is Direction.RECEIVE else []),
+            *(["--reverse"] if parameters.direction == "Receive" else []),
             *(["--udp", f"--bitrate={parameters.bitrate}"] if is_udp else []),
             *([f"--length={parameters.datagram_bytes}"] if is_udp and parameters.datagram_bytes is not None else []),
         )
@@ -168,7 +153,7 @@ class Iperf3(PeerTool[Iperf3Parameters]):
             max(report.marks[-1].moment for report in reports),
         )
         connections = [(report.marks, report.received) for report in reports]
-        operation = Operation.WRITE if parameters.direction is Direction.SEND else Operation.READ
+        operation = Operation.WRITE if parameters.direction == "Send" else Operation.READ
         # The bytes that UDP sent are a part of the requested ones.
         requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
         arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
@@ -216,14 +201,14 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         return _Report(version=version, error=root["error"].line() or "an error without a message")
     test = start["test_start"]
     actual = (test["protocol"].line(), test["num_streams"].count(), test["reverse"].count())
-    if actual != (parameters.protocol, parameters.streams, int(parameters.direction is Direction.RECEIVE)):
+    if actual != (parameters.protocol, parameters.streams, int(parameters.direction == "Receive")):
         raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
     end = root["end"]
     marks = _read_marks(root)
-    total = end["sum" if parameters.protocol is Protocol.UDP else "sum_sent"]
+    total = end["sum" if parameters.protocol == "UDP" else "sum_sent"]
     received_bytes, lost_percent, doubts = _received(parameters, end)
     # The intervals have to add up to the client's own total.
-    client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
+    client_total = total["bytes"].count() if parameters.direction == "Send" else received_bytes
     # Apart from what each stream moved before the first interval and after the last.
     if abs(marks[-1].done - client_total) > max(client_total / 20, 2**20 * parameters.streams):
         raise OutputError(f"the intervals have {marks[-1].done} bytes, but the total is {client_total}")
@@ -290,7 +275,7 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
     it after a ramp. Without the sent bytes, the loss is then unknown.
     """
     received = end["sum_received"]["bytes"].count()
-    if parameters.protocol is Protocol.TCP:
+    if parameters.protocol == "TCP":
         return received, None, []
     total = end["sum"]
     lost, packets = (total.value_or_none(name) for name in ("lost_packets", "packets"))

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -34,14 +33,6 @@ from plimsoll.tools.reading import (
 from plimsoll.tools.target import PoolTarget, TargetKind
 
 
-class RadosOperation(StrEnum):
-    """Operation on whole objects, by the names of `rados bench`."""
-
-    WRITE = "write"
-    SEQ = "seq"
-    RAND = "rand"
-
-
 class RadosBenchParameters(ToolParameters):
     """rados bench of each client against its own objects in the pool, which are removed afterwards.
 
@@ -63,7 +54,7 @@ class RadosBenchParameters(ToolParameters):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!has(self.writeSeconds) || self.operation != 'write'",
-            holds=lambda rados: rados.write_seconds is None or rados.operation is not RadosOperation.WRITE,
+            holds=lambda rados: rados.write_seconds is None or rados.operation != "write",
             message="does not apply to operation write; remove it, or use seq or rand",
             field_path=".writeSeconds",
         ),
@@ -71,7 +62,7 @@ class RadosBenchParameters(ToolParameters):
     depth_axis: ClassVar[str] = "concurrency"
     size_axis: ClassVar[str] = "objectSize"
 
-    operation: RadosOperation = RadosOperation.WRITE
+    operation: Literal["write", "seq", "rand"] = "write"
     object_size: Annotated[
         BlockSize,
         Field(
@@ -86,17 +77,17 @@ class RadosBenchParameters(ToolParameters):
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is not RadosOperation.WRITE
+        return self.operation != "write"
 
     @property
     def at_random(self) -> bool:
-        return self.operation is RadosOperation.RAND
+        return self.operation == "rand"
 
     def writing_seconds(self, timing: Timing) -> int:
         return self.preparation_seconds(timing) if self.reads_data else super().writing_seconds(timing)
 
     def preparation_seconds(self, timing: Timing) -> int:
-        times = 3 if self.operation is RadosOperation.SEQ else 1
+        times = 3 if self.operation == "seq" else 1
         return self.write_seconds or times * timing.total_seconds
 
     def label(self) -> str:
@@ -169,7 +160,7 @@ class RadosBench(Tool[RadosBenchParameters]):
                 # With less concurrency, writing objects is slower than reading them.
                 concurrency = max(parameters.concurrency, 16)
                 seconds = parameters.preparation_seconds(timing)
-                step = (*_bench(RadosOperation.WRITE, seconds, parameters.object_size, concurrency),)
+                step = (*_bench("write", seconds, parameters.object_size, concurrency),)
             case StepKind.MEASURE:
                 seconds = timing.total_seconds + TAIL_SECONDS
                 bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
@@ -247,13 +238,13 @@ class RadosBench(Tool[RadosBenchParameters]):
 RADOS_BENCH = RadosBench()
 
 
-def _bench(operation: RadosOperation, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
-    yield from ("bench", str(seconds), operation.value)
+def _bench(operation: str, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
+    yield from ("bench", str(seconds), operation)
     # Reads use the size of the objects, and refuse the option.
-    if operation is RadosOperation.WRITE:
+    if operation == "write":
         yield f"--block-size={object_size}"
     yield f"--concurrent-ios={concurrency}"
-    if operation is RadosOperation.WRITE:
+    if operation == "write":
         yield "--no-cleanup"
 
 

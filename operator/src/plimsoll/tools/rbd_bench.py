@@ -3,9 +3,8 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.names import Layer, Operation
@@ -28,20 +27,6 @@ from plimsoll.tools.reading import (
 from plimsoll.tools.target import ImageTarget, TargetKind
 
 
-class RbdOperation(StrEnum):
-    """Direction of the I/O. Mixtures need fio: `rbd bench` does not print separate rates over time."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-class RbdOrder(StrEnum):
-    """Order of the blocks, by the names of `rbd bench`."""
-
-    RAND = "rand"
-    SEQ = "seq"
-
-
 class RbdBenchParameters(ToolParameters):
     """rbd bench on each client's RBD image, with access LibRBD only.
 
@@ -62,18 +47,19 @@ class RbdBenchParameters(ToolParameters):
     depth_axis: ClassVar[str] = "concurrency"
     size_axis: ClassVar[str] = "blockSize"
 
-    operation: RbdOperation = RbdOperation.WRITE
-    order: RbdOrder = RbdOrder.RAND
+    # Mixtures need fio: `rbd bench` does not print separate rates over time.
+    operation: Literal["read", "write"] = "write"
+    order: Literal["rand", "seq"] = "rand"
     block_size: BlockBytes = 4096
     concurrency: Depth = 16
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is RbdOperation.READ
+        return self.operation == "read"
 
     @property
     def at_random(self) -> bool:
-        return self.order is RbdOrder.RAND
+        return self.order == "rand"
 
     def label(self) -> str:
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
@@ -192,10 +178,10 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
     if not headers or not totals:
         raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
     requested = {
-        "type": parameters.operation.value,
+        "type": parameters.operation,
         "size": str(parameters.block_size),
         "threads": str(parameters.concurrency),
-        "pattern": "random" if parameters.order is RbdOrder.RAND else "sequential",
+        "pattern": "random" if parameters.order == "rand" else "sequential",
     }
     for name, value in requested.items():
         if (printed := headers[-1][name]) != value:

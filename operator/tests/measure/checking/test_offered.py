@@ -16,7 +16,7 @@ from plimsoll.measure.lateness import Lateness, lateness_of
 from plimsoll.measure.sample import Gaps
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.refusals import offer_of
-from plimsoll.tools.fio.parameters import Arrivals, FioParameters, Pattern
+from plimsoll.tools.fio.parameters import FioParameters, Pattern
 from support.client_documents import RUNTIME, document, measure
 
 RATE = Offer(load=1000, at_random=False)
@@ -234,7 +234,7 @@ def test_the_offer_of_a_point_is_what_its_tool_was_told() -> None:
     assert offer is not None
     assert (offer.load, offer.is_open_loop, offer.depth) == (3000, False, 2)
     assert offer.shares == {Operation.READ: 0.7, Operation.WRITE: 0.3}
-    random = offer_of(even.model_copy(update={"jobs": 1, "arrivals": Arrivals.POISSON}), 3)
+    random = offer_of(even.model_copy(update={"jobs": 1, "arrivals": "Poisson"}), 3)
     assert random is not None
     assert random.is_open_loop
     assert random.load == pytest.approx(3003)

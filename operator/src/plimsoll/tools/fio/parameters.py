@@ -7,7 +7,7 @@ from hashlib import shake_128
 from itertools import count
 from math import log
 from struct import unpack
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -71,19 +71,6 @@ class Engine(StrEnum):
         return self in (Engine.PSYNC, Engine.SYNC)
 
 
-class Until(StrEnum):
-    """What ends a measurement before its time is over."""
-
-    DATA_SET_DONE = "DataSetDone"
-
-
-class Arrivals(StrEnum):
-    """When the operations of a limited rate are due."""
-
-    EVEN = "Even"
-    POISSON = "Poisson"
-
-
 class BlockShare(Model):
     """A size of operations and its share.
 
@@ -95,19 +82,6 @@ class BlockShare(Model):
 
     size: BlockBytes
     percent: Annotated[Integer, Field(ge=1, le=99)]
-
-
-class Files(StrEnum):
-    """Which files of a shared volume the clients work on."""
-
-    FILE_PER_CLIENT = "FilePerClient"
-    SHARED_FILE = "SharedFile"
-
-
-class ReadBack(StrEnum):
-    """Whose data a client reads instead of its own."""
-
-    NEXT_CLIENT = "NextClient"
 
 
 DEFAULT_BLOCK_BYTES = 4096
@@ -263,13 +237,13 @@ class FioParameters(ToolParameters):
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
-    arrivals: Arrivals | None = None
+    arrivals: Literal["Even", "Poisson"] | None = None
     compress_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     dedupe_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     direct_io: Flag = True
-    until: Until | None = None
-    files: Files | None = None
-    read_back: ReadBack | None = None
+    until: Literal["DataSetDone"] | None = None
+    files: Literal["FilePerClient", "SharedFile"] | None = None
+    read_back: Literal["NextClient"] | None = None
 
     @field_validator("read_percent", mode="before")
     @classmethod
@@ -313,11 +287,11 @@ class FioParameters(ToolParameters):
 
     @property
     def shares_file(self) -> bool:
-        return self.files is Files.SHARED_FILE
+        return self.files == "SharedFile"
 
     @property
     def reads_next_client(self) -> bool:
-        return self.read_back is ReadBack.NEXT_CLIENT
+        return self.read_back == "NextClient"
 
     @property
     def reads_data(self) -> bool:
@@ -354,7 +328,7 @@ class FioParameters(ToolParameters):
 
     @property
     def is_open_loop(self) -> bool:
-        return self.arrivals is Arrivals.POISSON
+        return self.arrivals == "Poisson"
 
     @property
     def rate_per_job(self) -> Mapping[Operation, int]:
@@ -394,8 +368,8 @@ class FioParameters(ToolParameters):
 
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
-        changed: dict[str, int | Arrivals] = (
-            {"io_depth": load // self.jobs} if vary is Vary.DEPTH else {"rate_iops": load, "arrivals": Arrivals.POISSON}
+        changed: dict[str, int | str] = (
+            {"io_depth": load // self.jobs} if vary is Vary.DEPTH else {"rate_iops": load, "arrivals": "Poisson"}
         )
         return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
 
