@@ -117,12 +117,6 @@ CASES = [
         "remove it, or use readwrite or randrw",
         readPercent=30,
     ),
-    fio(
-        [{"readPercent": 99}, {"readPercent": REMOVED, "pattern": "randread"}],
-        "use 1 to 99, or pattern randread without readPercent",
-        pattern="randrw",
-        readPercent=100,
-    ),
     fio([{"fsyncEvery": 0}], "does not write; remove it", fsyncEvery=1),
     fio(
         [{"blockSize": REMOVED}, {"blockSizeMix": REMOVED}],

@@ -52,42 +52,31 @@ def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldInput:
-    """How a command is started before it may begin: it waits for the rest of its standard input.
-
-    Programs that start slowly would otherwise begin late, and far apart.
-    """
+    """How a slow command is started before it may begin: it waits for the rest of its standard input."""
 
     arguments: tuple[str, ...]  # with which the command reads its input
     unfinished: str  # written while arming; the command reads it once it is ready to begin
-    # Written at T0, and followed by the end of the input. Without it, the command must refuse its input and not begin:
-    # the input also ends if the agent dies.
-    rest: str
+    rest: str  # written at T0; without it, the command must not begin, because the input also ends if the agent dies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command line, and others that run at the same time.
+    """A command line, and others that run at the same time. It runs in the empty `StepContext.work_directory`."""
 
-    It runs in the empty `StepContext.work_directory`; `env --chdir=DIRECTORY` in front of a program runs it elsewhere.
-    """
-
-    # `argv[0]` is the tool's program or another of the image, such as `timeout` in front of it, `sh` or `rm`; the agent
-    # resolves it. Empty for a `prepare` step that only writes `inputs`.
+    # It begins with a program of the image, which the agent resolves. Empty for a step that only writes `inputs`.
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: str = "/dev/null"  # path of its standard input
-    # Name -> lines, with their ends, of files that the agent writes in the work directory before the start. They can be
-    # millions, and are yielded as they are written.
+    # Name -> lines, with their ends, of files that the agent writes in the work directory before the start
     inputs: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    # If set, the agent ends the command after this time, which is its success. Its standard output is discarded;
-    # instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes that the command has
-    # read so far (`rchar` of `proc_pid_io(5)`).
+    # If set, the agent ends the command after this time, which is its success. Instead of its standard output, the
+    # agent prints a line every second and at the end: Unix nanoseconds, and the bytes that it has read so far (`rchar`
+    # of `proc_pid_io(5)`).
     metered_seconds: int = 0
     # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
-    # How it can be started before it may begin; None if it cannot. Only for a command without companions.
-    held: HeldInput | None = None
+    held: HeldInput | None = None  # how it can be started before it may begin, if it can, without companions
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
@@ -113,9 +102,7 @@ class Output:
     # Start of the command, or the completion of its input if it was held, in Unix nanoseconds; 0 if unknown.
     launched_at: int = 0
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
-    # The outputs of the commands that started with it, in their order; empty if a command failed: then this is its
-    # output.
-    beside: "tuple[Output, ...]" = ()
+    beside: "tuple[Output, ...]" = ()  # outputs of the commands that started with it; empty if a command failed
 
     @property
     def all(self) -> "tuple[Output, ...]":
@@ -207,10 +194,7 @@ class ToolParameters(Model):
         return None
 
     def preparation_seconds(self, timing: "Timing") -> int:
-        """Return how long the step `prepare` of each trial writes data: the plan's estimate, and time to stage it.
-
-        A step that writes a number of bytes can assume `ASSUMED_WRITE_BYTES_PER_SECOND`.
-        """
+        """Return how long the step `prepare` of each trial writes data: the plan's estimate, and time to stage it."""
         return 0
 
     def load_step(self, vary: Vary) -> int:
@@ -319,8 +303,7 @@ class StepContext:
     target: Target  # of the kind that the tool declares
     timing: Timing
     seed: int  # for the random generator; differs between clients, passes and points
-    # An empty directory for the tool's output files. The agent reads every file that the step leaves in it
-    # (`Output.files`), and hashes and archives the files of a measurement: do not keep a tool's data there.
+    # An empty directory for the tool's output files, which the agent reads, hashes and archives
     work_directory: str
     client: int = 0  # number of the client that runs the command
     as_root: bool = False  # whether root runs the command, for which some programs need an option
@@ -356,13 +339,11 @@ class Tool(ABC, Generic[P]):
     target: ClassVar[TargetKind]  # where it does its I/O
     runs_alone: ClassVar[bool] = False  # whether one client runs it for all
     opens_images: ClassVar[bool] = False  # whether it also opens the RBD image of a volume with access LibRBD
-    # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then the volume
-    # has a file system, nothing is prefilled, and no workload of the run may use the data set.
+    # Whether it writes files of its own in `StepContext.own_directory`, in place of the data set, on a file system
     own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True  # whether it runs for a given time, so that its clients overlap
     has_server: ClassVar[bool] = True  # whether serving clients run the step `serve`; otherwise their kernels answer
-    # Whether the end of the client's connection ends the server, with any exit code. Then only the client's output
-    # shows whether the server failed.
+    # Whether the end of the client's connection ends the server, with any exit code
     server_ends_with_client: ClassVar[bool] = False
     sysctls: ClassVar[Mapping[str, str]] = {}  # safe sysctls that the pods of its clients need
     creates_claims: ClassVar[bool] = False  # whether it creates PVCs itself, through the helper for that
@@ -404,10 +385,7 @@ class Tool(ABC, Generic[P]):
         return True
 
     def live(self, parameters: P, printed: str) -> tuple[LiveRate, ...]:
-        """Return the current rates from the last output of a running measurement; empty if it has none.
-
-        The text may be cut at both ends.
-        """
+        """Return the current rates from the last output of a running measurement, which may be cut at both ends."""
         return ()
 
     @abstractmethod
@@ -487,9 +465,7 @@ BlockBytes: TypeAlias = Annotated[
     BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=BLOCK_DESCRIPTION)
 ]
 """Size of an operation on a volume or an image."""
-
 MAX_DEPTH = 1024
-
 Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
 
 MebiBytes: TypeAlias = Annotated[

@@ -89,8 +89,8 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
 class Pairing(StrEnum):
     """The pairs that are active at the same time.
 
-    `EachPair`: one pair at a time, until every client has loaded every server: the cells of a matrix. `OneToAll`: one
-    client at a time loads all servers at once. `AllAtOnce`: all clients load at the same time, each one server; without
+    EachPair is one pair at a time, until every client has loaded every server: the cells of a matrix. With OneToAll,
+    one client at a time loads all servers. With AllAtOnce, all clients load at the same time, each one server; without
     servers, every second client serves the one before it, because a client never does both in one round.
     """
 

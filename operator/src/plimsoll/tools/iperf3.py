@@ -34,8 +34,6 @@ class Iperf3Parameters(ToolParameters):
         protocol: Axis: TCP or UDP.
         bitrate: Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP.
         datagram_bytes: Bytes of every datagram of UDP; what fits into a packet of the path if absent.
-        pairing: EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets one client
-            at a time load all servers; AllAtOnce lets all clients load one server each at the same time.
 
     """
 

@@ -28,11 +28,6 @@ class NetcatParameters(ToolParameters):
 
     The serving client sends zeros, and the loading client receives and counts them. netcat copies 8 KiB at a time in
     one thread, so on a fast network it measures itself: use iperf3.
-
-    Attributes:
-        pairing: EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets one client
-            at a time load all servers; AllAtOnce lets all clients load one server each at the same time.
-
     """
 
     pairing: Pairing = Pairing.EACH_PAIR

@@ -30,8 +30,6 @@ class PingParameters(ToolParameters):
         size: Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several
             packets where the MTU is 1500.
         interval_milliseconds: Least time between two requests of a pair; the kernel may round it up to its timer.
-        pairing: EachPair measures one pair at a time, until every client has measured every server; OneToAll lets one
-            client at a time measure all servers; AllAtOnce lets all clients measure one server each at the same time.
 
     """
 

@@ -54,7 +54,6 @@ class VolumeTarget:
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return self.path
 
 
@@ -73,7 +72,6 @@ class ImageTarget:
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return f"{self.pool}/{self.image}"
 
 
@@ -88,7 +86,6 @@ class PoolTarget:
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return f"{self.pool}/{self.namespace}"
 
 
@@ -108,7 +105,6 @@ class PeerTarget:
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return ", ".join(f"client {number}" for number in self.addresses)
 
 

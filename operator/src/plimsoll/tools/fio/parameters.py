@@ -9,7 +9,7 @@ from math import log
 from struct import unpack
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Flag, Integer, Model, Rule
@@ -244,15 +244,6 @@ class FioParameters(ToolParameters):
     until: Literal["DataSetDone"] | None = None
     files: Literal["FilePerClient", "SharedFile"] | None = None
     read_back: Literal["NextClient"] | None = None
-
-    @field_validator("read_percent", mode="before")
-    @classmethod
-    def _check_mixed_share(cls, value: object, info: ValidationInfo) -> object:
-        pattern = info.data.get("pattern")
-        if type(value) is int and value in {0, 100} and pattern is not None and pattern.is_mixed:
-            alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
-            raise ValueError(f"leaves only one operation; use 1 to 99, or pattern {alone} without readPercent")
-        return value
 
     @field_validator("block_size_mix")
     @classmethod
