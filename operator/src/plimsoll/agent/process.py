@@ -36,7 +36,6 @@ _TERM_SECONDS = 2.0  # time for a tool to end after SIGTERM; fio closes its imag
 # Time for a killed tool, or a cancelled file operation, to end. One that needs more waits in the kernel for its storage
 _KILL_SECONDS = 5.0
 FILE_SECONDS = 300.0  # time for a file operation, which takes seconds on storage that responds
-
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
 Progress = Callable[[int, int, str], None]

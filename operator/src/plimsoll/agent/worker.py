@@ -35,8 +35,7 @@ from plimsoll.tools.target import (
     VolumeTarget,
 )
 
-CLEAN_UP_SECONDS = 60.0
-"""A clean-up may take this much longer than its trial. The conductor waits slightly longer."""
+CLEAN_UP_SECONDS = 60.0  # a clean-up may take this much longer than its trial. The conductor waits slightly longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,7 @@ from plimsoll.net.crowd import Crowd, Stranger
 
 _BACKLOG = 1024
 _ACCEPT_PAUSE_SECONDS = 0.5
-_SHUTDOWN_SECONDS = 1.0
-"""A client that does not read its answer must not keep the process from exiting."""
+_SHUTDOWN_SECONDS = 1.0  # a client that does not read its answer must not keep the process from exiting
 
 # asyncio would allocate 256 KiB for each TLS connection: half of the memory of a conductor with a thousand agents.
 sslproto.SSLProtocol.max_size = 32 * 1024

@@ -28,9 +28,7 @@ BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 30.0
 """After this time without a line the client gives up; the helper notices at its next line that the client is gone."""
 
-RETRY_SECONDS = 5.0
-"""After this time the client asks again whether it is its turn. Namespaces that do so take turns."""
-
+RETRY_SECONDS = 5.0  # after this time the client asks again whether it is its turn. Namespaces that do so take turns
 MAX_BURN_REQUEST_BYTES = 4096
 MAX_OUTCOME_BYTES = 64 * 2**20
 MAX_TOKEN_CHARACTERS = 4096

@@ -36,9 +36,7 @@ _MAX_FACTS_CHARACTERS = 8192
 
 
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
-Identity = Annotated[str, Field(max_length=64)]
-"""Identity of a process: an agent's instance or a conductor's epoch."""
-
+Identity = Annotated[str, Field(max_length=64)]  # identity of a process: an agent's instance or a conductor's epoch
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
 
 

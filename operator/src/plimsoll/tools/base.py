@@ -38,9 +38,7 @@ from plimsoll.tools.cast import (
 )
 from plimsoll.tools.target import PeerTarget, Target, TargetKind, VolumeTarget
 
-ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20
-"""A guess for one client; the real rate is unknown before the run."""
-
+ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20  # a guess for one client; the real rate is unknown before the run
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
 
@@ -457,9 +455,7 @@ class PeerTool(Tool[P]):
         return paired_size(parameters.pairing, clients, servers)
 
 
-AnyTool: TypeAlias = Tool[Any]
-"""A tool of the registry, whose parameters its own model has validated."""
-
+AnyTool: TypeAlias = Tool[Any]  # a tool of the registry, whose parameters its own model has validated
 BLOCK_DESCRIPTION = "A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi."
 BlockBytes: TypeAlias = Annotated[
     BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=BLOCK_DESCRIPTION)

@@ -7,14 +7,9 @@ from functools import cached_property
 from itertools import cycle
 from typing import NamedTuple, Protocol
 
-MAX_ROUNDS = 4096
-"""Maximum rounds of a trial: the cells of a matrix of 64 by 64 clients."""
-
-MAX_CELLS = 4096
-"""Maximum pairs that a point measures, because its result lists them."""
-
-ACTOR_CLIENT = 0
-"""The client that runs a tool alone: only it gets what that tool needs, such as an administrator's key."""
+MAX_ROUNDS = 4096  # maximum rounds of a trial: the cells of a matrix of 64 by 64 clients
+MAX_CELLS = 4096  # maximum pairs that a point measures, because its result lists them
+ACTOR_CLIENT = 0  # the client that runs a tool alone: only it gets what that tool needs, such as an administrator's key
 
 
 class RosterMember(Protocol):

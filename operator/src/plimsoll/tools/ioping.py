@@ -70,9 +70,7 @@ class IopingParameters(ToolParameters):
         return f"ioping {self.operation.lower()} {format_quantity(self.size)}{interval}{buffered}"
 
 
-MAX_REQUESTS = 900_000
-"""Requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB."""
-
+MAX_REQUESTS = 900_000  # requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB
 _TIME = r"(\d{1,15})"
 _FIRST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 2 {_TIME}", re.ASCII)
 _REQUEST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 1 {_TIME}", re.ASCII)
@@ -80,8 +78,7 @@ _TOTAL = re.compile(
     rf"(?P<count>\d{{1,15}}) (?P<sum>\d{{1,18}}) \d+ \d+(?: {_TIME}){{4}} \d{{1,15}} (?P<time>\d{{1,15}})", re.ASCII
 )
 
-_LEAST_GAP_MILLISECONDS = 40
-"""Freezes count from 100 ms; their beginning and end are in shorter gaps."""
+_LEAST_GAP_MILLISECONDS = 40  # freezes count from 100 ms; their beginning and end are in shorter gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

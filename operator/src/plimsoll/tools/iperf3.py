@@ -17,9 +17,7 @@ from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind
 from plimsoll.tools.cast import Pairing
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 
-_MAX_OMIT_SECONDS = 60
-"""The limit of `--omit` before iperf3 3.18."""
-
+_MAX_OMIT_SECONDS = 60  # the limit of `--omit` before iperf3 3.18
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 

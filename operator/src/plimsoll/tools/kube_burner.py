@@ -27,8 +27,7 @@ from plimsoll.tools.target import ApiTarget, TargetKind
 _MAX_OBJECTS = 5000
 _DEFAULT_VOLUME = 64 * 2**20
 
-MAX_SECONDS = 4 * 3600
-"""How long one measurement may take, during which no other run can use kube-burner."""
+MAX_SECONDS = 4 * 3600  # how long one measurement may take, during which no other run can use kube-burner
 
 
 class Churn(Model):

@@ -45,11 +45,8 @@ class PingParameters(ToolParameters):
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
 
 
-_MAX_REQUESTS = 800_000
-"""Their replies fit into the output that the agent reads."""
-_SEQUENCE = 2**16
-"""ICMP counts requests in 16 bits."""
-
+_MAX_REQUESTS = 800_000  # their replies fit into the output that the agent reads
+_SEQUENCE = 2**16  # ICMP counts requests in 16 bits
 _STAMP = r"\[(?P<seconds>\d{1,10})\.(?P<micros>\d{6})\]"
 _REPLY = re.compile(
     rf"{_STAMP} (?P<bytes>\d{{1,6}}) bytes from \S+: icmp_seq=(?P<number>\d{{1,5}}) (?:ttl|hlim)=\d+ "

@@ -112,8 +112,7 @@ _MEBIBYTE = 2**20
 # Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
 _LATE = 3 * SECOND // 2
 
-TAIL_SECONDS = 1
-"""Additional time, so that waiting for the last operations is not measured."""
+TAIL_SECONDS = 1  # additional time, so that waiting for the last operations is not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

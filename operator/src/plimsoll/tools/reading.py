@@ -19,14 +19,11 @@ COUNT = r"\d{1,18}"
 NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"
 """Patterns of a whole number, and of any number that is not negative."""
 
-MAX_MESSAGES = 50
-"""Of errors and of warnings each; a broken device repeats the same message many times."""
-NOISE_CHARACTERS = 4000
-"""Characters of a text that messages can quote."""
+MAX_MESSAGES = 50  # of errors and of warnings each; a broken device repeats the same message many times
+NOISE_CHARACTERS = 4000  # characters of a text that messages can quote
 
 
-UNTIMED = LatencySample(kind=LatencyKind.NONE)
-"""The latency of operations that the tool does not time."""
+UNTIMED = LatencySample(kind=LatencyKind.NONE)  # the latency of operations that the tool does not time
 
 
 def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:

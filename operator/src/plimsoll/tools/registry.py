@@ -30,9 +30,7 @@ _ALL: tuple[AnyTool, ...] = (
     KUBE_BURNER,
 )
 
-TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
-"""Key of a tool -> the tool."""
-
+TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}  # key of a tool -> the tool
 LAYERS: Mapping[str, Layer] = {
     tool.key: tool.layer for layer in Layer for tool in reversed(_ALL) if tool.layer is layer
 }
@@ -42,5 +40,4 @@ DEPTH_AXES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (tool.parameters.
 SIZE_AXES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (tool.parameters.size_axis for tool in _ALL))))
 """The tools' axes for operations in flight, and for the size of an operation."""
 
-DATA_SET_TOOL = FIO.key
-"""The tool whose program writes the data sets."""
+DATA_SET_TOOL = FIO.key  # the tool whose program writes the data sets

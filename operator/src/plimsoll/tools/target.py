@@ -115,9 +115,7 @@ class ApiTarget:
     name: ClassVar[str] = "the Kubernetes API"
 
 
-DataSet = VolumeTarget | ImageTarget
-"""What the prefill writes and a measurement reads or writes."""
-
+DataSet = VolumeTarget | ImageTarget  # what the prefill writes and a measurement reads or writes
 Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
 
 NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"

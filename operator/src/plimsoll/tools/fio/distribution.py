@@ -22,11 +22,9 @@ _RANGE = (
     "below 0.5, such as pareto:0.2"
 )
 _OUTSIDE = r"^zipf:[01](\.0+)?$|^pareto:0\.(0+|[5-9][0-9]*)$"
-_MOST_TERMS = 10**7
-"""Terms of the zeta function that fio adds up; it ignores the rest."""
+_MOST_TERMS = 10**7  # terms of the zeta function that fio adds up; it ignores the rest
 _EXACT_TERMS = 1000
-_LEAST_REACHED = 0.95
-"""The part of the blocks that get a rank at least (`scattered_blocks`)."""
+_LEAST_REACHED = 0.95  # the part of the blocks that get a rank at least (`scattered_blocks`)
 _WORD = 2**64
 _MULTIPLIER = 0x61C8864680B583EB
 """fio's hash of a rank is this multiple of it, modulo 2**64; the block is the rest by the number of blocks."""

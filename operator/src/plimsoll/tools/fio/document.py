@@ -23,8 +23,7 @@ from plimsoll.tools.base import Output
 from plimsoll.tools.fio.command import DOCUMENT
 from plimsoll.tools.reading import NOISE_CHARACTERS, excerpt, failure
 
-MAX_MILLISECONDS = 10**13
-"""The year 2286 as a time; 300 years as a duration."""
+MAX_MILLISECONDS = 10**13  # the year 2286 as a time; 300 years as a duration
 
 
 def read_document(text: str) -> tuple[JsonNode, list[str]]:

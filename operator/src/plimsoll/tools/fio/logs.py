@@ -20,13 +20,9 @@ from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.reading import MILLISECOND, cells_of_operations, longest_gaps
 
-DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
-"""Operation -> its number in a log."""
-
-_MAX_RATE_DEVIATION = 0.005
-"""Maximum relative error of the lines, which are then scaled to the total."""
-_MAX_JITTER = WIDTH // 4
-"""Maximum milliseconds between a line and the end of its interval."""
+DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}  # operation -> its number in a log
+_MAX_RATE_DEVIATION = 0.005  # maximum relative error of the lines, which are then scaled to the total
+_MAX_JITTER = WIDTH // 4  # maximum milliseconds between a line and the end of its interval
 _RATE_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
 
 _GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, ([012])(?:,.*)?", re.ASCII)

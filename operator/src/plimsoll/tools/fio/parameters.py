@@ -156,8 +156,7 @@ class Trace:
             yield from zip(numbers, numbers, numbers, strict=True)
 
 
-_TRACED_PER_SECOND = 300_000
-"""Arrivals of a trace that an agent writes per second."""
+_TRACED_PER_SECOND = 300_000  # arrivals of a trace that an agent writes per second
 
 
 class FioParameters(ToolParameters):

@@ -23,8 +23,7 @@ from plimsoll.tools.fio.document import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
-_BLOCK_BYTES = 2**20
-"""Data sets are a whole number of these; fio would skip the rest."""
+_BLOCK_BYTES = 2**20  # data sets are a whole number of these; fio would skip the rest
 _OBJECT_BYTES = 4 * 2**20
 """Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
 

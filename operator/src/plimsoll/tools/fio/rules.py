@@ -14,9 +14,7 @@ _NO_IMAGE = f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
-SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
-"""Depths for which fio reports how often they were full. A depth of 1 always is."""
-
+SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)  # depths for which fio reports how often they were full. A depth of 1 always is
 MAX_OFFERED = 50_000
 """Random arrivals per second of a client. What a submission takes beyond `ALLOWED_SECONDS` shifts all later arrivals;
 2 us are a tenth of the mean gap at this rate."""

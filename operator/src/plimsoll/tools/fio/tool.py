@@ -1,7 +1,6 @@
 """fio as a tool: its output -> a measurement, and its status lines -> live rates.
 
-The document provides totals, moments and histograms. fio's own minimum, mean and deviation of rates ignore intervals
-without I/O, and its percentiles cannot be merged, so they are never read.
+fio's own minimum, mean and deviation of rates ignore intervals without I/O, and its percentiles cannot be merged.
 """
 
 import math
@@ -24,9 +23,7 @@ from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
 from plimsoll.tools.target import ImageTarget, TargetKind
 
-EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
-"""Depths of which fio reports how often they were full."""
-
+EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)  # depths of which fio reports how often they were full
 _STATUS = re.compile(
     r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
     r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
@@ -40,8 +37,7 @@ _OVER = frozenset("FfE_X")
 """States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
 
 _RAMP_STEP_SINCE = (3, 42)
-"""The first version in which a helper thread ends the ramp, not the operation that completes after it. The program of
-3.41 has no such thread, and ends its ramp like 3.39; fio's source has it since."""
+"""The first version in which a helper thread ends the ramp, not the operation that completes after it."""
 _RAMP_STEP = 1000 * MILLISECOND
 """Time between two looks of that thread (`RAMP_PERIOD_CHECK_MSEC`), which may look just before the ramp is over."""
 
@@ -91,8 +87,7 @@ class Fio(Tool[FioParameters]):
         matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match]
         # The states of jobs, such as `m(2),f(1)`: all have begun to measure, and one still does.
         states = [set(re.sub(r"\(\d+\)|,", "", match["jobs"])) for match in matches]
-        are_measuring = all(jobs & _RUNNING and jobs <= _RUNNING | _OVER for jobs in states)
-        if len(matches) < 2 or not are_measuring:  # noqa: PLR2004 - as documented above
+        if len(states) < 2 or not all(jobs & _RUNNING and jobs <= _RUNNING | _OVER for jobs in states):  # noqa: PLR2004
             return ()
         # A line without rates means no I/O. Operations are named by their first letter.
         bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
@@ -135,9 +130,8 @@ class Fio(Tool[FioParameters]):
         release = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
         looks_seldom = release is not None and (int(release[1]), int(release[2])) >= _RAMP_STEP_SINCE
         has_series = any(sample.cells for sample in logged)
-        # The CPU time of the busiest job's thread says nothing where librbd has threads of its own, a synchronous
-        # engine submits one operation after the other, or a load keeps no number of operations in flight: that is not
-        # the most that a thread can do.
+        # The CPU time of the busiest job's thread is not the most that it can do where librbd has threads of its own, a
+        # synchronous engine submits one operation after the other, or no number of operations is kept in flight.
         cpu_times = ((job.number_or_none("usr_cpu"), job.number_or_none("sys_cpu")) for job in jobs)
         percents = [user + system for user, system in cpu_times if user is not None and system is not None]
         is_limiting = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
@@ -205,7 +199,7 @@ def _span(job: JsonNode, printed_at: int) -> _Span:
     """Return the time in which a job measured.
 
     `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
-    have ended when the document was printed; fio 3.39 prints it a quarter of a second later.
+    have ended when the document was printed.
     """
     runtime = _runtime(job)
     start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
@@ -230,8 +224,7 @@ def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
     """Return the nanoseconds by which the I/O of all jobs is divided without a series.
 
     A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
-    is unknown which I/O completed after that, so dividing all of it by the common time would count slow operations
-    once too often per job. A series is reconciled with the common time.
+    is unknown which I/O completed after that.
     """
     done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
     rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
@@ -244,8 +237,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     """Add up one operation over all jobs.
 
     Only timed operations count, which completed during the measurement. `total_ios` counts issued operations, without
-    the ones in flight at the end of the ramp. `io_bytes` may contain one block too many per job, of the operation whose
-    completion ended the ramp.
+    the ones in flight at the end of the ramp. `io_bytes` may contain a block of the ramp per job.
     """
     directions = [job[operation] for job in jobs]
     for job, direction in zip(jobs, directions, strict=True) if operation is not Operation.SYNC else ():
