@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 from pydantic import ValidationError
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 class UnreachableError(Exception):
-    """The conductor did not answer, or not with a message of the protocol. A retry may help."""
+    """The conductor did not answer, or not with a message of the protocol."""
 
 
 class Connection:
@@ -162,8 +162,7 @@ class AgentIdentity:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """A comparison of clocks, and by how much the wall clock led the monotonic clock then; nanoseconds."""
 
     clock: Clock
@@ -175,24 +174,19 @@ class _Comparison:
 
 
 def _lead_of_wall_clock() -> int:
-    """Return by how much the wall clock leads the monotonic clock; nanoseconds.
-
-    An interruption between the two readings makes it smaller.
-    """
+    """Return by how much the wall clock leads the monotonic clock; nanoseconds."""
+    # An interruption between the two readings makes it smaller.
     return max(time.time_ns() - time.monotonic_ns() for _ in range(_CLOCK_PROBES))
 
 
 def _worst_clock(before: _Comparison, after: _Comparison, lead_at_start: int) -> Clock:
-    """Return the larger certain offset: before, at the start of, or after a trial.
-
-    The clock may have been set in between, also twice. A comparison over a busy network is uncertain.
-    """
+    """Return the larger certain offset before, at the start of, or after a trial: the clock may be set in between."""
     clocks = [before.clock, after.clock, before.at(lead_at_start), after.at(lead_at_start)]
     return max(clocks, key=lambda clock: abs(clock.offset) - clock.error)
 
 
 class _SilenceError(Exception):
-    """The conductor has not answered for too long."""
+    pass
 
 
 class Agent:
@@ -201,10 +195,7 @@ class Agent:
     def __init__(
         self, *, identity: AgentIdentity, connection: Connection, work: Worker, silence_seconds: float
     ) -> None:
-        """Serve conductors, which may be silent for `silence_seconds`, from the first order to work on as long as told.
-
-        Until then the agent loads nothing, and another conductor may start much later, once all clients have room.
-        """
+        """Serve conductors that are silent for at most `silence_seconds`, from the first order to work on."""
         self._identity = identity
         self._connection = connection
         self._work = work
@@ -222,11 +213,9 @@ class Agent:
     async def run(self) -> int:
         """Obey orders until dismissed, refused or alone, then kill running work."""
         self._broken = asyncio.get_running_loop().create_future()
-        watchdog = asyncio.create_task(self._watch_silence())
-        listening = asyncio.create_task(self._listen())
+        tasks = [asyncio.create_task(self._watch_silence()), asyncio.create_task(self._listen())]
         try:
-            ends = {watchdog, listening, self._broken}
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({*tasks, self._broken}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         except messages.RefusedError as refused:
@@ -242,7 +231,7 @@ class Agent:
                 _log.error("the conductor did not answer for %g s", self._silence)
             return EXIT_SILENCE
         finally:
-            for task in (watchdog, listening):
+            for task in tasks:
                 task.cancel()
             await self._drop_work()
         return EXIT_DISMISSED
@@ -332,32 +321,28 @@ class Agent:
 
     async def _perform(self, order: messages.Order, sequence: int) -> None:
         """Perform an order that is complete once it is reported, and report its result or failure."""
+        state = messages.AgentState
         try:
             match order:
                 case messages.WaitOrder():
-                    await self._send(self._report(messages.AgentState.IDLE, sequence))
+                    await self._send(self._report(state.IDLE, sequence))
                 case messages.PrepareOrder():
                     # Until it is prepared again: a part may be written.
                     self._prepared_bytes = 0
-                    size = await self._report_progress(
-                        partial(self._work.prepare, order), messages.AgentState.PREPARING, sequence
-                    )
+                    size = await self._report_progress(partial(self._work.prepare, order), state.PREPARING, sequence)
                     self._prepared_bytes, self._data_set_used = size, False
                     _log.info("prepared %d bytes", size)
-                    prepared = self._report(messages.AgentState.PREPARED, sequence, done_bytes=size, total_bytes=size)
-                    await self._send(prepared)
+                    await self._send(self._report(state.PREPARED, sequence, done_bytes=size, total_bytes=size))
                 case messages.StageOrder():
                     self._data_set_used = True
-                    await self._report_progress(partial(self._work.stage, order), messages.AgentState.STAGING, sequence)
+                    await self._report_progress(partial(self._work.stage, order), state.STAGING, sequence)
                     _log.info("staged %s", order.trial)
-                    await self._send(self._report(messages.AgentState.STAGED, sequence))
+                    await self._send(self._report(state.STAGED, sequence))
                 case messages.ServeOrder():
-                    await self._work.serve(
-                        order, partial(self._send, self._report(messages.AgentState.SERVING, sequence))
-                    )
+                    await self._work.serve(order, partial(self._send, self._report(state.SERVING, sequence)))
                 case messages.DropCachesOrder():
                     dropped = await self._work.drop_caches(order)
-                    await self._send(self._report(messages.AgentState.DROPPED, sequence, caches=dropped))
+                    await self._send(self._report(state.DROPPED, sequence, caches=dropped))
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
 
@@ -437,10 +422,7 @@ class Agent:
         _log.info("result of %s %s", order.trial, "delivered" if kept else "was no longer needed")
 
     async def _report_rates(self, armed: Armed, sequence: int) -> None:
-        """Report that the tool runs, and then regularly its rates; a lost report of rates is not repeated.
-
-        The first comes after a random delay, because all clients start at the same time.
-        """
+        """Report that the tool runs, and then, after a random delay, its rates; a lost report is not repeated."""
         await self._send(self._report(messages.AgentState.RUNNING, sequence))
         await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - no secret
         has_reported = False

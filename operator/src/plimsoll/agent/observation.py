@@ -24,6 +24,7 @@ from plimsoll.agent.readings import (
     ToolAccount,
     ToolCounters,
     Traffic,
+    text_of,
     with_descendants,
 )
 from plimsoll.agent.volume import (
@@ -226,11 +227,11 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
         "processors": os.cpu_count(),
         "memoryBytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
-    cpus = _word(host.proc / "cpuinfo").splitlines()
+    cpus = text_of(host.proc / "cpuinfo").splitlines()
     words = {
         "cpuModel": next((line.partition(":")[2].strip() for line in cpus if line.startswith("model name")), ""),
-        "cpuGovernor": _word(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clockSource": _word(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
+        "cpuGovernor": text_of(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "clockSource": text_of(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
     }
     return facts | _known(words)
 
@@ -247,7 +248,7 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
                 device = host.sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
                 # A partition uses the queue of its disk.
                 queues = (device / "queue", device.resolve().parent / "queue")
-                limit = next(filter(None, (_word(queue / "discard_max_bytes") for queue in queues)), "")
+                limit = next(filter(None, (text_of(queue / "discard_max_bytes") for queue in queues)), "")
                 discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
                 return _known({"volumeDevice": device.readlink().name}) | discards
             case ImageVolume():
@@ -258,12 +259,6 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
 def _mount_facts(directory: Path, proc: Path) -> dict[str, JsonValue]:
     mount = mount_of(PurePosixPath(os.path.realpath(directory)), read_mounts(proc / "self/mountinfo"))
     return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
-
-
-def _word(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_text().strip()
-    return ""
 
 
 def _known(words: dict[str, str]) -> dict[str, JsonValue]:

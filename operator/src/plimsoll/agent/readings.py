@@ -1,12 +1,9 @@
-"""Reads this host's counters: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`.
-
-A reading takes a few small files and a fraction of a millisecond, so it does not disturb the measurement.
-"""
+"""Reads this host's counters: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`."""
 
 import math
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -43,14 +40,9 @@ class Group:
     directory: Path
     top: Path
 
-    def levels(self) -> Iterator[Path]:
-        """Yield the group and its ancestors, each of which limits it."""
-        yield self.directory
-        if self.directory != self.top:
-            for parent in self.directory.parents:
-                yield parent
-                if parent == self.top:
-                    return
+    def levels(self) -> list[Path]:
+        """Return the group and its ancestors, each of which limits it."""
+        return [place for place in (self.directory, *self.directory.parents) if place.is_relative_to(self.top)]
 
     def is_own(self, proc: Path) -> bool:
         """Whether the group contains only this process, its descendants and its ancestors.
@@ -87,11 +79,8 @@ class Cgroup:
 
     def own(self, proc: Path) -> "Cgroup":
         """Return the groups whose usage is this process's own. `cpu` is unchanged: its quota applies in any case."""
-
-        def if_own(group: Group | None) -> Group | None:
-            return group if group is not None and group.is_own(proc) else None
-
-        return replace(self, accounting=if_own(self.accounting), memory=if_own(self.memory))
+        own = [group if group and group.is_own(proc) else None for group in (self.accounting, self.memory)]
+        return replace(self, accounting=own[0], memory=own[1])
 
     def processors(self) -> float | None:
         """Return the number of processors that the quota allows; None without a quota."""
@@ -103,13 +92,13 @@ class Cgroup:
             limit, interval = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
             return limit / interval if limit and interval and limit > 0 else None
 
-        return min(_limits(self.cpu, quota_of), default=None)
+        return min(filter(None, map(quota_of, self.cpu.levels() if self.cpu else ())), default=None)
 
     def memory_limit(self) -> int | None:
         """Return the memory limit in bytes; None without a limit."""
         name = "memory.max" if self.unified else "memory.limit_in_bytes"
-        limits = _limits(self.memory, lambda level: _number(level / name))
-        return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
+        limits = (_number(level / name) for level in (self.memory.levels() if self.memory else ()))
+        return min((limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES), default=None)
 
     def read(self) -> CgroupCounters:
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
@@ -139,11 +128,6 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
     inside = path.is_relative_to(mount.root) and ".." not in path.parts
     # A container may see only its own group: then the mounted directory is the group.
     return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
-
-
-def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
-    limits = map(limit, group.levels()) if group else ()
-    return [value for value in limits if value is not None]
 
 
 def _number(path: Path) -> int | None:
@@ -199,8 +183,8 @@ class ToolAccount:
 
     def look(self, pid: int) -> ToolCounters | None:
         """Return the I/O of a process and its descendants so far; None if it is not visible."""
-        processes = [process_io(process, self._proc) for process in with_descendants(self._proc, pid)]
-        counters = [counter for counter in processes if counter]
+        processes = with_descendants(self._proc, pid)
+        counters = [counter for process in processes if (counter := process_io(process, self._proc))]
         self.is_visible = self.is_visible or bool(counters)
         if not counters:
             return None
@@ -309,14 +293,12 @@ class Host:
     def bounds(self, cgroup: Cgroup | None) -> Bounds | None:
         """Return the limits of this process; None if they cannot be read."""
         with suppress(OSError, ValueError, IndexError):
-            stat = (self.proc / "stat").read_text().splitlines()
-            processors = sum(line.startswith("cpu") for line in stat) - 1
+            processors = sum(line.startswith("cpu") for line in (self.proc / "stat").read_text().splitlines()) - 1
             # The affinity mask of this process, which a static CPU manager sets.
             status = (self.proc / "self/status").read_text().splitlines()
             masks = (line.split()[1] for line in status if line.startswith("Cpus_allowed:"))
             pinned = next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
-            quota = cgroup.processors() if cgroup else None
-            limits = [quota, pinned if pinned != processors else None]
+            limits = [cgroup.processors() if cgroup else None, pinned if pinned != processors else None]
             # Those with a device: a veth, bridge or bond only forwards their traffic.
             physical = frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
             speeds = {name: _number(self.sys / "class/net" / name / "speed") for name in physical}
@@ -333,37 +315,27 @@ class Host:
     def disk_of(self, device: str) -> str | None:
         """Return `major:minor` of the disk that a device is part of; None for a whole device, such as a RAID."""
         with suppress(OSError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            while True:
-                if (place / "partition").exists():
-                    place = place.parent
-                    continue
-                carriers = [*(place / "slaves").glob("*")]
-                if len(carriers) != 1:
-                    break
-                place = carriers[0].resolve(strict=True)
-            number = (place / "dev").read_text().strip()
+            disk, carriers = _disk((self.sys / "dev/block" / device).resolve(strict=True))
+            while len(carriers) == 1:
+                disk, carriers = _disk(carriers[0].resolve(strict=True))
+            number = (disk / "dev").read_text().strip()
             return number if number != device else None
         return None
 
     def identity_of(self, device: str) -> str:
         """Return what identifies a block device, or the disk of a partition, under any number; empty if unknown."""
-        with suppress(OSError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            part = _words(place / "partition")
-            disk = place.parent if part else place
-            if identity := next(filter(None, (_words(disk / name) for name in _IDENTITIES)), ""):
-                return f"{identity[:_MAX_IDENTITY]} partition {part}" if part else identity[:_MAX_IDENTITY]
-        return ""
+        place = (self.sys / "dev/block" / device).resolve()
+        part, (disk, _) = text_of(place / "partition"), _disk(place)
+        identity = " ".join(next(filter(None, (text_of(disk / name) for name in _IDENTITIES)), "").split())
+        return f"{identity[:_MAX_IDENTITY]} partition {part}" if part and identity else identity[:_MAX_IDENTITY]
 
     def uncut_bytes(self, device: str) -> int | None:
         """Return the largest operation that reaches a disk unsplit; None if layers have limits of their own."""
         with suppress(OSError, ValueError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            place = place.parent if (place / "partition").exists() else place
-            if [*(place / "slaves").glob("*")]:
+            disk, carriers = _disk((self.sys / "dev/block" / device).resolve(strict=True))
+            if carriers:
                 return None
-            limits = {name: int((place / "queue" / name).read_text()) for name in _CUTTING}
+            limits = {name: int((disk / "queue" / name).read_text()) for name in _CUTTING}
             # A segment holds at least a page, and memory is rarely contiguous.
             piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
             if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
@@ -424,8 +396,14 @@ def interfaces(place: Path) -> Mapping[str, Traffic]:
     return {name: Traffic(received=int(counters[0]), sent=int(counters[8])) for name, counters in named}
 
 
-def _words(path: Path) -> str:
+def _disk(place: Path) -> tuple[Path, list[Path]]:
+    """Return the disk of a block device in /sys, which may be a partition, and the devices that carry the disk."""
+    disk = place.parent if (place / "partition").exists() else place
+    return disk, [*(disk / "slaves").glob("*")]
+
+
+def text_of(path: Path) -> str:
     """Return the stripped text of a file; empty if it cannot be read."""
     with suppress(OSError):
-        return " ".join(path.read_text(errors="replace").split())
+        return path.read_text(errors="replace").strip()
     return ""
