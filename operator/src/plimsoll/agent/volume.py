@@ -16,8 +16,7 @@ from plimsoll.tools.target import ImageTarget, VolumeKind, VolumeTarget
 
 OWN_TABLE = Path("/proc/self/mountinfo")
 
-_FIELDS_BEFORE_OPTIONAL = 6
-_SEPARATOR = "-"
+_MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) \S+(?: \S+)*? - (\S+) (\S*) (\S*)$", re.MULTILINE)
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 ALIGNMENT = 2**20  # data sets are whole mebibytes
@@ -37,7 +36,7 @@ _DISCARD_BYTES_PER_SECOND = 64 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """One line of the table."""
+    """A mounted file system."""
 
     root: PurePosixPath  # directory of the file system that is mounted at `point`
     point: PurePosixPath  # absolute path of the mount point
@@ -48,22 +47,16 @@ class Mount:
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
     """Return all mounts in the order of mounting; OSError if the table cannot be read."""
-    mounts = []
-    for fields in map(str.split, table.read_text(errors="replace").splitlines()):
-        if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
-            continue
-        end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
-        # An empty source leaves no field.
-        file_system, *rest = fields[end + 1 :]
-        mount = Mount(
-            root=PurePosixPath(_unescaped(fields[3])),
-            point=PurePosixPath(_unescaped(fields[4])),
+    return tuple(
+        Mount(
+            root=PurePosixPath(_unescaped(root)),
+            point=PurePosixPath(_unescaped(point)),
             file_system=file_system,
-            source=_unescaped(rest[0]) if len(rest) > 1 else "",
-            options=tuple(rest[-1].split(",")) if rest else (),
+            source=_unescaped(source),
+            options=tuple(options.split(",")),
         )
-        mounts.append(mount)
-    return tuple(mounts)
+        for root, point, file_system, source, options in _MOUNT.findall(table.read_text(errors="replace"))
+    )
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
@@ -96,7 +89,7 @@ class LocalVolume:
         """Remove an old data set as far as `discard_command` does not discard it."""
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data set its size, without writing it."""
+        """Give the data set its size, without writing it. Reads of unwritten parts are never `Valid`."""
 
     def check_written(self, target: VolumeTarget) -> None:
         """Raise VolumeError if the data set is too short or has holes."""
@@ -112,11 +105,9 @@ class _OwnFile(LocalVolume):
     __slots__ = ()
 
     def clear(self, target: VolumeTarget) -> None:
-        """Remove an old data file, so that the new one gets new blocks."""
         Path(target.path).unlink(missing_ok=True)
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data file its size. Unwritten parts are holes: reads of them are never `Valid`."""
         with Path(target.path).open("ab") as file:
             file.truncate(target.size)
 
@@ -161,21 +152,19 @@ class DeviceVolume(LocalVolume):
     size: int | None = None
 
     def target(self, _: int) -> VolumeTarget:
-        """Return the data set: every whole MiB of the volume. VolumeError if the device is none or too small."""
+        """Return the data set: every whole MiB of the volume."""
         try:
-            is_device = stat.S_ISBLK(self.path.stat().st_mode)
-            whole = device_size(self.path) if is_device else 0
+            if not stat.S_ISBLK(self.path.stat().st_mode):
+                raise VolumeError(f"{self.path} is not a block device; nothing has been written")
+            whole = device_size(self.path)
         except OSError as error:
             raise VolumeError(f"{self.path}: {error.strerror}") from error
-        if not is_device:
-            raise VolumeError(f"{self.path} is not a block device; nothing has been written")
         size = aligned(whole - self.offset if self.size is None else self.size)
         if size <= 0 or self.offset + size > whole:
             raise VolumeError(f"{self.path} has {whole} bytes; {size} bytes at offset {self.offset} do not fit")
         return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
-        """Return the command that discards the data set."""
         # Without --force, blkdiscard opens the device exclusively, which clients that share one cannot.
         force = () if self.size is None else ("--force",)
         return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
@@ -212,14 +201,15 @@ def check_usable(directory: Path, table: Path | None) -> None:
     except OSError as error:
         raise VolumeError(f"{directory}: {error.strerror}") from error
     if not os.access(directory, os.W_OK | os.X_OK):
-        remedy = (
-            "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
-            "fsGroupPolicy: File in the CSIDriver, or make the directory writable; volume.mode Block needs no directory"
-        )
+        remedy = "Choose another directory, or make it writable"
+        if table is not None:
+            remedy = (
+                "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
+                "fsGroupPolicy: File in the CSIDriver; volume.mode Block needs no directory"
+            )
         raise VolumeError(
             f"user {os.getuid()} cannot write to {directory}, which belongs to user {found.st_uid} and group "
-            f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. "
-            f"{remedy if table is not None else 'Choose another directory, or make it writable'}"
+            f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. {remedy}"
         )
 
 
@@ -245,7 +235,6 @@ def _left_bytes(path: Path, client: str = "*") -> int:
 
 
 def aligned(size: int) -> int:
-    """Return a size rounded down to whole MiB."""
     return size // ALIGNMENT * ALIGNMENT
 
 
@@ -314,9 +303,8 @@ class SharedFileVolume(SharedVolume):
     def create(self, target: VolumeTarget) -> None:
         """Create the file with the size of all regions: a tool would replace one that is too short.
 
-        All clients give it the same size, so that none truncates another's data. If all do so at once, CephFS may count
-        another client's extension against the quota before this client sees the new size; so a full quota is final only
-        after some time.
+        All clients give it the same size, so that none truncates another's data. CephFS may count another client's
+        extension against the quota before this client sees the new size, so a full quota is final only after some time.
         """
         deadline, size = time.monotonic() + _OTHERS_SECONDS, self.clients * target.size
         with Path(target.path).open("ab") as file:
@@ -362,8 +350,7 @@ class ImageVolume(ImageTarget):
         """Return the data set: every whole MiB of the image. VolumeError if there is none."""
         size = aligned(self.size)
         if size <= 0:
-            message = f"image {self.name} has a planned size of {self.size} bytes; a data set needs at least 1 MiB"
-            raise VolumeError(message)
+            raise VolumeError(f"image {self.name} is planned with {self.size} bytes; a data set needs at least 1 MiB")
         return ImageTarget(pool=self.pool, image=self.image, user=self.user, size=size, cache=self.cache)
 
     def look_up_command(self) -> Command:
@@ -381,8 +368,9 @@ class ImageVolume(ImageTarget):
             message = f"rbd info does not show the size of image {self.name}: {stdout.strip() or 'no output'}"
             raise VolumeError(message) from error
         if size < aligned(self.size):
-            message = f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
-            raise VolumeError(message)
+            raise VolumeError(
+                f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
+            )
 
     @property
     def unreachable(self) -> str:
