@@ -85,10 +85,10 @@ _LOW_RATES: tuple[dict[str, Any], ...] = (
 )
 _UNTIL: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
     ({"until": "Never"}, 0, (f"{_F}.until", 'Unsupported value: "Never"')),
-    ({}, 1, (f"{_W}.rampSeconds", "must be 0 with until DataSetDone")),
-    ({"pattern": "write", "jobs": 2}, 0, (f"{_F}.until", "use jobs 1")),
-    ({"pattern": "readwrite"}, 0, (f"{_F}.until", "use randrw")),
-    ({"directIo": False}, 0, (f"{_F}.until", "set directIo true")),
+    ({}, 1, (f"{_W}.rampSeconds", "must be 0 with until")),
+    ({"pattern": "write", "jobs": 2}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
+    ({"pattern": "readwrite"}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
+    ({"directIo": False}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
@@ -239,7 +239,7 @@ _ACCESS = [
     Manifest(
         name="mix until done",
         changes={FIO: {"blockSizeMix": HALVES, "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
-        says=(_MIX, "cannot be set with until DataSetDone"),
+        says=(_MIX, "cannot be set with until"),
     ),
     *(
         _fio(f"distribution {value!r}", (_PLACES, words), randomDistribution=value)
@@ -254,7 +254,7 @@ _ACCESS = [
     Manifest(
         name="distribution until done",
         changes={FIO: {"randomDistribution": "zipf:1.1", "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
-        says=(_PLACES, "must be random with until DataSetDone"),
+        says=(_PLACES, "random patterns without until"),
     ),
     *bounds(f"{FIO}.compressPercent", 1, 99),
     *bounds(f"{FIO}.dedupePercent", 1, 99),
@@ -422,7 +422,7 @@ LINE_REFUSED = [
             ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.fsyncEvery", "must be 0 with arrivals Poisson"),
             ("engine", {"engine": "sync"}, "fio.engine", "must be asynchronous with arrivals Poisson"),
             ("jobs", {"jobs": 2}, "fio.jobs", "must be 1 with arrivals Poisson"),
-            ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 operations per second of a client"),
+            ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 IOPS of a client"),
             ("buffered", {"directIo": False}, "fio.directIo", "must be true with arrivals Poisson"),
             ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),
         )

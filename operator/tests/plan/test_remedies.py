@@ -90,14 +90,14 @@ def violations(document: Fields) -> list[str]:
 
 
 CASES = [
-    fio([{"jobs": 1}, {"until": REMOVED}], "use jobs 1, or remove it", until="DataSetDone", jobs=2),
+    fio([{"jobs": 1}, {"until": REMOVED}], "needs jobs 1, directIo true", until="DataSetDone", jobs=2),
     fio(
         [{"pattern": "randrw"}, {"until": REMOVED}],
-        "use randrw, or remove it",
+        "needs jobs 1, directIo true",
         until="DataSetDone",
         pattern="readwrite",
     ),
-    fio([{"directIo": True}], "set directIo true", until="DataSetDone", directIo=False),
+    fio([{"directIo": True}], "needs jobs 1, directIo true", until="DataSetDone", directIo=False),
     fio([{"rateIops": 5}, {"arrivals": REMOVED}], "set rateIops, or remove it", arrivals="Even"),
     fio([{"pattern": "randread"}, {"pattern": "write"}], "use reads or writes", **POISSON, pattern="randtrim"),
     fio([{"fsyncEvery": 0}, {"arrivals": REMOVED}], "wait for each sync; use 0", **POISSON, pattern="write", fsyncEvery=1),
@@ -120,7 +120,7 @@ CASES = [
     fio([{"fsyncEvery": 0}], "does not write; remove it", fsyncEvery=1),
     fio(
         [{"blockSize": REMOVED}, {"blockSizeMix": REMOVED}],
-        "remove it, or sweep over blockSize without blockSizeMix",
+        "which has the sizes; remove one of them",
         blockSize=["4Ki", "8Ki"],
         blockSizeMix=MIX,
     ),
@@ -145,7 +145,7 @@ CASES = [
     ),
     fio(
         [{"randomDistribution": REMOVED}, {"until": REMOVED}],
-        "remove it, or remove until",
+        "random patterns without until",
         randomDistribution="pareto:0.2",
         until="DataSetDone",
     ),

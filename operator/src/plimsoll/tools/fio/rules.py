@@ -95,23 +95,12 @@ PARAMETER_RULES = (
         for field, rule, holds, message, _ in _LOADS
     ),
     Rule(
+        # Jobs end at different times, readwrite would read one half and write the same half, and buffered data may
+        # still be in memory at the end.
         field_path=".until",
-        rule="!has(self.until) || self.jobs == 1",
-        holds=lambda fio: fio.until is None or fio.jobs == 1,
-        message="cannot be set with several jobs, which end at different times; use jobs 1, or remove it",
-    ),
-    Rule(
-        field_path=".until",
-        rule="!has(self.until) || self.pattern != 'readwrite'",
-        holds=lambda fio: fio.until is None or fio.pattern != "readwrite",
-        message="cannot be set for readwrite, which would read one half of the data set and write the same half; use "
-        "randrw, or remove it",
-    ),
-    Rule(
-        field_path=".until",
-        rule="!has(self.until) || self.directIo",
-        holds=lambda fio: fio.until is None or fio.direct_io,
-        message="cannot be set with directIo false, because data may still be in memory at the end; set directIo true",
+        rule="!has(self.until) || (self.jobs == 1 && self.pattern != 'readwrite' && self.directIo)",
+        holds=lambda fio: fio.until is None or (fio.jobs == 1 and fio.pattern != "readwrite" and fio.direct_io),
+        message="needs jobs 1, directIo true and a pattern other than readwrite; change them, or remove it",
     ),
     Rule(
         field_path=".arrivals",
@@ -123,8 +112,7 @@ PARAMETER_RULES = (
         field_path=".arrivals",
         rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
         holds=lambda fio: not fio.is_open_loop or (fio.rate_iops or 0) <= MAX_OFFERED,
-        message=f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or "
-        "use more clients",
+        message=f"cannot be Poisson with more than {MAX_OFFERED} IOPS of a client; lower rateIops, or use more clients",
     ),
     Rule(
         field_path=".ioDepth",
@@ -136,8 +124,7 @@ PARAMETER_RULES = (
         field_path=".blockSize",
         rule="!has(self.blockSizeMix) || !has(self.blockSize)",
         holds=lambda fio: (fio.block_size is None) == (fio.block_size_mix is not None),
-        message="must be absent with blockSizeMix, which has the sizes; remove it, or sweep over blockSize without "
-        "blockSizeMix",
+        message="must be absent with blockSizeMix, which has the sizes; remove one of them",
     ),
     Rule(
         field_path=".blockSizeMix",
@@ -150,8 +137,7 @@ PARAMETER_RULES = (
         field_path=".blockSizeMix",
         rule="!has(self.blockSizeMix) || !has(self.until)",
         holds=lambda fio: fio.block_size_mix is None or fio.until is None,
-        message="cannot be set with until DataSetDone, where fio shortens overlapping blocks; use blockSize, or remove "
-        "until",
+        message="cannot be set with until, where fio shortens overlapping blocks; use blockSize, or remove until",
     ),
     Rule(
         field_path=".arrivals",
@@ -162,15 +148,9 @@ PARAMETER_RULES = (
     ),
     Rule(
         field_path=".randomDistribution",
-        rule=f"{_UNIFORM} || self.pattern.startsWith('rand')",
-        holds=lambda fio: fio.skew is None or fio.pattern.is_random,
-        message="applies only to random patterns; remove it, or use randread, randwrite, randrw or randtrim",
-    ),
-    Rule(
-        field_path=".randomDistribution",
-        rule=f"{_UNIFORM} || !has(self.until)",
-        holds=lambda fio: fio.skew is None or fio.until is None,
-        message="must be random with until DataSetDone, which visits every block once; remove it, or remove until",
+        rule=f"{_UNIFORM} || (self.pattern.startsWith('rand') && !has(self.until))",
+        holds=lambda fio: fio.skew is None or (fio.pattern.is_random and fio.until is None),
+        message="applies only to random patterns without until; remove it, or change pattern or until",
     ),
     Rule(
         field_path=".readPercent",
@@ -218,8 +198,7 @@ WORKLOAD_RULES = (
         field_path=".rampSeconds",
         rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
         holds=lambda point: point.parameters.until is None or not point.workload.ramp_seconds,
-        message="must be 0 with until DataSetDone, because the ramp would consume data outside the measurement; set it "
-        "to 0",
+        message="must be 0 with until, because the ramp would consume data outside the measurement; set it to 0",
     ),
     Rule(
         field_path=".fio.until",
@@ -231,8 +210,8 @@ WORKLOAD_RULES = (
         field_path=".fio.ioDepth",
         rule=f"{_SEARCH} || self.line.vary != 'Rate' || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
         holds=lambda point: point.vary is not Vary.RATE or point.parameters.io_depth in SEARCHED_DEPTHS,
-        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because fio reports only for these how often "
-        "they were full; use 64, and more clients if more operations should be in flight",
+        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only for these fio reports how often "
+        "they were full; use 64, and more clients",
     ),
     Rule(
         field_path=".fio.rateIops",
