@@ -72,24 +72,20 @@ class KubeBurnerParameters(ToolParameters):
 
     @model_validator(mode="after")
     def _check_time(self) -> Self:
-        if self.limit_seconds > MAX_SECONDS:
-            remedy = (
-                f"may take {self.limit_seconds} s with these objects, qps and churn.cycles, which is more than "
-                f"{MAX_SECONDS} s; lower it, or one of them, or raise qps"
-            )
+        if (seconds := self.limit_seconds) > MAX_SECONDS:
+            remedy = f"may take {seconds} s, more than {MAX_SECONDS} s; lower it, objects or churn.cycles, or raise qps"
             raise SpecError([Problem(field="readySeconds", value=str(self.ready_seconds), remedy=remedy)])
         return self
 
     @property
     def limit_seconds(self) -> int:
         """How long kube-burner may take: to create everything, and to wait after each creation."""
-        cycles = self.churn.cycles if self.churn else 0
-        requests = self.claims * (2 if self.pods else 1)
-        return requests // self.qps + (1 + cycles) * (self.ready_seconds + 120) + self.pause_seconds
+        cycles, kinds = (self.churn.cycles if self.churn else 0), (2 if self.pods else 1)
+        return self.claims * kinds // self.qps + (1 + cycles) * (self.ready_seconds + 120) + self.pause_seconds
 
     @property
     def pause_seconds(self) -> int:
-        """How long kube-burner waits for late events of pods, unmeasured; those that it misses are in the cluster."""
+        """How long kube-burner waits for late events of pods, unmeasured."""
         return 10 if self.pods else 0
 
     @property
@@ -105,10 +101,10 @@ class KubeBurnerParameters(ToolParameters):
         return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": self.volume_size}
 
     def label(self) -> str:
-        what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
+        pods = " with pods" if self.pods else ""
         size = "" if self.volume_size == _DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
         churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
-        return f"{what}{size}, {self.qps}/s{churn}"
+        return f"{self.objects} PVCs{pods}{size}, {self.qps}/s{churn}"
 
 
 CONFIG_FILE = "config.yml"
@@ -124,9 +120,7 @@ _NUMBER = "{{.Iteration}}-{{.Replica}}"
 class Place:
     """Where kube-burner creates its objects, and with what."""
 
-    # Name of the namespace; with a churn it is followed by a number. It is the name of the job as well, because kube-
-    # burner deletes the namespaces of earlier jobs of that name.
-    namespace: str
+    namespace: str  # name of the namespace, followed by a number with a churn, and of the job
     storage_class: str
     pod_image: str  # of the pods, which only sleep
     labels: Mapping[str, str] = field(default_factory=dict)  # of namespaces, PVCs and pods
@@ -163,18 +157,14 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
     }
-    files = {
-        CONFIG_FILE: _config(parameters, place),
-        _CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim),
-    }
+    files = {_CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim)}
     if parameters.pods:
         files[_POD_FILE] = _object("Pod", f"pod-{_NUMBER}", place, pod)
+    files[CONFIG_FILE] = _config(parameters, place, [*files])
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
 
 
-def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
-    measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
-    templates = [_CLAIM_FILE, *([_POD_FILE] if parameters.pods else [])]
+def _config(parameters: KubeBurnerParameters, place: Place, templates: Sequence[str]) -> Mapping[str, object]:
     job: dict[str, object] = {
         "name": place.namespace,
         "jobType": "create",
@@ -195,8 +185,8 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         "objects": [{"objectTemplate": name, "replicas": 1} for name in templates],
     }
     if churn := parameters.churn:
-        sizes = {"cycles": churn.cycles, "percent": churn.percent}
-        job["churnConfig"] = {"mode": "namespaces", **sizes, "duration": "0s", "delay": "0s"}
+        job["churnConfig"] = {"mode": "namespaces", **churn.model_dump(), "duration": "0s", "delay": "0s"}
+    measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
     return {
         # The helper deletes the namespaces, after it has recorded what is not ready.
         "global": {"gc": False, "measurements": [{"name": name} for name in measurements]},
@@ -210,16 +200,12 @@ def _object(kind: str, name: str, place: Place, spec: Mapping[str, object]) -> M
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+# Written by the helper next to the others: a list with `name`, `created` and `started` in Unix nanoseconds, and
+# `exact`, which is false if only the second of the start is known; and why PVCs and pods are not ready, one per line.
 PODS_FILE = "pods.json"
-"""Written by the helper next to kube-burner's files: a list with `name`, `created` and, of a pod that has started,
-`started` in Unix nanoseconds and `exact`, which is false if only its second is known."""
 PROBLEMS_FILE = "problems.txt"
-"""Written by the helper as well: why PVCs and pods are not ready, one per line."""
 _SUMMARY = "jobSummary.json"
-
-STARTED = "Started"
-"""Reason of the event of a container's start."""
-
+STARTED = "Started"  # reason of the event of a container's start
 _LINE = re.compile(r'level=(?P<level>\w+) msg="(?P<message>(?:[^"\\]|\\.)*)"', re.ASCII)
 _THROTTLED = re.compile(r"Waited for [\d.]{1,20}m?s due to (client|server)-side throttling", re.ASCII)
 _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
@@ -274,9 +260,7 @@ class _Timed:
     name: str
     iteration: int
     created: int  # Unix nanoseconds
-    # Nanoseconds until it was usable, 0 if it never was. Of a pod in PODS_FILE it may be negative, if the kubelet's
-    # clock is behind the API server's.
-    latency: int
+    latency: int  # nanoseconds until it was usable; 0 if it never was, negative if the kubelet's clock is behind
     exact: bool = True  # whether the end of that time is known to more than its second
     missed: bool = False  # whether it is from PODS_FILE
 
@@ -354,8 +338,7 @@ KUBE_BURNER = KubeBurner()
 def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
     """Return the content of PODS_FILE from pods and events as the API server returns them; empty without ready pods.
 
-    Others may create pods in every namespace of a cluster: only those with names of kube-burner's template count. A pod
-    that is being deleted does not: a churn may have created it again.
+    Only pods with names of kube-burner's template count, and none that is being deleted: a churn may create it again.
     """
     # When containers last started, by the UID of the pod and the path in it.
     times: dict[tuple[str, str], int] = {}
@@ -374,18 +357,16 @@ def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, A
 
 
 def is_going(obj: Mapping[str, Any]) -> bool:
-    """Return whether an object is being deleted."""
     return "deletionTimestamp" in obj["metadata"]
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod is ready."""
     conditions = pod.get("status", {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
 def started_pods(output: Output) -> list[_Timed]:
-    """Return the pods of PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
+    """Return the pods of PODS_FILE, which is missing if none was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
         name = document["name"].line()
@@ -446,9 +427,8 @@ def _all_timed(parameters: KubeBurnerParameters, summary: JsonNode, output: Outp
         documents = _documents_of(output, names[0]) if names else []
         timed[kind] = [_timed(kind, parameters, summary, document) for document in documents]
     pods = started_pods(output) if parameters.pods else []
-    # kube-burner waits from the last creation, which may be known only to the second. But it waits for one kind of
-    # object after the other, and continues to watch; and the helper looks later than that. So all objects have to be
-    # usable in the same time, no matter who timed them.
+    # kube-burner waits for one kind of object after the other, and the helper looks later than that. So all objects
+    # have to be usable in the same time from the last creation, which may be known only to the second.
     created = [item.created for items in (*timed.values(), pods) for item in items]
     last = max(created, default=0)
     if (apart := (last - min(created, default=0)) / SECOND) > parameters.limit_seconds:
