@@ -36,12 +36,10 @@ class Round:
 
     @cached_property
     def serving(self) -> tuple[int, ...]:
-        """Clients that serve them."""
         return tuple(sorted({server for servers in self.servers.values() for server in servers}))
 
     @cached_property
     def members(self) -> tuple[int, ...]:
-        """Clients that load or serve."""
         return tuple(sorted({*self.loading, *self.serving}))
 
     def next_after(self, client: int) -> int:
@@ -62,7 +60,6 @@ class Cast:
 
     @cached_property
     def members(self) -> tuple[int, ...]:
-        """Clients that take part in any round."""
         return tuple(sorted({client for active in self.rounds for client in active.members}))
 
 
@@ -138,9 +135,5 @@ SERVING_PORTS = range(20_480, 24_576)
 
 
 def serving_port(server: int, client: int) -> int:
-    """Return the port on which `server` serves `client`.
-
-    Of up to 64 clients, no two pairs have the same port, so that all can share one address; at one server, the ports of
-    up to 4096 clients differ.
-    """
+    """Return the port on which `server` serves `client`; no two pairs of up to 64 clients have the same one."""
     return SERVING_PORTS[(server * 64 + client) % len(SERVING_PORTS)]

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise, product
 
@@ -111,24 +111,19 @@ class LogReader:
     def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
         if (spread := -min(self.offsets)) > _MAX_JITTER:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
-        sizes = [*self.parameters.block_sizes]
-        kind, unit = finest_log(sizes)
-        depth = self.parameters.io_depth
-        totals = [
-            Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
-            for job in self.jobs
-        ]
+        sizes, depth = [*self.parameters.block_sizes], self.parameters.io_depth
+
+        def read(kind: str, unit: float, size: float, done: Iterable[int], in_flight: int) -> Cells:
+            totals = (Totals(ios=ios, milliseconds=self.milliseconds, in_flight=in_flight) for ios in done)
+            logs = zip(self._logs(kind), totals, strict=True)
+            return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+
         size = sample.bytes / sample.ios if sample.ios else 0.0
-        logs = zip(self._logs(kind), totals, strict=True)
-        cells = cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+        cells = read(*finest_log(sizes), size, (completed(job, sample.operation) for job in self.jobs), depth)
         if len(sizes) == 1:
             return cells
-        moved = [
-            replace(each, ios=job[sample.operation]["io_bytes"].count(), in_flight=depth * max(sizes))
-            for each, job in zip(totals, self.jobs, strict=True)
-        ]
-        by_bytes = cells_of(zip(self._logs("bw"), moved, strict=True), sample.operation, unit=1024, size=1, idle=idle)
-        return cells.model_copy(update={"bytes": by_bytes.bytes})
+        moved = (job[sample.operation]["io_bytes"].count() for job in self.jobs)
+        return cells.model_copy(update={"bytes": read("bw", 1024, 1, moved, depth * max(sizes)).bytes})
 
     def _logs(self, kind: str) -> list[str]:
         names = [log_name(kind, job) for job in range(1, self.parameters.jobs + 1)]
@@ -164,8 +159,8 @@ def cells_of(
 ) -> Cells:
     """Return the series of one operation over all jobs, which measured at the same time, each with its log and totals.
 
-    A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the times `idle`, in
-    milliseconds. SeriesError if a log is damaged, or disagrees with its job's totals.
+    A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the milliseconds `idle`.
+    SeriesError if a log is damaged, or disagrees with its job's totals.
     """
     series = []
     for log, totals in jobs:
@@ -188,8 +183,7 @@ def _cells(lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: 
     allowed = len(lines) * unit
     try:
         cells, last = _counts(lines, unit, number)
-        # An interval that ended well before fio did, and its helper thread, has a line if it had any I/O, so no line
-        # means zero.
+        # An interval that ended well before fio's helper thread has a line if it had any I/O.
         closed = max(last, (totals.milliseconds - WIDTH // 10) // WIDTH)
         return _reconciled(cells, closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
@@ -207,9 +201,8 @@ def _spread(
 ) -> list[float] | None:
     """Spread each line evenly over its time, without gaps; None if that is impossible.
 
-    The time of a line begins at the previous line. For intervals without an operation, fio writes none: if it `skips`
-    those that are idle, the time begins after them. They have no line either if fio itself was stopped, but then the
-    next line's time includes them.
+    The time of a line begins at the previous line, or if fio `skips` idle intervals, after these. If fio itself was
+    stopped, they have no line either, but then the next line's time includes them.
     """
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
@@ -271,8 +264,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
         surplus = math.fsum(cells) - totals.ios - allowed
         cells = [first - min(max(0.0, surplus), totals.in_flight, first), *others]
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
-    length = math.fsum(lengths)
-    counted = math.fsum(cells)
+    length, counted = math.fsum(lengths), math.fsum(cells)
     # The maximum plausible number of unlogged operations in the last cells together, at 1.5 times the highest rate.
     most: float = totals.ios
     if closed and length:
@@ -289,7 +281,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
 def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
     """Return the times in which none of a client's jobs, which all measured for `milliseconds`, completed anything.
 
-    `width` is the interval of the log in milliseconds. SeriesError if a log is damaged, or disagrees with the totals.
+    `width` is the interval of the log in milliseconds; SeriesError as `cells_of`.
     """
     idle = [Interval(start=0, end=milliseconds)]
     for job in jobs:
@@ -308,9 +300,9 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
 
 
 def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> None:
-    """Compare the gaps, in milliseconds, with the series: a log that breaks off between two lines looks like a stall.
+    """Raise SeriesError if a series has operations in a gap, which is in milliseconds, beyond the jitter of its lines.
 
-    SeriesError if the series has operations in a gap, beyond what the jitter of its lines explains.
+    A log that breaks off between two lines looks like a stall.
     """
     for gap, sample in product(gaps, samples):
         first = -(-(gap.start + _MAX_JITTER) // WIDTH)
@@ -358,8 +350,7 @@ def slices_of(
     """Return the complete slices of one operation over all jobs, of `seconds` each; the last may lack a twentieth.
 
     `logs` has the log of each job and the completion latencies of its whole measurement, which took `milliseconds`;
-    `in_flight` operations can complete at the same time. SeriesError if a log is damaged, or its operations completed
-    at notably other times than the series `cells` shows.
+    `in_flight` operations can complete at once. SeriesError also if the series `cells` shows notably other times.
     """
     width = seconds * 1000
     number = int(milliseconds / width + 0.05)

@@ -45,14 +45,10 @@ class Pattern(StrEnum):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Operations of the pattern."""
-        if self.is_mixed:
-            return (Operation.READ, Operation.WRITE)
-        return (Operation(self.value.removeprefix("rand")),)
+        return (Operation.READ, Operation.WRITE) if self.is_mixed else (Operation(self.value.removeprefix("rand")),)
 
     @property
     def writes(self) -> bool:
-        """Whether it writes data."""
         return Operation.WRITE in self.operations
 
 
@@ -85,9 +81,7 @@ class BlockShare(Model):
 
 
 DEFAULT_BLOCK_BYTES = 4096
-SPARE_SECONDS = 10
-"""The trace is longer than ramp and runtime: a replay that ends before them would end the measurement."""
-
+SPARE_SECONDS = 10  # a trace is longer than ramp and runtime: the end of a replay would end the measurement
 _MICROSECONDS = 10**6
 _RANGE = 2**64
 
@@ -115,14 +109,12 @@ class Trace:
     delay: float = 0.0
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use.
-
-        If operations are due faster than they can be submitted, they follow each other without gaps until that is made
-        up for.
-        """
+        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""
         yield from ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
         end, due, unit = self.seconds * _MICROSECONDS, 0.0, min(self.block_sizes)
-        written, ready = 0, 0.0  # time in the trace, and when fio has submitted the operation before
+        # Time in the trace, and when fio has submitted the operation before. Operations that are due faster than they
+        # can be submitted follow each other without gaps until that is made up for.
+        written, ready = 0, 0.0
         hundred_sizes = [size for size, percent in self.block_sizes.items() for _ in range(percent)]
         following = {Operation.READ: 0, Operation.WRITE: 0}
         for gap, kind, place in self._numbers():
@@ -268,7 +260,6 @@ class FioParameters(ToolParameters):
 
     @property
     def skew(self) -> Zipf | Pareto | None:
-        """How random blocks are preferred."""
         return skew_of(self.random_distribution, min(self.block_sizes))
 
     @property
@@ -306,7 +297,6 @@ class FioParameters(ToolParameters):
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the engine is synchronous."""
         return self.engine is not None and self.engine.is_synchronous
 
     @property
@@ -335,10 +325,7 @@ class FioParameters(ToolParameters):
 
     @property
     def in_flight(self) -> int | None:
-        """Operations that all jobs together always keep in flight; None if a rate or a sync makes them wait.
-
-        Also None for trims, which fio runs one at a time during submission.
-        """
+        """Operations that all jobs together always keep in flight; None if a rate, syncs or trims make them wait."""
         waits = self.rate_iops or self.fsync_every or Operation.TRIM in self.pattern.operations
         return None if waits else self.io_depth * self.jobs
 
@@ -347,10 +334,7 @@ class FioParameters(ToolParameters):
         return self.io_depth * self.jobs
 
     def load_step(self, vary: Vary) -> int:
-        """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have.
-
-        Operations of any rate are reads or writes at random.
-        """
+        """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have."""
         if vary is Vary.DEPTH:
             return self.jobs
         # fio takes a rate of 0 for no limit, so each job and direction needs an operation per second.
@@ -358,9 +342,8 @@ class FioParameters(ToolParameters):
 
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
-        changed: dict[str, int | str] = (
-            {"io_depth": load // self.jobs} if vary is Vary.DEPTH else {"rate_iops": load, "arrivals": "Poisson"}
-        )
+        rate: dict[str, object] = {"rate_iops": load, "arrivals": "Poisson"}
+        changed = {"io_depth": load // self.jobs} if vary is Vary.DEPTH else rate
         return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
 
     def most_load(self, vary: Vary, timing: Timing) -> int:
@@ -370,16 +353,13 @@ class FioParameters(ToolParameters):
         return min(fio_rules.MAX_OFFERED, fio_rules.MAX_ARRIVALS // traced_seconds(timing))
 
     def preparation_seconds(self, timing: Timing) -> int:
-        if not self.is_open_loop or self.rate_iops is None:
-            return 0
-        return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
+        return -(-(self.rate_iops or 0) * traced_seconds(timing) // _TRACED_PER_SECOND) if self.is_open_loop else 0
 
     def search_label(self, vary: Vary) -> str:
         """Return the label without a varied depth, or with the depth as a limit: `randread 4Ki up to qd64`."""
         return self._label(f"up to qd{self.io_depth}" if vary is Vary.RATE else "")
 
     def label(self) -> str:
-        """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
         return self._label(f"qd{self.io_depth}")
 
     def _label(self, depth: str) -> str:
