@@ -126,18 +126,10 @@ class Dd(Tool[DdParameters]):
             # A copy writes the second half of the data set.
             offset = volume.offset + (volume.size // 2 if parameters.operation == "Copy" else 0)
             sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
+        dd = ("dd", f"bs={parameters.block_size}", f"count={_blocks(parameters, volume)}", *source, *sink)
         return Command(
-            argv=ended_by_signal(
-                timing.total_seconds,
-                "INT",  # it makes dd print its summary
-                *DIE_WITH_PARENT,  # the agent's death ends timeout, and must end dd as well
-                "dd",
-                f"bs={parameters.block_size}",
-                f"count={_blocks(parameters, volume)}",
-                *source,
-                *sink,
-                "status=progress",
-            ),
+            # SIGINT makes dd print its summary. The agent's death ends timeout, and must end dd as well.
+            argv=ended_by_signal(timing.total_seconds, "INT", *DIE_WITH_PARENT, *dd, "status=progress"),
             environment={"LC_ALL": "C"},
         )
 
@@ -150,10 +142,9 @@ class Dd(Tool[DdParameters]):
         report = _read_report(parameters.block_size, output)
         work = len(parameters.operations) * _blocks(parameters, volume) * parameters.block_size
         runtime = round(report.seconds * SECOND)
+        ios, done, short = report.records, report.bytes, report.partial
         samples = [
-            OperationSample(
-                operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=UNTIMED
-            )
+            OperationSample(operation=operation, ios=ios, bytes=done, short_ios=short, latency=UNTIMED)
             for operation in parameters.operations
         ]
         if parameters.fdatasync:
@@ -168,8 +159,7 @@ class Dd(Tool[DdParameters]):
             operations=tuple(samples),
             in_flight=1 if parameters.direct else None,
             work_bytes=work,  # read and written
-            # With a count, it uses less than the data set, which fits into less memory.
-            data_bytes=work,
+            data_bytes=work,  # less than the data set with a count, which fits into less memory
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(_gaps(parameters, report), SECOND),
             errors=bounded([*report.remarks, ending] if output.exit_code else ()),
@@ -232,11 +222,8 @@ def _read_report(block_size: int, output: Output) -> _Report:
 
 
 def _gaps(parameters: DdParameters, report: _Report) -> list[tuple[int, int]]:
-    """Return the stretches of a second and more in which no block ended, as the lines of progress show.
-
-    They have a start and a length in milliseconds. After its last block, dd may wait for data to become durable.
-    """
-    # The seconds in a line of progress are rounded.
+    """Return start and length, in milliseconds, of times of a second and more in which no block ended."""
+    # The seconds in a line of progress are rounded. After its last block, dd may wait for data to become durable.
     late = list(enumerate((seconds - 0.5 for seconds in report.progress), start=1))
     if parameters.direct and not parameters.fdatasync:
         late.append((len(late) + 1, report.seconds))

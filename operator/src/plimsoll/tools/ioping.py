@@ -23,6 +23,7 @@ from plimsoll.tools.reading import (
     SECOND,
     bounded,
     cells_of_operations,
+    ended_in_warm_up,
     estimated_start,
     excerpt,
     failure,
@@ -119,22 +120,18 @@ class Ioping(Tool[IopingParameters]):
             )
         return Command(
             argv=(
-                "ioping",
                 # A line of numbers for each request but the first, and one for all.
-                *("-q", "-B", "-p1", "-a1"),
-                f"-w{seconds + -(-interval // 1000)}s",
-                f"-c{MAX_REQUESTS + 1}",
-                f"-i{interval}ms",
-                f"-s{parameters.size}",
-                f"-S{volume.size // parameters.size * parameters.size}",
-                f"-o{volume.offset}",
-                # Without it, ioping drops each block from the page cache, and syncs after each write.
-                "-C",
+                *("ioping", "-q", "-B", "-p1", "-a1"),
+                *(f"-w{seconds + -(-interval // 1000)}s", f"-c{MAX_REQUESTS + 1}", f"-i{interval}ms"),
+                *(
+                    f"-s{parameters.size}",
+                    f"-S{volume.size // parameters.size * parameters.size}",
+                    f"-o{volume.offset}",
+                ),
+                "-C",  # without it, ioping drops each block from the page cache, and syncs after each write
                 *(["-D"] if parameters.direct else []),
-                # Three times, for files and devices that exist.
-                *(["-WWW"] if parameters.operation == "Write" else []),
-                # 0 would be a random seed.
-                f"-e{1 + context.seed % (2**31 - 1)}",
+                *(["-WWW"] if parameters.operation == "Write" else []),  # three times, for what exists
+                f"-e{1 + context.seed % (2**31 - 1)}",  # 0 would be a random seed
                 volume.path,
             ),
             environment={"LC_ALL": "C"},
@@ -143,13 +140,10 @@ class Ioping(Tool[IopingParameters]):
     def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
         timing = context.timing
         report = _read_report(output, timing)
-        errors: list[str] = []
-        if len(report.times) >= MAX_REQUESTS:
-            errors.append(
-                f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
-                f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set "
-                "intervalMilliseconds"
-            )
+        too_many = (
+            f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
+            f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set intervalMilliseconds"
+        )
         began, is_uncertain = estimated_start(output, report.total)
         return Measurement(
             started_at=began + report.start,
@@ -159,7 +153,7 @@ class Ioping(Tool[IopingParameters]):
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
-            errors=bounded(errors),
+            errors=(too_many,) if len(report.times) >= MAX_REQUESTS else (),
             warnings=bounded(excerpt(output.stderr)),
         )
 
@@ -190,9 +184,7 @@ def _read_report(output: Output, timing: Timing) -> _Report:
     start = max(timing.ramp_seconds * SECOND, since[0] - times[0])
     end = min(start + timing.runtime_seconds * SECOND, lasted)
     if end <= start:
-        raise OutputError(
-            f"ioping ended after {lasted / SECOND:.1f} s, before the end of its warm-up of {start / SECOND:.1f} s"
-        )
+        raise ended_in_warm_up("ioping", lasted / SECOND, timing)
     return _Report(times=times, ends=array("q", accumulate(since)), total=lasted, start=start, end=end)
 
 
@@ -221,8 +213,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
 def _gaps(report: _Report, interval: int) -> Iterator[tuple[int, int]]:
     """Yield the start and the length of long waits, in whole milliseconds after the start of the measured part.
 
-    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start. After the
-    last request, another one was due until ioping ended.
+    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start.
     """
     due = report.ends[0] - report.times[0]
     for time, end in zip((*report.times, 0), (*report.ends, report.total), strict=True):

@@ -57,7 +57,6 @@ class OsdBenchParameters(ToolParameters):
             multiple_of=512,
             description="A number of bytes such as 4096, or a quantity such as 4Ki or 4Mi.",
         ),
-        # Quantities within the bounds, because the API server compares only numbers.
         ServerOnly(pattern=r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"),
     ] = 4 * 2**20
     total_size: (
@@ -120,22 +119,11 @@ class OsdBench(Tool[OsdBenchParameters]):
         Small blocks are written at random places of a hundred prepared objects, as Ceph itself does to determine an
         OSD's capacity. Each larger block becomes its own object.
         """
+        access = (f"--id={parameters.user}", f"--keyring={context.target_of(OsdsTarget).keyring}")
+        bench = ("bench", str(parameters.total_bytes), str(parameters.block_size))
         objects = (str(4 * 2**20), "100") if parameters.is_small else ()
-        return Command(
-            argv=(
-                "ceph",
-                f"--id={parameters.user}",
-                f"--keyring={context.target_of(OsdsTarget).keyring}",
-                "--connect-timeout=30",
-                "--format=json",
-                "tell",
-                "osd.*",
-                "bench",
-                str(parameters.total_bytes),
-                str(parameters.block_size),
-                *objects,
-            )
-        )
+        options = ("--connect-timeout=30", "--format=json")
+        return Command(argv=("ceph", *access, *options, "tell", "osd.*", *bench, *objects))
 
     def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the OSDs' documents, without start times: no two clients measure at the same time."""

@@ -142,7 +142,6 @@ class RadosBench(Tool[RadosBenchParameters]):
     least_runtime_seconds: ClassVar[int] = 3
 
     def steps(self, parameters: RadosBenchParameters) -> Sequence[StepKind]:
-        """Return the steps: reads need objects, and the last step removes all objects."""
         prepare = (StepKind.PREPARE,) if parameters.reads_data else ()
         return (*prepare, StepKind.MEASURE, StepKind.CLEAN_UP)
 
@@ -153,30 +152,21 @@ class RadosBench(Tool[RadosBenchParameters]):
         in the namespace.
         """
         target, timing = context.target_of(PoolTarget), context.timing
-        step: tuple[str, ...]
+        place = (f"--id={target.user}", f"--pool={target.pool}", f"--namespace={target.namespace}")
         match context.step:
             case StepKind.PREPARE:
                 # With less concurrency, writing objects is slower than reading them.
                 concurrency = max(parameters.concurrency, 16)
                 seconds = parameters.preparation_seconds(timing)
-                step = (*_bench("write", seconds, parameters.object_size, concurrency),)
+                step = [*_bench("write", seconds, parameters.object_size, concurrency)]
             case StepKind.MEASURE:
                 seconds = timing.total_seconds + TAIL_SECONDS
                 bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
                 # A time on every line; JSON output has no times and fewer digits.
-                step = (*bench, "--show-time")
+                step = [*bench, "--show-time"]
             case _:
-                step = ("cleanup",)
-        return Command(
-            argv=(
-                "rados",
-                f"--id={target.user}",
-                f"--pool={target.pool}",
-                f"--namespace={target.namespace}",
-                *step,
-                f"--run-name={target.run_name}",
-            )
-        )
+                step = ["cleanup"]
+        return Command(argv=("rados", *place, *step, f"--run-name={target.run_name}"))
 
     def written_by_prepare(self, parameters: RadosBenchParameters, output: Output) -> int | None:
         written = re.search(rf"^Total writes made:\s+({COUNT})$", output.stdout, re.ASCII | re.MULTILINE)
@@ -189,13 +179,12 @@ class RadosBench(Tool[RadosBenchParameters]):
         if not rows:
             return ()
         first, last = rows[0], rows[-1]
-        seconds = nanoseconds_of(last["stamp"]) / SECOND - nanoseconds_of(first["stamp"]) / SECOND
+        seconds = (nanoseconds_of(last["stamp"]) - nanoseconds_of(first["stamp"])) / SECOND
         done = int(last["finished"]) - int(first["finished"])
         if seconds <= 0 or done < 0:
             return ()
-        size, iops = parameters.object_size, done / seconds
-        operation = Operation.READ if parameters.reads_data else Operation.WRITE
-        return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
+        operation, iops = Operation.READ if parameters.reads_data else Operation.WRITE, done / seconds
+        return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * parameters.object_size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
         report, size = _read_report(output, parameters), parameters.object_size
@@ -317,9 +306,6 @@ def _check_lines(rows: Sequence[Progress], seconds: Sequence[int], end: Progress
 
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
-    """Return the series from one line to another, with `size` bytes per operation; its sum is exact.
-
-    Lines are a second and some milliseconds apart, so operations between two lines are spread evenly.
-    """
+    """Return the series from one line to another, with `size` bytes per operation; its sum is exact."""
     done = [done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
     return cells_of_operations((after - before for before, after in pairwise(done)), size)

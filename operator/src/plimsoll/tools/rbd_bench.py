@@ -110,8 +110,7 @@ class RbdBench(Tool[RbdBenchParameters]):
     def command(self, parameters: RbdBenchParameters, context: StepContext) -> Command:
         """Return the command, which runs until SIGTERM makes it print its totals and close the image.
 
-        SIGINT would kill it and leave the image locked until the lock times out. `rbd config` of the image or its pool
-        overrides the target's cache setting. ValueError if the image is smaller than one block.
+        SIGINT would leave the image locked until the lock times out. ValueError if the image is smaller than one block.
         """
         image, timing = context.target_of(ImageTarget), context.timing
         if parameters.block_size > image.size:
@@ -122,17 +121,10 @@ class RbdBench(Tool[RbdBenchParameters]):
                 # Two seconds more, because the time of the command starts before the image is open.
                 timing.total_seconds + 2,
                 "TERM",
-                "rbd",
-                f"--id={image.user}",
-                f"--rbd-cache={str(image.cache).lower()}",
-                "bench",
-                f"--io-type={parameters.operation}",
-                f"--io-pattern={parameters.order}",
-                f"--io-size={parameters.block_size}",
-                f"--io-threads={parameters.concurrency}",
-                f"--io-total={2**60}",
-                f"--pool={image.pool}",
-                f"--image={image.image}",
+                *("rbd", f"--id={image.user}", f"--rbd-cache={str(image.cache).lower()}", "bench"),
+                *(f"--io-type={parameters.operation}", f"--io-pattern={parameters.order}"),
+                *(f"--io-size={parameters.block_size}", f"--io-threads={parameters.concurrency}"),
+                *(f"--io-total={2**60}", f"--pool={image.pool}", f"--image={image.image}"),
             )
         )
 
