@@ -397,11 +397,11 @@ class Tool(ABC, Generic[P]):
         return measurement.model_copy(update={"tool": self.key, "tool_version": version})
 
 
-def own_files_command(context: StepContext, size: int, measure: Sequence[str], write: Sequence[str] = ()) -> Command:
+def own_files_command(context: StepContext, size: int, measure: Sequence[str]) -> Command:
     """Return the command of a step of a tool with `own_files`, which need `size` bytes.
 
-    The first step makes the directory, without what a killed trial has left, and runs `write` in it; the last one
-    removes it. ValueError if the files exceed the data set.
+    The first step makes the directory, without what a killed trial has left; the last one removes it. ValueError if the
+    files exceed the data set.
     """
     directory, available = context.own_directory, context.target_of(VolumeTarget).size
     if size > available:
@@ -411,12 +411,11 @@ def own_files_command(context: StepContext, size: int, measure: Sequence[str], w
         )
     match context.step:
         case StepKind.PREPARE:
-            make = 'rm -rf -- "$1" && mkdir -- "$1"' + (' && cd -- "$1" && shift && exec "$@"' if write else "")
-            return Command(argv=("sh", "-c", make, "sh", directory, *write))
+            return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
         case StepKind.CLEAN_UP:
             return Command(argv=("rm", "-rf", "--", directory))
         case _:
-            return Command(argv=(*measure,))
+            return Command(argv=tuple(measure))
 
 
 class PeerTool(Tool[P]):

@@ -92,8 +92,7 @@ class BonnieParameters(ToolParameters):
         return value
 
     def character_bytes(self, size: int) -> int:
-        """Return how many bytes of a large file are also transferred one at a time."""
-        # The default of bonnie++ 2.00a, as observed; its manual says 20 MB.
+        """Return how many bytes of a large file are also transferred one at a time, by default of bonnie++ 2.00a."""
         return min(size, 3 * MEBIBYTE) if self.characters else 0
 
     @property
@@ -109,6 +108,8 @@ class BonnieParameters(ToolParameters):
 
 FORMAT = "1.98"
 
+# bonnie++'s name of the phase, and the columns of its rate, which its CPU time follows, and of its longest operation,
+# counted from 1.
 PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.WRITE_CHARACTERS: ("putc", 10, 39),
     Operation.WRITE: ("put_block", 12, 40),
@@ -123,9 +124,6 @@ PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.STAT_RANDOM: ("ran_stat", 35, 49),
     Operation.DELETE_RANDOM: ("ran_del", 37, 50),
 }
-"""Operation -> bonnie++'s name of the phase, and the columns of its rate and of its longest operation, counted from 1.
-The column of its CPU time follows the rate."""
-
 _COLUMNS = 50
 _TOO_FAST, _TOO_FAST_CPU = "+++++", "+++"
 _LINE = re.compile(r"\d+\.\d+,.*", re.ASCII)
@@ -180,7 +178,7 @@ class Bonnie(Tool[BonnieParameters]):
     windowed: ClassVar[bool] = False
 
     def version(self, output: Output) -> str | None:
-        """Return the version from the usage that bonnie++ prints, with an error, instead of a version."""
+        """Return the version from the usage that bonnie++ prints instead of a version."""
         match = re.search(r"^Version: (\S+)$", output.stderr, re.MULTILINE)
         return f"bonnie++ {match[1]}" if match else None
 
@@ -233,11 +231,9 @@ class Bonnie(Tool[BonnieParameters]):
                 for operation, rate in rates.items()
             ),
             data_bytes=size,
-            # With -D, only the first writing of the file is direct.
-            bypasses_cache=False,
+            bypasses_cache=False,  # with -D, only the first writing of the file is direct
             flushes=True,
             untimed=tuple(untimed),
-            # On standard error may be blocks that it could not read.
             warnings=bounded([*report.warnings, *too_fast, *excerpt(output.stderr, without=_TABLE)]),
         )
 
