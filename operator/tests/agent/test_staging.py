@@ -23,7 +23,7 @@ from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind, VolumeKind, VolumeTarget
 from support.agents import RecordedProgress
 
-POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
+POOL = PoolTarget(pool="pool", namespace="space", user="bench")
 OSDS = OsdsTarget(keyring="/keyring")
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 STEPS = (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)

@@ -124,7 +124,7 @@ def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
     rados = {"pool": "p", "namespace": "n", "user": "u"}
     result = invoke_agent(assigned(rados=rados, osdKeyring="/k"), secret)
     assert result.exit_code == 0, result.output
-    pool = PoolTarget(pool="p", namespace="n", run_name="n", user="u")
+    pool = PoolTarget(pool="p", namespace="n", user="u")
     assert started.worker["targets"] == (pool, OsdsTarget(keyring="/k"))
 
 

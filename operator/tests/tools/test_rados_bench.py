@@ -18,7 +18,7 @@ from plimsoll.tools.target import PoolTarget
 from .conftest import replaced, step_context, text_golden
 
 SECOND = 10**9
-POOL = PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent")
+POOL = PoolTarget(pool="bench", namespace="run-0", user="agent")
 WRITE = RadosBenchParameters(object_size=65536, concurrency=2)
 SEQ = RadosBenchParameters.model_validate({"operation": "seq", "objectSize": "64Ki", "concurrency": 4})
 RAND = RadosBenchParameters.model_validate({"operation": "rand", "objectSize": "64Ki", "concurrency": 4})

@@ -40,9 +40,8 @@ class ListenerLimits:
     connections: int = 8  # number of connections of one authenticated client; the newest are kept
 
 
+# Clients are not authenticated: a connection serves one request and ends, whether or not the client reads it.
 _AT_ADDRESS = ListenerLimits(strangers=64, stranger_seconds=60.0)
-"""Clients are not authenticated: a connection serves one request and ends, whether or not the client reads it."""
-
 _IDLE_SECONDS = 5.0
 
 
@@ -203,24 +202,23 @@ async def serving_address(address: str, answer: Answer, *, example: str, **other
     """
     try:
         parts = urlsplit(address)
-        port = parts.port
+        if parts.scheme != "http" or parts.port is None or not parts.path.startswith("/"):
+            raise ValueError("is not a valid address")  # noqa: TRY301 - handled like an invalid port
     except ValueError as error:
         raise AddressError(f"{address}: {error}; write it as {example}") from error
-    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
-        raise AddressError(f"{address} is not a valid address; write it as {example}")
-
     application = web.Application()
     application.router.add_get(parts.path, answer)
     for name, other in others.items():
         application.router.add_get(f"{parts.path.rpartition('/')[0]}/{name}", other)
     async with AsyncExitStack() as stack:
         try:
-            listener = Listener(_AT_ADDRESS)
-            server = serving_requests(application, listener, parts.hostname, port, idle_seconds=_IDLE_SECONDS)
+            listener, host = Listener(_AT_ADDRESS), parts.hostname
+            server = serving_requests(application, listener, host, parts.port, idle_seconds=_IDLE_SECONDS)
             taken = await stack.enter_async_context(server)
         except OSError as error:
-            problem = f"{address}: cannot listen ({error.strerror or error}); choose another address"
-            raise AddressError(problem) from error
+            raise AddressError(
+                f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            ) from error
         yield taken
 
 

@@ -86,8 +86,8 @@ def command(*, assignment: TextIO, secret: Path, node: str, fio: str, caches_hel
 def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
     targets: list[PoolTarget | OsdsTarget] = []
     if assigned.rados is not None:
-        pool, namespace = assigned.rados.pool, assigned.rados.namespace
-        targets.append(PoolTarget(pool=pool, namespace=namespace, run_name=namespace, user=assigned.rados.user))
+        rados = assigned.rados
+        targets.append(PoolTarget(pool=rados.pool, namespace=rados.namespace, user=rados.user))
     if assigned.osd_keyring is not None:
         targets.append(OsdsTarget(keyring=assigned.osd_keyring))
     worker = Worker(

@@ -166,7 +166,7 @@ class RadosBench(Tool[RadosBenchParameters]):
                 step = [*bench, "--show-time"]
             case _:
                 step = ["cleanup"]
-        return Command(argv=("rados", *place, *step, f"--run-name={target.run_name}"))
+        return Command(argv=("rados", *place, *step, f"--run-name={target.namespace}"))
 
     def written_by_prepare(self, parameters: RadosBenchParameters, output: Output) -> int | None:
         written = re.search(rf"^Total writes made:\s+({COUNT})$", output.stdout, re.ASCII | re.MULTILINE)

@@ -77,11 +77,10 @@ class ImageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolTarget:
-    """The client's own part of a RADOS pool: a namespace, and the run name of its objects."""
+    """The client's own part of a RADOS pool; the namespace is also the run name of its objects."""
 
     pool: str
     namespace: str
-    run_name: str
     user: str
 
     @property
