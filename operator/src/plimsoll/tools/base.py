@@ -29,6 +29,7 @@ from plimsoll.tools.cast import (
     ACTOR_CLIENT,
     Cast,
     CastSize,
+    Pairing,
     RosterMember,
     all_at_once,
     choose_clients,
@@ -418,8 +419,20 @@ def own_files_command(context: StepContext, size: int, measure: Sequence[str]) -
             return Command(argv=tuple(measure))
 
 
+class PeerParameters(ToolParameters):
+    """The parameters of a tool between two clients."""
+
+    pairing: Annotated[
+        Pairing,
+        Field(
+            description="EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets "
+            "one client at a time load all servers; AllAtOnce lets all clients load one server each at the same time."
+        ),
+    ] = Pairing.EACH_PAIR
+
+
 class PeerTool(Tool[P]):
-    """A tool between two clients; its parameters have a field `pairing`."""
+    """A tool between two clients; its parameters are `PeerParameters`."""
 
     layer: ClassVar[Layer] = Layer.NETWORK
     target: ClassVar[TargetKind] = TargetKind.PEER

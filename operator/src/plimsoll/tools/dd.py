@@ -38,8 +38,7 @@ class DdParameters(ToolParameters):
         operation: Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and
             writes it to the second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what
             the prefill wrote, which does not compress, unless a Write came before it.
-        block_size: Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512. Write a number of bytes,
-            or whole Ki (at most 9999Ki) or Mi.
+        block_size: Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512.
         count: Number of blocks. If absent, all that fit into the data set, or for Copy into half of it.
         direct: Bypass the page cache. false measures the client's memory as much as its storage.
         fdatasync: Make the written data durable once at the end, as a part of the measured time. Refused for Read.

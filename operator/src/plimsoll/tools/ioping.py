@@ -17,18 +17,9 @@ from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.sample import LatencySlices, Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import BlockBytes, Command, Output, StepContext, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    MILLISECOND,
-    SECOND,
-    bounded,
-    cells_of_operations,
-    ended_in_warm_up,
-    estimated_start,
-    excerpt,
-    failure,
-    longest_gaps,
-)
+from plimsoll.tools.reading import MILLISECOND, SECOND
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 
@@ -40,8 +31,7 @@ class IopingParameters(ToolParameters):
 
     Attributes:
         operation: Axis: Read or Write. A written block is not synced, as with fio.
-        size: Axis: bytes of every request, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or whole Ki
-            (at most 9999Ki) or Mi.
+        size: Axis: bytes of every request, from 512 to 64Mi, a multiple of 512.
         interval_milliseconds: Time between the starts of two requests; 0 starts the next one at once. With an interval
             the storage may be idle in between, so the rate says nothing about it.
         direct: Bypass the page cache. false measures the client's memory as much as its storage.
@@ -144,7 +134,7 @@ class Ioping(Tool[IopingParameters]):
             f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
             f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set intervalMilliseconds"
         )
-        began, is_uncertain = estimated_start(output, report.total)
+        began, is_uncertain = reading.estimated_start(output, report.total)
         return Measurement(
             started_at=began + report.start,
             start_is_estimated=is_uncertain,
@@ -152,9 +142,9 @@ class Ioping(Tool[IopingParameters]):
             operations=(_sample(parameters, report, timing.slice_seconds * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
-            gaps=longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
+            gaps=reading.longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
             errors=(too_many,) if len(report.times) >= MAX_REQUESTS else (),
-            warnings=bounded(excerpt(output.stderr)),
+            warnings=reading.bounded(reading.excerpt(output.stderr)),
         )
 
 
@@ -165,7 +155,7 @@ def _read_report(output: Output, timing: Timing) -> _Report:
     *lines, last = output.stdout.split("\n")
     total = _TOTAL.fullmatch(lines[-1]) if lines else None
     if last or total is None or output.exit_code:
-        raise OutputError(f"ioping printed no complete statistics, {failure(output)}")
+        raise OutputError(f"ioping printed no complete statistics, {reading.failure(output)}")
     times, since = array("q"), array("q")
     for number, line in enumerate(lines[:-1], start=1):
         match = (_REQUEST if times else _FIRST).fullmatch(line)
@@ -184,7 +174,7 @@ def _read_report(output: Output, timing: Timing) -> _Report:
     start = max(timing.ramp_seconds * SECOND, since[0] - times[0])
     end = min(start + timing.runtime_seconds * SECOND, lasted)
     if end <= start:
-        raise ended_in_warm_up("ioping", lasted / SECOND, timing)
+        raise reading.ended_in_warm_up("ioping", lasted / SECOND, timing)
     return _Report(times=times, ends=array("q", accumulate(since)), total=lasted, start=start, end=end)
 
 
@@ -203,7 +193,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
         ios=len(times),
         bytes=len(times) * parameters.size,
         latency=sample_of(times),
-        cells=cells_of_operations(ios, parameters.size, width),
+        cells=reading.cells_of_operations(ios, parameters.size, width),
         slices=LatencySlices(
             width_nanoseconds=slice_width, histograms=tuple(Histogram(counts=bins).encode() for bins in slices)
         ),

@@ -13,21 +13,20 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters
-from plimsoll.tools.cast import Pairing
+from plimsoll.tools.base import Command, Output, PeerParameters, PeerTool, StepContext, StepKind
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 
 _MAX_OMIT_SECONDS = 60  # the limit of `--omit` before iperf3 3.18
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 
-class Iperf3Parameters(ToolParameters):
+class Iperf3Parameters(PeerParameters):
     """iperf3 between clients: the rate that TCP or UDP reaches, counted by the receiver.
 
     Attributes:
         streams: Axis: connections of each pair, at the same time.
-        window: Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. Write a number of
-            bytes, or whole Ki (at most 9999Ki) or Mi. The kernel chooses if absent, which is best on most networks.
+        window: Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. The kernel chooses if
+            absent, which is best on most networks.
         direction: Axis: Send if the loading client sends, Receive if it receives.
         protocol: Axis: TCP or UDP.
         bitrate: Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP.
@@ -80,7 +79,6 @@ class Iperf3Parameters(ToolParameters):
         | None
     ) = None
     datagram_bytes: Annotated[Integer, Field(ge=16, le=65_507)] | None = None
-    pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
         window = f" window {format_quantity(self.window)}" if self.window else ""

@@ -22,8 +22,7 @@ class OsdBenchParameters(ToolParameters):
     Needs a Ceph administrator's key, and the administrator's permission.
 
     Attributes:
-        block_size: Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512. Write a number of bytes, or whole
-            Ki (at most 9999Ki) or Mi.
+        block_size: Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512.
         total_size: Bytes that each OSD writes, from 4Ki to 16Gi, at least one block. Write a number of bytes, or whole
             Ki or Mi (at most 9999) or Gi. If absent, 1Gi; for blocks below 1Mi at most 3000 blocks, which is Ceph's
             default limit.

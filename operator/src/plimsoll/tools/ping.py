@@ -16,12 +16,11 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, Timing, ToolParameters
-from plimsoll.tools.cast import Pairing
+from plimsoll.tools.base import Command, Output, PeerParameters, PeerTool, StepContext, Timing
 from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, sort_lines
 
 
-class PingParameters(ToolParameters):
+class PingParameters(PeerParameters):
     """ping between clients: the distribution of round-trip times of ICMP echo requests.
 
     The kernel of the serving client answers, so the time of no other program is included.
@@ -39,7 +38,6 @@ class PingParameters(ToolParameters):
     # ping stores the time of a request in its data, in 16 bytes.
     size: Annotated[Integer, Field(ge=16, le=65_507, description="Bytes of data in a request.")] = 56
     interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
-    pairing: Pairing = Pairing.EACH_PAIR
 
     def label(self) -> str:
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"

@@ -14,22 +14,9 @@ from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import Command, Depth, Output, StepContext, StepKind, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    COUNT,
-    NUMBER,
-    SECOND,
-    Mark,
-    bounded,
-    cells_of_operations,
-    closest,
-    done_until,
-    ended_in_warm_up,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    sort_lines,
-)
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, Mark
 from plimsoll.tools.target import PoolTarget, TargetKind
 
 
@@ -41,8 +28,7 @@ class RadosBenchParameters(ToolParameters):
     Attributes:
         operation: write creates objects. seq and rand read objects that were written before the measurement, all once
             in the order in which they were written, or in random order.
-        object_size: Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation. Write a
-            number of bytes, or whole Ki (at most 9999Ki) or Mi.
+        object_size: Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation.
         concurrency: Axis: operations that each client keeps in flight.
         write_seconds: How long objects are written before seq or rand reads them. If absent, the warm-up and the
             runtime for rand, and three times as long for seq, which ends when all objects were read. Raise it if reads
@@ -179,7 +165,7 @@ class RadosBench(Tool[RadosBenchParameters]):
         if not rows:
             return ()
         first, last = rows[0], rows[-1]
-        seconds = (nanoseconds_of(last["stamp"]) - nanoseconds_of(first["stamp"])) / SECOND
+        seconds = (reading.nanoseconds_of(last["stamp"]) - reading.nanoseconds_of(first["stamp"])) / SECOND
         done = int(last["finished"]) - int(first["finished"])
         if seconds <= 0 or done < 0:
             return ()
@@ -190,16 +176,19 @@ class RadosBench(Tool[RadosBenchParameters]):
         report, size = _read_report(output, parameters), parameters.object_size
         timing, last = context.timing, report.progress[-1]
         remedy = f": raise writeSeconds, so that there are more than {last.done} objects to read"
-        start = closest(report.progress, timing.ramp_seconds * SECOND)
-        end = closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
+        reads = parameters.reads_data
+        start = reading.closest(report.progress, timing.ramp_seconds * SECOND)
+        end = reading.closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
         runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
-            raise ended_in_warm_up("rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else "")
+            raise reading.ended_in_warm_up(
+                "rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else ""
+            )
         # `seq` reads every object once.
         ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
         spent = max(0.0, end.done * end.mean - start.done * start.mean)
         sample = OperationSample(
-            operation=Operation.READ if parameters.reads_data else Operation.WRITE,
+            operation=Operation.READ if reads else Operation.WRITE,
             ios=ios,
             bytes=ios * size,
             latency=LatencySample(
@@ -211,15 +200,15 @@ class RadosBench(Tool[RadosBenchParameters]):
             ),
             cells=cells_between(report.progress, start, end, size=size),
         )
-        messages = excerpt(output.stderr)
+        messages = reading.excerpt(output.stderr)
         errors = [f"all {last.done} objects were read after {last.moment / SECOND:.1f} s{remedy}"] if ran_out else []
         return Measurement(
             started_at=report.started_at + start.moment,
             runtime=runtime,
             operations=(sample,),
             in_flight=parameters.concurrency,
-            errors=bounded([*(messages if output.exit_code else ()), *errors]),
-            warnings=bounded([*report.warnings, *(() if output.exit_code else messages)]),
+            errors=reading.bounded([*(messages if output.exit_code else ()), *errors]),
+            warnings=reading.bounded([*report.warnings, *(() if output.exit_code else messages)]),
         )
 
 
@@ -237,12 +226,12 @@ def _bench(operation: str, seconds: int, object_size: int, concurrency: int) -> 
 
 
 def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
-    (lines, _, fields), warnings = sort_lines(output.stdout, _ROW, _OTHER, _TOTAL)
+    (lines, _, fields), warnings = reading.sort_lines(output.stdout, _ROW, _OTHER, _TOTAL)
     names = [field["name"] for field in fields]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise OutputError(f"{repeated[0]} occurs twice")
     if _TIME not in names and output.exit_code:
-        raise OutputError(f"rados bench failed with {failure(output)}")
+        raise OutputError(f"rados bench failed with {reading.failure(output)}")
     if not lines:
         raise OutputError("the output has no line of a second")
     totals = JsonNode({field["name"]: field["value"] for field in fields})
@@ -260,7 +249,9 @@ def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
         mean=number(_MEAN) * SECOND,
     )
     rows = [
-        Progress(moment=nanoseconds_of(line["stamp"]), done=int(line["finished"]), mean=float(line["mean"]) * SECOND)
+        Progress(
+            moment=reading.nanoseconds_of(line["stamp"]), done=int(line["finished"]), mean=float(line["mean"]) * SECOND
+        )
         for line in lines
     ]
     _check_lines(rows, [int(line["second"]) for line in lines], end)
@@ -307,5 +298,5 @@ def _check_lines(rows: Sequence[Progress], seconds: Sequence[int], end: Progress
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
     """Return the series from one line to another, with `size` bytes per operation; its sum is exact."""
-    done = [done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
-    return cells_of_operations((after - before for before, after in pairwise(done)), size)
+    done = [reading.done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
+    return reading.cells_of_operations((after - before for before, after in pairwise(done)), size)

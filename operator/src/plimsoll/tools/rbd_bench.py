@@ -10,20 +10,9 @@ from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.sample import Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters, ended_by_signal
-from plimsoll.tools.reading import (
-    COUNT,
-    NUMBER,
-    SECOND,
-    UNTIMED,
-    bounded,
-    cells_of_operations,
-    ended_in_warm_up,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    sort_lines,
-)
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED
 from plimsoll.tools.target import ImageTarget, TargetKind
 
 
@@ -36,8 +25,7 @@ class RbdBenchParameters(ToolParameters):
         operation: Direction of the I/O.
         order: rand for random order; seq if each of the operations in flight goes through its own part of the image in
             order.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
-            whole Ki (at most 9999Ki) or Mi.
+        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512.
         concurrency: Axis: operations that each client keeps in flight.
 
     """
@@ -133,12 +121,12 @@ class RbdBench(Tool[RbdBenchParameters]):
         report = _read_report(parameters, output)
         # Any number of warnings may precede it.
         signals = (match for line in output.stderr.splitlines() if (match := _SIGNAL.fullmatch(line.strip())))
-        ended_at = next((nanoseconds_of(match["stamp"]) for match in signals), None)
+        ended_at = next((reading.nanoseconds_of(match["stamp"]) for match in signals), None)
         started_at = (ended_at or output.finished_at) - round(report.seconds * SECOND)
-        messages = excerpt(output.stderr, without=_SIGNAL)
+        messages = reading.excerpt(output.stderr, without=_SIGNAL)
         measured = round((report.seconds - timing.ramp_seconds) * SECOND)
         if measured <= 0:
-            raise ended_in_warm_up("rbd bench", report.seconds, timing)
+            raise reading.ended_in_warm_up("rbd bench", report.seconds, timing)
         runtime = min(measured, timing.runtime_seconds * SECOND)
         seconds = range(timing.ramp_seconds, timing.ramp_seconds + runtime // SECOND + 1)
         done = [*map(report.until, seconds), *([report.total] if runtime % SECOND else [])]
@@ -148,7 +136,7 @@ class RbdBench(Tool[RbdBenchParameters]):
             ios=sum(ios),
             bytes=sum(ios) * parameters.block_size,
             latency=UNTIMED,
-            cells=cells_of_operations(ios, parameters.block_size),
+            cells=reading.cells_of_operations(ios, parameters.block_size),
         )
         return Measurement(
             started_at=max(started_at, output.launched_at) + timing.ramp_seconds * SECOND,
@@ -157,8 +145,8 @@ class RbdBench(Tool[RbdBenchParameters]):
             operations=(sample,),
             in_flight=parameters.concurrency,
             bypasses_cache=not image.cache,
-            errors=bounded(messages if output.exit_code else ()),
-            warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
+            errors=reading.bounded(messages if output.exit_code else ()),
+            warnings=reading.bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
         )
 
 
@@ -166,9 +154,9 @@ RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
-    (headers, _, rows, totals), unknown = sort_lines(output.stdout, _HEADER, _COLUMNS, _ROW, _TOTAL)
+    (headers, _, rows, totals), unknown = reading.sort_lines(output.stdout, _HEADER, _COLUMNS, _ROW, _TOTAL)
     if not headers or not totals:
-        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
+        raise OutputError(f"rbd bench printed no header or no totals, {reading.failure(output, *unknown)}")
     requested = {
         "type": parameters.operation,
         "size": str(parameters.block_size),

@@ -156,8 +156,7 @@ class FioParameters(ToolParameters):
 
     Attributes:
         pattern: Direction and order of the I/O, by fio's own names.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
-            whole Ki (at most 9999Ki) or Mi. 4Ki if absent.
+        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. 4Ki if absent.
         block_size_mix: Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a
             multiple of the smallest, and operations begin at multiples of the smallest.
         random_distribution: How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as
@@ -165,8 +164,8 @@ class FioParameters(ToolParameters):
             ones. Hot blocks are scattered over the data set, and differ between clients, jobs and trials.
         io_depth: Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O
             is submitted synchronously by libaio: there the depth has no effect although fio reports it.
-        engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise:
-            it works under the default seccomp profile, which blocks io_uring.
+        engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise.
+            The default seccomp profile blocks io_uring.
         jobs: Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have
             their own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the
             image's lock from the others.
@@ -176,29 +175,23 @@ class FioParameters(ToolParameters):
         rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
-        arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, like requests of
-            many independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With
-            Poisson, a client has at most 50000 operations per second and one job, and takes a whole CPU, because it
-            waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
+        arrivals: When operations at rateIops are due: Even after equal times, if absent; Poisson at random times, like
+            requests of many independent users, whatever is in flight, up to ioDepth. With Poisson, a client has at most
+            50000 operations per second and one job, and takes a whole CPU, because it waits by polling. Poisson does
             not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
-        compress_percent: Percentage of each 512 bytes that is constant and can be compressed. The prefill
-            writes such data too. Random data, which cannot be compressed, if absent. All workloads of the run that use
-            fio must agree, because they share the data sets.
+        compress_percent: Percentage of each 512 bytes that is constant and can be compressed, also in the prefill.
+            Random data if absent. All workloads that use fio must agree, because they share the data sets.
         dedupe_percent: Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as
             compressPercent.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
-            block of a random pattern included. runtimeSeconds is then the limit, which should not be far above the
-            expected time: intervals of latencies over time depend on it. With less than all done, the result is
-            Invalid. Requires rampSeconds 0, one job and directIo, and does not apply to readwrite.
-        files: FilePerClient for a separate file for each client; SharedFile for one file in which each client has its
-            own
-            region. SharedFile requires volume.sharing Shared, and applies to all workloads of the run that use fio.
-            FilePerClient if absent.
-        read_back: NextClient makes each client read the data that the next participating client prefilled, and the last
-            client the first one's, so that no client reads its own data. Requires volume.sharing
-            Shared, two clients or more, and the pattern read or randread.
+            block of a random pattern included. runtimeSeconds is then the limit, not far above the expected time. With
+            less than all done, the result is Invalid. Requires rampSeconds 0, one job and directIo.
+        files: FilePerClient, if absent, for a separate file for each client; SharedFile for one file in which each
+            client has its own region. It requires volume.sharing Shared, and applies to all workloads that use fio.
+        read_back: NextClient makes each client read the data that the next participating client prefilled. Requires
+            volume.sharing Shared, two clients or more, and the pattern read or randread.
 
     """
 
