@@ -4,8 +4,6 @@ A prefill writes every byte once, so that no read meets an unwritten extent. A p
 blocks, so that the storage is measured in use and not fresh. A discard releases the space of an image.
 """
 
-from collections.abc import Iterator
-
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
@@ -24,8 +22,7 @@ from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
 _BLOCK_BYTES = 2**20  # data sets are a whole number of these; fio would skip the rest
-_OBJECT_BYTES = 4 * 2**20
-"""Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
+_OBJECT_BYTES = 4 * 2**20  # default object size of an image: a discard removes whole objects
 
 
 def prefill_command(target: DataSet, seed: int, work_directory: str, content: DataContent = RANDOM_DATA) -> Command:
@@ -36,11 +33,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str, content: Da
         target,
         work_directory,
         *_writing(seed, content),
-        f"--size={target.size}",
-        "--rw=write",
-        f"--bs={_BLOCK_BYTES}",
-        "--iodepth=8",
-        "--fallocate=none",
+        *("--rw=write", f"--size={target.size}", f"--bs={_BLOCK_BYTES}", "--iodepth=8", "--fallocate=none"),
         f"--allow_file_create={int(is_file)}",
     )
 
@@ -54,8 +47,8 @@ def precondition_command(
 ) -> Command:
     """Return the command that overwrites random blocks of the whole target for a time.
 
-    It creates no file: the target was prefilled. A block may be drawn again before all others were, because remembering
-    the drawn ones takes memory in proportion to the target. ValueError if the target is smaller than one block.
+    A block may be drawn again before all others were, because remembering the drawn ones takes memory in proportion to
+    the target. ValueError if the target is smaller than one block.
     """
     size = target.size // precondition.block_size * precondition.block_size
     if not size:
@@ -68,55 +61,33 @@ def precondition_command(
         target,
         work_directory,
         *_writing(seed, content),
-        f"--size={size}",
-        "--rw=randwrite",
-        f"--bs={precondition.block_size}",
-        # Enough to keep the devices busy, few enough that the last operations end soon after the time.
-        "--iodepth=16",
-        "--norandommap=1",
-        "--time_based=1",
-        f"--runtime={precondition.seconds}s",
-        "--allow_file_create=0",
+        # A depth that keeps the devices busy, but with which the last operations end soon after the time.
+        *("--rw=randwrite", f"--size={size}", f"--bs={precondition.block_size}", "--iodepth=16", "--norandommap=1"),
+        *("--time_based=1", f"--runtime={precondition.seconds}s", "--allow_file_create=0"),
     )
 
 
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
     """Return the command that trims the whole image once."""
-    return _command(
-        "discard",
-        target,
-        work_directory,
-        f"--size={target.size}",
-        "--rw=trim",
-        f"--bs={_BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES}",
-        "--iodepth=8",
-        "--allow_file_create=0",
-    )
+    size = _BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES
+    options = ("--rw=trim", f"--size={target.size}", f"--bs={size}", "--iodepth=8", "--allow_file_create=0")
+    return _command("discard", target, work_directory, *options)
 
 
 def _command(job: str, target: DataSet, work_directory: str, *arguments: str) -> Command:
     """Return the command of one job that bypasses the page cache and ends at the first error."""
     return Command(
         argv=(
-            "fio",
-            *output_arguments(work_directory),
-            "--eta=never",
-            f"--name={job}",
-            *target_arguments(target),
-            f"--offset={offset_of(target)}",
-            "--thread=1",
-            "--continue_on_error=none",
+            *("fio", *output_arguments(work_directory), "--eta=never", f"--name={job}"),
+            *(*target_arguments(target), f"--offset={offset_of(target)}", "--thread=1", "--continue_on_error=none"),
             *arguments,
         ),
         environment=cache_environment(target),
     )
 
 
-def _writing(seed: int, content: DataContent) -> Iterator[str]:
-    yield "--refill_buffers=1"
-    yield from content_arguments(content)
-    yield "--end_fsync=1"
-    yield from seed_arguments(seed)
+def _writing(seed: int, content: DataContent) -> tuple[str, ...]:
+    return ("--refill_buffers=1", *content_arguments(content), "--end_fsync=1", *seed_arguments(seed))
 
 
 def changed_bytes(step: str, output: Output, target: DataSet) -> int:
