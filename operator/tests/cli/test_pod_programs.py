@@ -91,9 +91,9 @@ def invoke_agent(document: object, secret: Path, *options: str) -> Result:
     ("assignment", "volume"),
     [
         (None, None),
-        ({"kind": "Directory", "path": "/data"}, FileVolume(path=Path("/data/plimsoll.data"))),
+        ({"kind": "File", "path": "/data/plimsoll.data"}, FileVolume(path=Path("/data/plimsoll.data"))),
         (
-            {"kind": "Directory", "path": "/data", "mounted": True},
+            {"kind": "File", "path": "/data/plimsoll.data", "mounted": True},
             FileVolume(path=Path("/data/plimsoll.data"), mount_table=Path("/proc/self/mountinfo")),
         ),
         ({"kind": "File", "path": "/data/x", "capacity": 5}, FileVolume(path=Path("/data/x"), capacity=5)),
@@ -131,7 +131,7 @@ def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"volume": {"kind": "Directory", "path": "/data", "device": "/dev/x"}}, "volume.Directory.device"),
+        ({"volume": {"kind": "File", "path": "/data/plimsoll.data", "device": "/dev/x"}}, "volume.File.device"),
         ({"volume": {"kind": "Image", "image": "i", "user": "u", "size": 5}}, "volume.Image.pool"),
         ({"volume": {"kind": "Image", "pool": "p", "image": "i", "user": "u"}}, "volume.Image.size"),
         ({"volume": {"kind": "Image", "pool": "p", "image": "i", "size": 5}}, "volume.Image.user"),
@@ -161,7 +161,7 @@ def test_an_assignment_has_to_be_a_document(secret: Path) -> None:
 
 def test_an_agent_by_its_environment(started: Started, secret: Path, tmp_path: Path) -> None:
     path = tmp_path / "assignment.json"
-    volume = {"kind": "Directory", "path": "/data"}
+    volume = {"kind": "File", "path": "/data/plimsoll.data"}
     document = assigned(client=3, attempt=2, volume=volume, silenceSeconds=900)
     path.write_text(json.dumps(document))
     environment = {"ASSIGNMENT": str(path), "SECRET": str(secret), "NODE": "node-1", "FIO": "/opt/fio"}

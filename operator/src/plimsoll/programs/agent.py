@@ -23,14 +23,11 @@ from plimsoll.protocol.assignment import (
     Assignment,
     BlockDevice,
     DataFile,
-    DirectoryVolume,
     RbdImage,
     SharedDirectory,
 )
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import OsdsTarget, PoolTarget
-
-DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -106,11 +103,9 @@ def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
 
 def _volume(assigned: AssignedVolume, client: int) -> Volume:
     match assigned:
-        case DirectoryVolume():
-            table = OWN_TABLE if assigned.mounted else None
-            return FileVolume(path=Path(assigned.path) / DATA_FILE, capacity=assigned.capacity, mount_table=table)
         case DataFile():
-            return FileVolume(path=Path(assigned.path), capacity=assigned.capacity)
+            table = OWN_TABLE if assigned.mounted else None
+            return FileVolume(path=Path(assigned.path), capacity=assigned.capacity, mount_table=table)
         case SharedDirectory():
             kind = SharedFileVolume if assigned.one_file else SharedVolume
             return kind(

@@ -16,7 +16,7 @@ from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,
     BlockDevice,
-    DirectoryVolume,
+    DataFile,
     SharedDirectory,
     token_name,
 )
@@ -71,7 +71,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
     assigned: AssignedVolume | None = ceph.image(plan, client)
     if volume is not None and _mounts_claim(plan, client):
         # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
-        assigned = DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=volume.size)
+        assigned = DataFile(path=f"{DATA_MOUNT}/plimsoll.data", mounted=True, capacity=volume.size)
         if volume.maps_device:
             assigned = BlockDevice(path=DEVICE_PATH)
         elif volume.is_shared:
