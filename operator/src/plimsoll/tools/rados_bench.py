@@ -270,11 +270,7 @@ def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
     progress = [replace(row, moment=row.moment - started_at) for row in rows]
     return _Report(
         started_at=started_at,
-        progress=(
-            Progress(moment=0, done=0, mean=0.0),
-            *(row for row in progress if 0 < row.moment < end.moment),
-            end,
-        ),
+        progress=(Progress(moment=0, done=0, mean=0.0), *(row for row in progress if 0 < row.moment < end.moment), end),
         min_nanoseconds=round(number(_LEAST) * SECOND),
         max_nanoseconds=round(number(_GREATEST) * SECOND),
         warnings=warnings,

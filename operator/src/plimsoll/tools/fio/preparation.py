@@ -39,11 +39,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str, content: Da
 
 
 def precondition_command(
-    target: DataSet,
-    precondition: Precondition,
-    seed: int,
-    work_directory: str,
-    content: DataContent = RANDOM_DATA,
+    target: DataSet, precondition: Precondition, seed: int, work_directory: str, content: DataContent = RANDOM_DATA
 ) -> Command:
     """Return the command that overwrites random blocks of the whole target for a time.
 
