@@ -1,7 +1,4 @@
-"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence.
-
-Its connection to the conductor is HTTPS with the run's certificate and the client's token.
-"""
+"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence."""
 
 import asyncio
 import io

@@ -153,10 +153,7 @@ class HostObservation:
         self._take_snapshot(ToolCounters())
 
     def look(self, pid: int) -> None:
-        """Observe the host and the tool, which runs as process `pid`. Call it about every second.
-
-        A tool that was visible and no longer is has ended: its I/O is in the last snapshot, and only there.
-        """
+        """Observe the host and the tool, process `pid`, unless it has ended. Call it about every second."""
         self._looks += 1
         if self._looks % self._stride == 0:
             tool = self._account.look(pid)

@@ -147,10 +147,7 @@ class _Fio:
     async def run(
         self, step: str, command: Callable[..., Command], watch: process.Watch, *, limit_seconds: float | None = None
     ) -> None:
-        """Run a step; PreparationError if it fails or stalls.
-
-        Without a time limit, a command that has stopped writing to an image is killed.
-        """
+        """Run a step; PreparationError if it fails, or without a time limit stops writing to an image."""
         directory, remedy = self.programs.fresh_directory(step), f"; {self.image.stuck}" if self.image else ""
         stall = [process.StallWatch().look] if self.image and limit_seconds is None else []
         try:

@@ -295,10 +295,7 @@ class Programs:
 
     @property
     def unended(self) -> str:
-        """A message with the commands and file operations that run although their work is over; empty without any.
-
-        SIGKILL does not end a process in uninterruptible sleep. It may still do I/O when its storage answers again.
-        """
+        """A message with the commands and file operations that run although their work is over; empty without any."""
         left = [f"{program} (process {process.pid})" for program, process in self._alive()]
         left += [name for name, operation in self._file_operations if not operation.done()]
         if not left:
@@ -492,11 +489,7 @@ class StalledError(Exception):
 
 
 class StallWatch:
-    """Watches that a command that writes through librbd sends data.
-
-    The kernel does not count these writes for a process, so the traffic of its network namespace is watched, in which
-    other processes can hide a stall.
-    """
+    """Watches that a command that writes through librbd, which the kernel does not count, sends data."""
 
     def __init__(self, proc: Path = Path("/proc"), *, clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = proc

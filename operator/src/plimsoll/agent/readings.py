@@ -45,10 +45,7 @@ class Group:
         return [place for place in (self.directory, *self.directory.parents) if place.is_relative_to(self.top)]
 
     def is_own(self, proc: Path) -> bool:
-        """Whether the group contains only this process, its descendants and its ancestors.
-
-        Ancestors only wait: an init process in a container. A local run's conductor is not an ancestor of its agents.
-        """
+        """Whether the group contains only this process, its descendants and its ancestors, which only wait."""
         with suppress(OSError, ValueError, IndexError):
             agent = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
             ancestors = set(_lineage(proc, agent))
@@ -194,10 +191,7 @@ class ToolAccount:
         )
 
     def end(self) -> ToolCounters | None:
-        """Return the tool's total I/O, after its end; no other child may have ended since the constructor.
-
-        None if `look` never saw any: a kernel without accounting shows zeros here.
-        """
+        """Return the tool's total I/O, after its end; None if `look` never saw any, as without accounting."""
         after = _ended_children_counters()
         if not self.is_visible:
             return None
@@ -347,11 +341,7 @@ class Host:
     def snapshot(
         self, *, cgroup: Cgroup | None, device: str | None, disk: str | None = None, tool: ToolCounters | None = None
     ) -> HostSnapshot | None:
-        """Return all counters; None if one that every Linux has cannot be read.
-
-        `cgroup` are the client's own groups, `device` and `disk` are `major:minor` of the block device of the data set
-        and of the disk that it is a part of, `tool` is the tool's I/O so far.
-        """
+        """Return all counters, of `major:minor` devices too; None if one that every Linux has cannot be read."""
         with suppress(OSError, ValueError, LookupError):
             with (self.proc / "stat").open() as file:
                 ticks = [int(text) for text in file.readline().split()[1 : 1 + _ACCOUNTED]]

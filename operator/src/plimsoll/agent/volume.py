@@ -183,10 +183,7 @@ def device_size(path: Path) -> int:
 
 
 def check_usable(directory: Path, table: Path | None) -> None:
-    """Raise VolumeError unless the directory is writable and, with a mount table, a mount point.
-
-    Device numbers do not show a mount point: a hostPath volume may be on the same device as the container's root.
-    """
+    """Raise VolumeError unless the directory is writable and, with a mount table, a mount point."""
     if table is not None:
         place = PurePosixPath(os.path.realpath(directory))
         mount = mount_of(place, read_mounts(table))

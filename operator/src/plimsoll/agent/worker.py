@@ -166,11 +166,7 @@ class Worker:
         return dropped
 
     async def arm(self, order: ArmOrder) -> Armed:
-        """Build the command; writes only into the work directory.
-
-        PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared, or it
-        needs staging and this process has not staged the trial.
-        """
+        """Build the command; PreparationError if the order cannot be fulfilled, or the trial was not staged here."""
         tool, parameters, context, command = self._build(order, StepKind.MEASURE)
         needs_staging = StepKind.PREPARE in tool.steps(parameters)
         if needs_staging and self._staged != order.trial:

@@ -82,10 +82,7 @@ class Listener:
 
     @asynccontextmanager
     async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:
-        """Accept connections within the context and yield the port; OSError if the address is not available.
-
-        Without a host, listen on all addresses.
-        """
+        """Accept connections on a host (default: all addresses), and yield the port; OSError if it is not available."""
         sockets = _bind(host, port)
         accepting = [asyncio.create_task(self._accept(server, listening)) for listening in sockets]
         try:

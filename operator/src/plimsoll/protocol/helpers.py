@@ -75,11 +75,7 @@ def caches_url(service: str, namespace: str) -> str:
 
 
 def namespace_base(namespace: str, run_uid: str) -> str:
-    """Return the beginning of the names of a run's namespaces, unique to the run.
-
-    The helper knows the run's own namespace from the client's token: an order with the UID of another tenant's run
-    cannot keep that run from being removed.
-    """
+    """Return the beginning of the names of a run's namespaces, which no run of another tenant's namespace shares."""
     return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:10]}-"
 
 

@@ -1,9 +1,4 @@
-"""The interface of a tool.
-
-A tool declares its `target` and the `layer` that it loads, who loads and who serves in which rounds (`cast`), its
-`steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It turns typed
-parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-"""
+"""The interface of a tool, which turns typed parameters into a command, and its output into a `Measurement`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,10 +108,7 @@ T = TypeVar("T")
 
 
 class StepKind(StrEnum):
-    """The purpose of a step. Only `measure` is timed and judged.
-
-    A serving client runs only `serve`, from before T0 until the load ends.
-    """
+    """The purpose of a step. Only `measure` is timed and judged; a serving client runs only `serve`."""
 
     PREPARE = "prepare"
     SERVE = "serve"
@@ -251,11 +243,7 @@ class Timing:
 
     @property
     def slice_seconds(self) -> int:
-        """Width of a slice of latency over time, in whole seconds: a twentieth of the runtime, at most 5 s.
-
-        Other activities are polled every 5 s. There are at most 120 slices: for each, direction and job, fio writes
-        1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
-        """
+        """Width of a slice of latency over time: a twentieth of the runtime, at most 5 s, but at most 120 slices."""
         return max(1, min(5, self.runtime_seconds // 20), -(-self.runtime_seconds // 120))
 
 
@@ -399,11 +387,7 @@ class Tool(ABC, Generic[P]):
 
 
 def own_files_command(context: StepContext, size: int, measure: Sequence[str]) -> Command:
-    """Return the command of a step of a tool with `own_files`, which need `size` bytes.
-
-    The first step makes the directory, without what a killed trial has left; the last one removes it. ValueError if the
-    files exceed the data set.
-    """
+    """Return the command of a step of a tool with `own_files`; ValueError if their `size` exceeds the data set."""
     directory, available = context.own_directory, context.target_of(VolumeTarget).size
     if size > available:
         raise ValueError(

@@ -1,7 +1,4 @@
-"""kube-burner: how fast a cluster binds PVCs and starts the pods that mount them.
-
-The helper runs it with the files of its job; its own files and the helper's additions become a measurement.
-"""
+"""kube-burner: how fast a cluster binds PVCs and starts the pods that mount them."""
 
 import json
 import re
@@ -270,10 +267,7 @@ class _Timed:
 
 
 class KubeBurner(Tool[KubeBurnerParameters]):
-    """One client has the helper run kube-burner, which alone has the rights that it needs.
-
-    The command writes kube-burner's files and output as if it had run there; see `plimsoll.programs.burn`.
-    """
+    """One client has the helper run kube-burner, and gets its files and output; see `plimsoll.programs.burn`."""
 
     key: ClassVar[str] = "kubeBurner"
     program: ClassVar[str] = "plimsoll"

@@ -113,11 +113,7 @@ class OsdBench(Tool[OsdBenchParameters]):
     least_runtime_seconds: ClassVar[int] = 1
 
     def command(self, parameters: OsdBenchParameters, context: StepContext) -> Command:
-        """Return the command.
-
-        Small blocks are written at random places of a hundred prepared objects, as Ceph itself does to determine an
-        OSD's capacity. Each larger block becomes its own object.
-        """
+        """Return the command; small blocks are written in a hundred prepared objects, as Ceph does to rate an OSD."""
         access = (f"--id={parameters.user}", f"--keyring={context.target_of(OsdsTarget).keyring}")
         bench = ("bench", str(parameters.total_bytes), str(parameters.block_size))
         objects = (str(4 * 2**20), "100") if parameters.is_small else ()

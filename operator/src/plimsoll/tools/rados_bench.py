@@ -132,11 +132,7 @@ class RadosBench(Tool[RadosBenchParameters]):
         return (*prepare, StepKind.MEASURE, StepKind.CLEAN_UP)
 
     def command(self, parameters: RadosBenchParameters, context: StepContext) -> Command:
-        """Return the command of a step.
-
-        The clean-up removes the objects of the last completed write; without one, all objects that `rados bench` wrote
-        in the namespace.
-        """
+        """Return the command of a step; the clean-up removes what `rados bench` wrote in the namespace."""
         target, timing = context.target_of(PoolTarget), context.timing
         place = (f"--id={target.user}", f"--pool={target.pool}", f"--namespace={target.namespace}")
         match context.step:

@@ -77,11 +77,7 @@ class _Report:
     warnings: list[str]  # unknown lines and missing seconds
 
     def until(self, second: int) -> int:
-        """Return the operations until a second.
-
-        The first operation submitted in a second prints a line. Without one, the additional operations of the next line
-        completed before that second began.
-        """
+        """Return the operations until a second; without a line for it, those of the next line had completed before."""
         return next((done for at, done in self.done.items() if at >= second), self.total) if second else 0
 
 

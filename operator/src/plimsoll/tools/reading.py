@@ -45,10 +45,7 @@ def ended_in_warm_up(what: str, seconds: float, timing: Timing, remedy: str = ""
 
 
 def estimated_start(output: Output, lasted: int) -> tuple[int, bool]:
-    """Return when a tool that prints only how long it ran began to count, and whether that is too uncertain.
-
-    `lasted` are nanoseconds. It began between its launch and its end, by the time that it needed to start and to end.
-    """
+    """Return when a tool that ran for `lasted` ns began, between its launch and its end, and if that is uncertain."""
     between = output.finished_at - output.launched_at - lasted
     return output.launched_at + max(0, between) // 2, not 0 <= between <= 250 * MILLISECOND
 

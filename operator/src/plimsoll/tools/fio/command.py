@@ -1,7 +1,4 @@
-"""Arguments of a measuring fio, and those that the commands to prepare a data set share with it.
-
-Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
-"""
+"""Arguments of fio. Comments name behaviour observed with 3.33 and 3.39."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,10 +23,7 @@ _TRACE = "arrivals"
 
 
 def measure_command(parameters: FioParameters, context: StepContext) -> Command:
-    """Return the command of a measurement.
-
-    ValueError if the target is too small for the block size and the jobs, or fio cannot hold that many arrivals.
-    """
+    """Return the command of a measurement; ValueError if the target is too small, or there are too many arrivals."""
     target, timing = data_set(context), context.timing
     size = _slice_bytes(parameters, target)
     most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
@@ -113,11 +107,7 @@ def output_arguments(work_directory: str) -> tuple[str, str]:
 
 
 def target_arguments(target: DataSet, engine: Engine | None = None, *, direct: bool = True) -> Iterator[str]:
-    """Yield the file, device or image, and whether its cache is bypassed.
-
-    With `direct`, fio 3.39 always turns librbd's cache off; without, Ceph's configuration decides: see
-    `cache_environment`.
-    """
+    """Yield the file, device or image, and whether its cache is bypassed, for librbd as in `cache_environment`."""
     if isinstance(target, ImageTarget):
         yield from (f"--ioengine={Engine.RBD}", f"--pool={target.pool}", f"--rbdname={target.image}")
         yield from (f"--clientname={target.user}", f"--direct={int(not target.cache)}")
@@ -179,10 +169,7 @@ def _escaped(path: str) -> str:
 
 
 def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
-    """Return the size of the part of the target that each job uses, in whole blocks of the smallest size.
-
-    Sequential jobs over the same range would find each other's blocks in a cache, so each gets its own range.
-    """
+    """Return the bytes of the target that each job uses; sequential jobs would find each other's blocks in a cache."""
     parts = 1 if parameters.pattern.is_random else parameters.jobs
     unit, largest = min(parameters.block_sizes), max(parameters.block_sizes)
     blocks = target.size // parts // unit

@@ -66,10 +66,7 @@ def jobs_named(root: JsonNode, name: str, *, count: int) -> list[JsonNode]:
 
 
 def complaints(jobs: Sequence[JsonNode], output: Output, noise: Sequence[str]) -> list[str]:
-    """Return each job's error, and fio's messages if it failed.
-
-    fio can fail without an error in any job, for example if the target is missing.
-    """
+    """Return each job's error, and fio's messages if it failed; then there may be no error in any job."""
     errors = []
     for number, job in enumerate(jobs, start=1):
         if error := job["error"].count():
@@ -98,10 +95,7 @@ def read_latency(node: JsonNode) -> LatencySample:
 
 
 def read_histogram(node: JsonNode) -> Histogram:
-    """Return the bins of a latency; without operations, where fio prints none, an empty histogram.
-
-    OutputError if a field is missing or malformed, or the bins do not hold exactly the timed operations.
-    """
+    """Return the bins of a latency; OutputError if they do not hold exactly the timed operations."""
     count = node["N"].count()
     if not count:
         return Histogram(counts={})

@@ -231,10 +231,7 @@ def _spread(
 
 
 def _counts(lines: Sequence[tuple[int, int]], unit: float, number: int) -> tuple[list[float], int]:
-    """Return the operations of each interval, zero without a line, and the number of the last one with a line.
-
-    Interval k ends at k * WIDTH.
-    """
+    """Return the operations of each interval, zero without a line, and the number of the last one with a line."""
     cells, before, last = [0.0] * number, 0, 0
     for time, rate in lines:
         slot = (time + WIDTH // 2) // WIDTH
@@ -279,10 +276,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
 
 
 def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
-    """Return the times in which none of a client's jobs, which all measured for `milliseconds`, completed anything.
-
-    `width` is the interval of the log in milliseconds; SeriesError as `cells_of`.
-    """
+    """Return the times without completions of all jobs of a client; `width` is the log's interval in milliseconds."""
     idle = [Interval(start=0, end=milliseconds)]
     for job in jobs:
         end = milliseconds - job.offset
@@ -300,10 +294,7 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
 
 
 def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> None:
-    """Raise SeriesError if a series has operations in a gap, which is in milliseconds, beyond the jitter of its lines.
-
-    A log that breaks off between two lines looks like a stall.
-    """
+    """Raise SeriesError if a series has operations in a gap (ms): a log that breaks off looks like a stall."""
     for gap, sample in product(gaps, samples):
         first = -(-(gap.start + _MAX_JITTER) // WIDTH)
         last = max(0, (gap.end - _MAX_JITTER) // WIDTH)

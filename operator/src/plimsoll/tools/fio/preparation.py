@@ -1,8 +1,4 @@
-"""Changing a whole data set while nothing is measured: prefill, precondition, discard.
-
-A prefill writes every byte once, so that no read meets an unwritten extent. A precondition then overwrites random
-blocks, so that the storage is measured in use and not fresh. A discard releases the space of an image.
-"""
+"""Changing a whole data set while nothing is measured: prefill, random overwrite (precondition), discard."""
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation

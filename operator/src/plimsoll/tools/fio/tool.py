@@ -1,7 +1,4 @@
-"""fio as a tool: its output -> a measurement, and its status lines -> live rates.
-
-fio's own minimum, mean and deviation of rates ignore intervals without I/O, and its percentiles cannot be merged.
-"""
+"""fio as a tool: its output -> a measurement, and its status lines -> live rates."""
 
 import math
 import re
@@ -221,11 +218,7 @@ def _runtime(job: JsonNode) -> int:
 
 
 def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
-    """Return the nanoseconds by which the I/O of all jobs is divided without a series.
-
-    A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
-    is unknown which I/O completed after that.
-    """
+    """Return the nanoseconds by which all I/O is divided without a series: some completed after the common time."""
     done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
     rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
     if not rate or not common.milliseconds:
