@@ -15,12 +15,9 @@ ACTOR_CLIENT = 0  # the client that runs a tool alone: only it gets what that to
 class RosterMember(Protocol):
     """A registered client."""
 
-    @property
-    def number(self) -> int: ...  # as in the plan
-    @property
-    def node(self) -> str: ...  # that it runs on
-    @property
-    def serves(self) -> bool: ...  # whether it is one of the run's servers, which never load
+    number: int  # as in the plan
+    node: str  # that it runs on
+    serves: bool  # whether it is one of the run's servers, which never load
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -263,10 +263,8 @@ def _read_marks(root: JsonNode) -> list[Mark]:
 def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None, list[str]]:
     """Return the received bytes, the lost part of UDP in percent, and warnings; None for TCP, or if it is unknown.
 
-    The receiver counts the gaps before arriving datagrams. If no more arrive from some time on, only the bytes show it;
-    and before 3.14, the count includes the gaps of the ramp. So the bytes decide if they contradict the count by more
-    than may be under way at the end of the ramp or of the measurement, or if the count is impossible, as releases print
-    it after a ramp. Without the sent bytes, the loss is then unknown.
+    The receiver counts the gaps before arriving datagrams, before 3.14 also those of the ramp, but not what follows the
+    last one. So the bytes decide if they contradict the count by more than may be under way, or if it is impossible.
     """
     received = end["sum_received"]["bytes"].count()
     if parameters.protocol == "TCP":

@@ -341,12 +341,8 @@ def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, A
             about = event.get("involvedObject", {})
             container = about.get("uid", ""), about.get("fieldPath", "")
             times[container] = max(times.get(container, 0), int(match["time"], 16))
-    entries = [
-        entry
-        for pod in pods
-        if _NAME.fullmatch(pod["metadata"]["name"]) and not is_going(pod) and is_ready(pod)
-        if (entry := _entry(pod, times))
-    ]
+    ready = (pod for pod in pods if _NAME.fullmatch(pod["metadata"]["name"]) and not is_going(pod) and is_ready(pod))
+    entries = [entry for pod in ready if (entry := _entry(pod, times))]
     return json.dumps(entries) if entries else ""
 
 
@@ -363,21 +359,12 @@ def started_pods(output: Output) -> list[_Timed]:
     """Return the pods of PODS_FILE, which is missing if none was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
-        name = document["name"].line()
-        match = _NAME.fullmatch(name)
+        match = _NAME.fullmatch(name := document["name"].line())
         if match is None:
-            raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {printable(name)}")
-        created, started = document["created"].count(), document["started"].count()
-        pods.append(
-            _Timed(
-                name=name,
-                iteration=int(match["iteration"]),
-                created=created,
-                latency=started - created,
-                exact=document["exact"].flag(),
-                missed=True,
-            )
-        )
+            raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {name}")
+        iteration, created, exact = int(match["iteration"]), document["created"].count(), document["exact"].flag()
+        latency = document["started"].count() - created
+        pods.append(_Timed(name=name, iteration=iteration, created=created, latency=latency, exact=exact, missed=True))
     return pods
 
 
@@ -392,21 +379,18 @@ def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapp
     """Return the entry of a pod in PODS_FILE; None if it is unknown when its last container started."""
     metadata = pod["metadata"]
     states = [status.get("state", {}).get("running") or {} for status in pod["status"].get("containerStatuses") or ()]
-    second = max((nanoseconds_of(state["startedAt"]) for state in states if state.get("startedAt")), default=None)
+    second = max((nanoseconds_of(state["startedAt"]) for state in states if state.get("startedAt")), default=0)
     # Init containers do not count.
     names = [container["name"] for container in pod.get("spec", {}).get("containers") or ()]
-    events = [times.get((metadata["uid"], f"spec.containers{{{name}}}")) for name in names]
-    started_at = [time for time in events if time is not None]
-    exact = max(started_at) if started_at and len(started_at) == len(names) else None
-    if exact is not None and second is not None and exact < second:
-        # Events of the last container's start are missing.
-        exact = None
-    # The end of the second: a pod's time is never too short.
-    started = exact if exact is not None else second and second + SECOND
-    if started is None:
+    events = [times.get((metadata["uid"], f"spec.containers{{{name}}}"), 0) for name in names]
+    last = max(events, default=0) if all(events) else 0
+    # Otherwise events of the last container's start are missing.
+    is_exact = last >= max(second, 1)
+    if not (second or is_exact):
         return None
-    created = nanoseconds_of(metadata["creationTimestamp"])
-    return {"name": metadata["name"], "created": created, "started": started, "exact": exact is not None}
+    # The end of the second: a pod's time is never too short.
+    started, created = last if is_exact else second + SECOND, nanoseconds_of(metadata["creationTimestamp"])
+    return {"name": metadata["name"], "created": created, "started": started, "exact": is_exact}
 
 
 def _all_timed(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> dict[_Kind, list[_Timed]]:
