@@ -135,10 +135,6 @@ class JsonNode:
             raise self.error("is not a list")
         return [JsonNode(value, f"{self.path}[{index}]", self.document) for index, value in enumerate(self.value)]
 
-    def unknown(self, known: frozenset[str]) -> Iterator[str]:
-        """Yield the paths of all fields of an object that are not in `known`."""
-        return (self._place(name) for name in self._fields() if name not in known)
-
     def text(self) -> str:
         """Return a string as it is."""
         if not isinstance(self.value, str):
