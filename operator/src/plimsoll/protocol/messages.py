@@ -32,7 +32,6 @@ MAX_ATTEMPT = 1000  # far above the number of processes that a client may lose
 MAX_CLOCK_ERROR_SECONDS = 10.0  # half a round trip; agents do not wait longer for an answer
 _MAX_FACTS_CHARACTERS = 8192
 
-
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
 Identity = Annotated[str, Field(max_length=64)]  # identity of a process: an agent's instance or a conductor's epoch
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]

@@ -21,8 +21,6 @@ NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"
 
 MAX_MESSAGES = 50  # of errors and of warnings each; a broken device repeats the same message many times
 NOISE_CHARACTERS = 4000  # characters of a text that messages can quote
-
-
 UNTIMED = LatencySample(kind=LatencyKind.NONE)  # the latency of operations that the tool does not time
 
 
