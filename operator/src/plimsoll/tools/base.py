@@ -40,8 +40,9 @@ DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
-    """Return a command line that `timeout` ends with a signal; the agent can end both, in its process group."""
-    return ("timeout", "--foreground", "--preserve-status", f"--signal={signal}", str(seconds), *argv)
+    """Return a command line that `timeout` ends with a signal, and the kernel if `timeout` dies, as with the agent."""
+    limit = ("timeout", "--foreground", "--preserve-status", f"--signal={signal}", str(seconds))
+    return (*limit, *DIE_WITH_PARENT, *argv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

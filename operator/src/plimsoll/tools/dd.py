@@ -12,17 +12,7 @@ from plimsoll.api.model import Flag, Integer, Rule
 from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import (
-    DIE_WITH_PARENT,
-    BlockBytes,
-    Command,
-    Output,
-    StepContext,
-    Timing,
-    Tool,
-    ToolParameters,
-    ended_by_signal,
-)
+from plimsoll.tools.base import BlockBytes, Command, Output, StepContext, Timing, Tool, ToolParameters, ended_by_signal
 from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
@@ -127,8 +117,8 @@ class Dd(Tool[DdParameters]):
             sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
         dd = ("dd", f"bs={parameters.block_size}", f"count={_blocks(parameters, volume)}", *source, *sink)
         return Command(
-            # SIGINT makes dd print its summary. The agent's death ends timeout, and must end dd as well.
-            argv=ended_by_signal(timing.total_seconds, "INT", *DIE_WITH_PARENT, *dd, "status=progress"),
+            # SIGINT makes dd print its summary.
+            argv=ended_by_signal(timing.total_seconds, "INT", *dd, "status=progress"),
             environment={"LC_ALL": "C"},
         )
 

@@ -5,14 +5,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import RANDOM_DATA, DataContent, Precondition
 from plimsoll.tools.base import Command, Output
-from plimsoll.tools.fio.command import (
-    cache_environment,
-    content_arguments,
-    offset_of,
-    output_arguments,
-    seed_arguments,
-    target_arguments,
-)
+from plimsoll.tools.fio import command
 from plimsoll.tools.fio.document import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
@@ -70,16 +63,21 @@ def _command(job: str, target: DataSet, work_directory: str, *arguments: str) ->
     """Return the command of one job that bypasses the page cache and ends at the first error."""
     return Command(
         argv=(
-            *("fio", *output_arguments(work_directory), "--eta=never", f"--name={job}"),
-            *(*target_arguments(target), f"--offset={offset_of(target)}", "--thread=1", "--continue_on_error=none"),
+            *("fio", *command.output_arguments(work_directory), "--eta=never", f"--name={job}"),
+            *(
+                *command.target_arguments(target),
+                f"--offset={command.offset_of(target)}",
+                "--thread=1",
+                "--continue_on_error=none",
+            ),
             *arguments,
         ),
-        environment=cache_environment(target),
+        environment=command.cache_environment(target),
     )
 
 
 def _writing(seed: int, content: DataContent) -> tuple[str, ...]:
-    return ("--refill_buffers=1", *content_arguments(content), "--end_fsync=1", *seed_arguments(seed))
+    return ("--refill_buffers=1", *command.content_arguments(content), "--end_fsync=1", *command.seed_arguments(seed))
 
 
 def changed_bytes(step: str, output: Output, target: DataSet) -> int:
