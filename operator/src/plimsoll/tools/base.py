@@ -378,7 +378,7 @@ class Tool(ABC, Generic[P]):
 
     @abstractmethod
     def parse(self, parameters: P, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step; OutputError if it is malformed. An unknown field is a warning."""
+        """Read the output of the measuring step; OutputError if it is malformed. Unknown fields are ignored."""
 
     def read(self, parameters: P, context: StepContext, output: Output, *, version: str = "") -> Measurement:
         """Return what `parse` reads, with the tool's key, and with its program's version if the output has none."""
