@@ -410,9 +410,7 @@ LINE_REFUSED = [
     _search("syncs of a rate", {**_OPEN, "pattern": "write", "fsyncEvery": 1}, _RATE, f"{_W}.fio.fsyncEvery", "use 0"),
     _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
     _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "remove it, or remove line"),
-    _search(
-        "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line"
-    ),
+    _search("syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line"),
     *(
         Manifest(
             name=f"arrivals and {name}", changes={FIO: {**_POISSON, **fio}, **_NO_RAMP}, says=(f"{_W}.{field}", said)

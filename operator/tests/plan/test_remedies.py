@@ -100,7 +100,13 @@ CASES = [
     fio([{"directIo": True}], "needs jobs 1, directIo true", until="DataSetDone", directIo=False),
     fio([{"rateIops": 5}, {"arrivals": REMOVED}], "set rateIops, or remove it", arrivals="Even"),
     fio([{"pattern": "randread"}, {"pattern": "write"}], "use reads or writes", **POISSON, pattern="randtrim"),
-    fio([{"fsyncEvery": 0}, {"arrivals": REMOVED}], "wait for each sync; use 0", **POISSON, pattern="write", fsyncEvery=1),
+    fio(
+        [{"fsyncEvery": 0}, {"arrivals": REMOVED}],
+        "wait for each sync; use 0",
+        **POISSON,
+        pattern="write",
+        fsyncEvery=1,
+    ),
     fio([{"engine": "libaio"}], "can be in flight; use libaio", **POISSON, engine="psync"),
     fio([{"rateIops": 50_000}], "lower rateIops", rateIops=50_001, arrivals="Poisson"),
     fio([{"jobs": 1}], "must be 1 with arrivals Poisson", **POISSON, jobs=2),
@@ -160,9 +166,7 @@ CASES = [
     search(OPEN, {"fio.rateIops": 500}, [{"fio.rateIops": REMOVED}, {"line": REMOVED}], "which varies the load"),
     search(OPEN, {"fio.ioDepth": [3]}, [{"fio.ioDepth": [64]}, {"fio.ioDepth": [2]}], "must be 2, 4, 8, 16, 32 or 64"),
     search(OPEN, {"fio.jobs": 2}, [{"fio.jobs": 1}], "must be 1 with line"),
-    search(
-        OPEN, {"fio.pattern": "write", "fio.fsyncEvery": 1}, [{"fio.fsyncEvery": 0}], "must be 0 with line"
-    ),
+    search(OPEN, {"fio.pattern": "write", "fio.fsyncEvery": 1}, [{"fio.fsyncEvery": 0}], "must be 0 with line"),
     search(
         OPEN,
         {"fio": {"engine": "psync"}},

@@ -204,7 +204,7 @@ def test_document_with_an_unknown_field(version: str, case: str) -> None:
             error = outcome(version, case, document)
             assert not error or error.startswith(f"{name} is not a bin"), error
             continue
-        assert read(golden.with_document(document), case) == truth
+        assert read(golden.with_document(document), case).totals == truth.totals
 
 
 @every_golden

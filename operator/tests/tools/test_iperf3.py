@@ -198,7 +198,6 @@ def test_the_busier_end_counts_and_threads_depend_on_the_version(
     assert recorded.parse(edited(recorded, busy)).thread_percent == 96 / threads
 
 
-
 def test_udp_says_which_part_of_its_rate_it_sent(golden: Cases) -> None:
     assert golden("tcp-send").parse().pace is None
     recorded = golden("udp-send")
@@ -270,7 +269,6 @@ def test_every_peer_needs_an_output(golden: Cases) -> None:
 def test_damage_is_noticed(golden: Cases, edit: Callable[[dict[str, Any]], object], message: str) -> None:
     with pytest.raises(OutputError, match=message):
         golden("tcp-send").parse(edited(golden("tcp-send"), edit))
-
 
 
 def test_something_other_than_a_document_is_refused(golden: Cases) -> None:

@@ -415,8 +415,8 @@ def _all_timed(parameters: KubeBurnerParameters, summary: JsonNode, output: Outp
     limit = last + SECOND + parameters.ready_seconds * SECOND
     for kind, items in timed.items():
         seen = [item for item in items if item.latency]
-        names = {(item.name, item.created) for item in seen}
-        missed = [pod for pod in pods if (pod.name, pod.created) not in names and pod.usable_at <= limit]
+        known = {(item.name, item.created) for item in seen}
+        missed = [pod for pod in pods if (pod.name, pod.created) not in known and pod.usable_at <= limit]
         all_items = [*seen, *(missed if kind is _POD else ())]
         _check_items(kind, parameters, all_items)
         timed[kind] = [item for item in all_items if item.usable_at <= limit]

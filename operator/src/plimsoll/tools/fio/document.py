@@ -39,8 +39,9 @@ def read_document(text: str) -> tuple[JsonNode, list[str]]:
     try:
         fields, used = DECODER.raw_decode(text[start:])
     except (ValueError, RecursionError) as error:
-        is_place_known = isinstance(error, json.JSONDecodeError)
-        position, reason = (start + error.pos, error.msg) if is_place_known else (start, type(error).__name__)
+        position, reason = start, type(error).__name__
+        if isinstance(error, json.JSONDecodeError):
+            position, reason = start + error.pos, error.msg
         line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
         raise OutputError(f"a JSON document breaks off at line {line}, column {column}: {reason}") from error
     before = "" if text.startswith("{") else text[: text.index("\n{")]

@@ -1,11 +1,12 @@
 """Rules for fio's parameters, for workloads and for runs with them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Rule
-from plimsoll.tools.base import ExpandedRun
+from plimsoll.tools.base import ExpandedRun, WorkloadPoint
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "self.pattern in ['read', 'randread', 'readwrite', 'randrw']"
@@ -84,12 +85,21 @@ _LOADS: tuple[tuple[str, str, Callable[[Any], bool], str, tuple[Vary, ...]], ...
     ),
 )
 
+
+def _holds_in_open_loop(holds: Callable[[Any], bool], fio: Any) -> bool:  # noqa: ANN401 - `FioParameters`
+    return not fio.is_open_loop or holds(fio)
+
+
+def _holds_in_search(varied: tuple[Vary, ...], holds: Callable[[Any], bool], point: WorkloadPoint) -> bool:
+    return point.vary not in varied or holds(point.parameters)
+
+
 PARAMETER_RULES = (
     *(
         Rule(
             field_path=field,
             rule=f"{_EVEN} || {rule.replace('FIO', 'self')}",
-            holds=lambda fio, holds=holds: not fio.is_open_loop or holds(fio),
+            holds=partial(_holds_in_open_loop, holds),
             message=message.replace("LOAD", "arrivals Poisson"),
         )
         for field, rule, holds, message, _ in _LOADS
@@ -189,7 +199,7 @@ WORKLOAD_RULES = (
         Rule(
             field_path=f".fio{field}",
             rule=f"{_SEARCH} || !(self.line.vary in {[*map(str, varied)]}) || {rule.replace('FIO', 'self.fio')}",
-            holds=lambda point, holds=holds, varied=varied: point.vary not in varied or holds(point.parameters),
+            holds=partial(_holds_in_search, varied, holds),
             message=message.replace("LOAD", "line" if len(varied) > 1 else "line and vary Rate"),
         )
         for field, rule, holds, message, varied in _LOADS
