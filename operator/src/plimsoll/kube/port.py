@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
 from tenacity import (
@@ -39,6 +39,19 @@ Object = Mapping[str, Any]  # a Kubernetes object as JSON
 Shape = type[msgspec.Struct]
 """The fields of an object that are read. The others are not decoded, so it does not matter how many there are."""
 
+
+class Selection(TypedDict, total=False):
+    """Which objects are returned: those with these labels and, for selectable fields, these values.
+
+    `namespace` None means all namespaces. `shape`: of each object only these fields are returned.
+    """
+
+    namespace: str | None
+    labels: Mapping[str, str] | None
+    fields: Mapping[str, str] | None
+    shape: Shape | None
+
+
 Keep = Callable[[Object], bool]
 """Which objects of a list are returned. It is asked page by page, so the others take no memory."""
 
@@ -52,7 +65,6 @@ class Kind:
 
     @classmethod
     def of(cls, obj: Object) -> Self:
-        """Return the kind of an object."""
         return cls(api_version=obj["apiVersion"], kind=obj["kind"])
 
 
@@ -63,11 +75,6 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, rename={"version": "res
     namespace: str = ""
     name: str
     version: str
-
-    @classmethod
-    def of(cls, obj: Object) -> Self:
-        """Return the version of an object."""
-        return msgspec.convert(obj["metadata"], cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +109,7 @@ class Followed:
 class Kube(Protocol):
     """A connection to one API server.
 
-    No answer takes more than some MiB: the pages of a list become smaller if their objects are large. `shape`: of each
-    object only these fields are returned.
+    No answer takes more than some MiB: the pages of a list become smaller if their objects are large.
     """
 
     async def get(
@@ -111,20 +117,8 @@ class Kube(Protocol):
     ) -> Object | None:
         """Return an object; None if it does not exist."""
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-        keep: Keep | None = None,
-    ) -> Sequence[Object]:
-        """Return the objects with these labels and, for selectable fields, these values, as far as `keep` wants them.
-
-        `namespace` None means all namespaces.
-        """
+    async def list(self, kind: Kind, *, keep: Keep | None = None, **selection: Unpack[Selection]) -> Sequence[Object]:
+        """Return the selected objects that `keep` wants."""
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -145,20 +139,8 @@ class Kube(Protocol):
         An object that is gone before the watch begins is not yielded.
         """
 
-    def pages(
-        self,
-        kind: Kind,
-        *,
-        size: int,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-    ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels and fields in pages of at most `size`.
-
-        An object may be yielded twice, in two versions.
-        """
+    def pages(self, kind: Kind, *, size: int, **selection: Unpack[Selection]) -> AsyncIterator[Sequence[Object]]:
+        """Yield the selected objects in pages of at most `size`. One may be yielded twice, in two versions."""
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         """Create an object without its status; false if one with that name exists, which is not changed.
