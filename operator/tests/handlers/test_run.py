@@ -30,7 +30,6 @@ from support.specs import SETTINGS
 # As functions of any arguments: kopf hands over more than these take.
 run_changed: Any = watches.run_changed
 queue_changed: Any = watches.queue_changed
-keep_run: Any = watches.keep_run
 
 STEPS = ("observe", "decide", "say", "act")
 
@@ -87,7 +86,7 @@ class Daemon:
     async def tell(self) -> None:
         """Tell of the run as it is, or that it is gone."""
         event = {"type": "MODIFIED" if self.exists else "DELETED", "object": dict(self.body)}
-        await run_changed(event=event, **event, memo=self.memo)
+        await run_changed(event=event, **event, uid=self.uid, memo=self.memo)
 
     async def drive(self) -> None:
         """Have the run looked at from now on."""
@@ -294,7 +293,8 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
 
 
 async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    await daemon.stop()
+    await daemon.tell()
     assert daemon.context.queue[daemon.uid].targets == frozenset({"storageClass/fast"})
 
 
@@ -302,12 +302,10 @@ async def test_no_run_is_looked_at_before_the_watch_has_shown_all_of_them(daemon
     """A run that is looked at first would otherwise overtake those that wait for the same storage for longer."""
     runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
-    event = {"object": dict(daemon.body)}
-    await keep_run(event=event, uid=daemon.uid, type=None, memo=daemon.memo)
     await daemon.drive()
     await asyncio.sleep(0.3)
     assert daemon.looks == 0
-    await keep_run(event={"object": second}, uid=second["metadata"]["uid"], type=None, memo=daemon.memo)
+    daemon.context.queue[second["metadata"]["uid"]] = entry_of(second, runs.settings)
     async with asyncio.timeout(30):
         while not daemon.looks:
             await asyncio.sleep(0.01)
@@ -322,7 +320,7 @@ async def test_when_the_operator_starts_a_new_run_is_looked_at_before_those_that
     runs.is_queue_complete, runs.queue, runs.spread_seconds = False, daemon.context.queue.values, 0.2
     status = {"conditions": [{"type": "Admitted", "status": admitted, "reason": "R"}]}
     await daemon.cluster.kube.patch_status(RUN, "a", daemon.document["metadata"]["namespace"], status)
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    daemon.context.queue[daemon.uid] = entry_of(dict(daemon.body), runs.settings)
     for _ in range(turn):
         await runs.spread()
     begun = asyncio.get_running_loop().time()
@@ -336,7 +334,6 @@ async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(
     monkeypatch.setattr(steps, "_QUEUE_POLLS", 2)
     runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
     await daemon.drive()
     await asyncio.sleep(0.1)
     daemon.cluster.delete(second)
@@ -356,7 +353,7 @@ async def test_a_finished_run_costs_no_look_and_no_request(daemon: Daemon) -> No
     event = {"type": None, "object": finished}
     asked = len(daemon.cluster.kube.requests)
     runs.is_queue_complete = False
-    for handler in (keep_run, run_changed, queue_changed):
+    for handler in (run_changed, queue_changed):
         await handler(event=event, body=finished, uid=daemon.uid, type=None, memo=daemon.memo)
     assert (len(runs.records), len(daemon.cluster.kube.requests)) == (0, asked)
 
@@ -435,7 +432,7 @@ async def test_a_removal_reads_no_changes_while_it_waits_and_keeps_the_last_one(
         for number in range(100):
             metadata = {**made.body["metadata"], "resourceVersion": str(number)}
             event = {"type": "MODIFIED", "object": {**made.body, "metadata": metadata}}
-            told = run_changed(event=event, **event, memo=made.memo)
+            told = run_changed(event=event, **event, uid=made.uid, memo=made.memo)
             with pytest.raises(StopIteration):  # it returns without waiting for anything
                 told.send(None)
         assert made.records[made.uid].body["metadata"]["resourceVersion"] == "99"

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import aiohttp
 import click
@@ -34,46 +34,20 @@ from plimsoll.plan.windows import WINDOWS
 _MIN_SECONDS = 60
 
 _QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
-_RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
-_Disturb: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
-_RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
-
-
-_ROOK_CLUSTERS_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
-    'may use it, or "*" for all'
-)
-_DISTURB_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["*"]}: namespace/name of a CephCluster or of a Secret with a keyring, and '
-    "the pools of others whose OSDs runs may take away"
-)
-_ROOK_OPTIONS_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["osd_mclock_profile"]}: namespace/name of a CephCluster, and the options of '
-    "its OSDs that runs may set"
-)
-_CACHES_EXAMPLE = (
-    'JSON such as {"service": "plimsoll-caches/plimsoll-caches", "namespaces": ["bench"]}: namespace/name of the '
-    'Service of the helpers that drop caches, and the namespaces whose runs may use it, or "*" for all'
-)
-_KUBE_BURNER_EXAMPLE = (
-    'JSON such as {"service": "plimsoll-kube-burner/plimsoll-kube-burner", "namespaces": ["bench"], "maxObjects": 200, '
-    '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
-    'namespaces whose runs may use it, or "*" for all, and the limits of each run'
-)
-_POD_DEFAULTS_EXAMPLE = 'JSON such as {"nodeSelector": {"pool": "bench"}, "imagePullSecrets": [{"name": "registry"}]}'
-_LIMITS_EXAMPLE = 'JSON such as {"maxClients": 16, "maxVolumeSize": "100Gi", "maxWrittenBytes": "2Ti"}, all optional'
-_WINDOWS_EXAMPLE = (
-    'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
-    "may load; the days are those on which the window begins"
-)
-_NETWORK_POLICIES_EXAMPLE = (
-    'JSON such as {"enabled": true, "dnsPorts": [53], "cephNetworks": ["192.0.2.0/24"], "conductorMetricsFrom": '
-    '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}, all optional: networks '
-    "as addresses without host bits, and peers of a NetworkPolicy"
-)
-
-T = TypeVar("T")
+_DOCUMENTS: Mapping[str, tuple[str, TypeAdapter[Any], str]] = {
+    "rook_clusters": ("ROOK_CLUSTERS", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "rook.clusters"),
+    "rook_options": ("ROOK_OPTIONS", TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]]), "rook.options"),
+    "disturb": ("DISTURB", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "disturb"),
+    "caches": ("CACHES", TypeAdapter(Helper), "caches"),
+    "burning": ("KUBE_BURNER", TypeAdapter(Burning), "kubeBurner"),
+    "pod_defaults": ("POD_DEFAULTS", TypeAdapter(PodDefaults), "podDefaults"),
+    "limits": ("LIMITS", TypeAdapter(Limits), "limits"),
+    "windows": ("MAINTENANCE_WINDOWS", WINDOWS, "maintenanceWindows"),
+    "network_policies": ("NETWORK_POLICIES", TypeAdapter(NetworkPolicies), "networkPolicies"),
+}
+"""Field of the settings -> what follows `PLIMSOLL_` in the name of the variable with its JSON document, its form, and
+the chart's value that it comes from."""
 
 _log = logging.getLogger(__name__)
 
@@ -239,14 +213,12 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
 
 
 class _NoDiffs(kopf.DiffBaseStorage):
-    """Compares nothing, since no handler is called for changes, and copies no object into an annotation of its own."""
+    """Finds no object new or changed, since no handler is called for that, and copies none into an annotation."""
 
     def build(self, **_: object) -> kopf.BodyEssence:
-        """Return the same for every state of an object."""
         return kopf.BodyEssence()
 
     def fetch(self, **_: object) -> kopf.BodyEssence:
-        """Return the same, so that an object is never new and never changed."""
         return kopf.BodyEssence()
 
     def store(self, **_: object) -> None:
@@ -308,40 +280,25 @@ def settings_of(environment: dict[str, str]) -> Settings:
     hold = environment.get("PLIMSOLL_HOLD_SECONDS", "").strip() or "3600"
     if not hold.isdecimal() or int(hold) < _MIN_SECONDS:
         raise kopf.PermanentError(f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more")
+    documents = {}
+    for field, (name, form, chart_value) in _DOCUMENTS.items():
+        if text := environment.get(f"PLIMSOLL_{name}", "").strip():
+            try:
+                documents[field] = form.validate_json(text)
+            except ValidationError as error:
+                problem = error.errors()[0]
+                place = "".join(f"[{part!r}]" for part in problem["loc"])
+                message = f"PLIMSOLL_{name}{place}: {problem['msg']}; correct the chart's value {chart_value}"
+                raise kopf.PermanentError(message) from error
     return Settings(
         runner_image=image,
         teardown_namespace=environment.get("PLIMSOLL_TEARDOWN_NAMESPACE") or "plimsoll-teardown",
-        rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
-        rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
-        disturb=_json(environment, "PLIMSOLL_DISTURB", _Disturb, _DISTURB_EXAMPLE) or {},
-        caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
-        burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
-        pod_defaults=_json(environment, "PLIMSOLL_POD_DEFAULTS", TypeAdapter(PodDefaults), _POD_DEFAULTS_EXAMPLE)
-        or PodDefaults(),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
-        limits=_json(environment, "PLIMSOLL_LIMITS", TypeAdapter(Limits), _LIMITS_EXAMPLE) or Limits(),
-        windows=_json(environment, "PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, _WINDOWS_EXAMPLE) or (),
-        network_policies=_json(
-            environment, "PLIMSOLL_NETWORK_POLICIES", TypeAdapter(NetworkPolicies), _NETWORK_POLICIES_EXAMPLE
-        )
-        or NetworkPolicies(),
         hold_seconds=int(hold),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
+        **documents,
     )
-
-
-def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], example: str) -> T | None:
-    """Return the value of a variable with a JSON document; None if it is empty."""
-    text = environment.get(name, "")
-    if not text.strip():
-        return None
-    try:
-        return adapter.validate_json(text)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = "".join(f"[{part!r}]" for part in problem["loc"])
-        raise kopf.PermanentError(f"{name}{place}: {problem['msg']}; write {example}") from error
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

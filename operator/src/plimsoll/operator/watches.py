@@ -151,10 +151,7 @@ async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """The operator's components: `instruments` are metrics of the operator, `results` metrics of every result.
-
-    What is kept of each run and suite is by UID.
-    """
+    """The operator's components, and what is kept of each run and suite, by UID."""
 
     runs: RunReconciler
     suites: SuiteReconciler
@@ -171,38 +168,41 @@ class Context:
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def keep_run(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep every run's entry in the queue, and its metrics."""
+async def run_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep a run's entry in the queue, and its metrics; have the run looked at, and wake the suite that owns it.
+
+    Nothing here waits, so kopf has no backlog of its changes, however many there are.
+    """
     context, body = memo.context, event["object"]
+    _drop_managers(body)
     if type == "DELETED":
         context.queue.pop(uid, None)
         context.exposed_runs.pop(uid, None)
-        return
-    _drop_managers(body)
-    context.queue[uid] = entry_of(body, context.runs.settings)
-    context.exposed_runs[uid] = run_metrics(body)
+    else:
+        context.queue[uid] = entry_of(body, context.runs.settings)
+        context.exposed_runs[uid] = run_metrics(body)
+    context.runs.notice(body, is_gone=type == "DELETED")
+    for owner in body["metadata"].get("ownerReferences") or ():
+        if owner["kind"] == SUITE_KIND:
+            context.suites.records.wake(owner["uid"])
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def keep_suite(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep every suite's metrics."""
-    exposed, body = memo.context.exposed_suites, event["object"]
-    if type == "DELETED":
-        exposed.pop(uid, None)
-        return
+async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep a suite's metrics, and have it looked at."""
+    context, body = memo.context, event["object"]
     _drop_managers(body)
-    exposed[uid] = suite_metrics(body)
+    if type == "DELETED":
+        context.exposed_suites.pop(uid, None)
+    else:
+        context.exposed_suites[uid] = suite_metrics(body)
+    context.suites.notice(body, is_gone=type == "DELETED")
+    context.suites.records.wake(uid)
 
 
 def _drop_managers(body: Mapping[str, Any]) -> None:
     """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are up to 35 MiB of Python objects."""
     body["metadata"].pop("managedFields", None)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def run_changed(event: kopf.RawEvent, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Have the run looked at. Nothing here waits, so kopf has no backlog of its changes, however many there are."""
-    memo.context.runs.notice(event["object"], is_gone=type == "DELETED")
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
@@ -226,18 +226,3 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
 def post(body: Body, event: Event) -> None:
     """Create a Kubernetes event about an object."""
     kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Have the suite looked at."""
-    memo.context.suites.notice(event["object"], is_gone=type == "DELETED")
-    memo.context.suites.records.wake(uid)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def suite_run_changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Wake the suite that owns a run."""
-    for owner in body["metadata"].get("ownerReferences") or ():
-        if owner["kind"] == SUITE_KIND:
-            memo.context.suites.records.wake(owner["uid"])
