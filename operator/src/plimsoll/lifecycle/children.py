@@ -39,7 +39,7 @@ class Child:
     namespace: str
     name: str
     uid: str
-    deleting: bool
+    deleting: bool = False
 
     @property
     def place(self) -> str:

@@ -76,11 +76,7 @@ class CheckSecret:
 class Delete:
     """Delete an object if it still has that UID."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
+    child: Child
     foreground: bool = False
 
 
@@ -98,18 +94,7 @@ Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
 
 def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[Delete, ...]:
     """Return the deletions of the objects that are not being deleted yet."""
-    return tuple(
-        Delete(
-            api_version=child.api_version,
-            kind=child.kind,
-            namespace=child.namespace,
-            name=child.name,
-            uid=child.uid,
-            foreground=foreground,
-        )
-        for child in children
-        if not child.deleting
-    )
+    return tuple(Delete(child=child, foreground=foreground) for child in children if not child.deleting)
 
 
 class Stage(StrEnum):

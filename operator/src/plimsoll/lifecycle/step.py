@@ -10,6 +10,7 @@ from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import limits, provisioning, queue, status
+from plimsoll.lifecycle.children import Child
 from plimsoll.lifecycle.decision import (
     Create,
     Decision,
@@ -277,10 +278,8 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
         expiry = None if ttl is None else (ended or now) + timedelta(seconds=ttl)
         requeue_seconds = _until(expiry, now)
         if expiry is not None and expiry <= now:
-            actions = (
-                *actions,
-                Delete(api_version=API_VERSION, kind=RUN_KIND, namespace=run.namespace, name=run.name, uid=run.uid),
-            )
+            child = Child(api_version=API_VERSION, kind=RUN_KIND, namespace=run.namespace, name=run.name, uid=run.uid)
+            actions = (*actions, Delete(child=child))
     elif progress.fact.reason is Reason.IN_PROGRESS:
         # With growing pauses, because a Rook that is gone may take days.
         requeue_seconds = min(_LOOK_AGAIN_SECONDS, max(_SOON_SECONDS, age_seconds(ended, now) / _PATIENCE))

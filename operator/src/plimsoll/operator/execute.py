@@ -93,7 +93,7 @@ async def execute(
             await persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
 
     def batch(action: Action) -> tuple[type[Action], bool]:
-        return type(action), isinstance(action, Delete) and action.kind == "RoleBinding"
+        return type(action), isinstance(action, Delete) and action.child.kind == "RoleBinding"
 
     for _, same_type in groupby(actions, key=batch):
         waiting = iter([*same_type])
@@ -132,14 +132,9 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
         case CheckSecret():
             asked = f"use Secret {action.namespace}/{action.secret}"
             _check_allowed(await _get(kube, action.secret, action.namespace, asked), asked)
-        case Delete():
-            await kube.delete(
-                Kind(api_version=action.api_version, kind=action.kind),
-                action.name,
-                action.namespace or None,
-                uid=action.uid,
-                foreground=action.foreground,
-            )
+        case Delete(child=child, foreground=foreground):
+            kind = Kind(api_version=child.api_version, kind=child.kind)
+            await kube.delete(kind, child.name, child.namespace or None, uid=child.uid, foreground=foreground)
 
 
 def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:

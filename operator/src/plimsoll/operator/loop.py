@@ -7,8 +7,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -50,7 +49,6 @@ class Records(defaultdict[str, R]):
             self[uid].wakeup.set()
 
     def wake_all(self) -> None:
-        """Wake all tasks."""
         for record in self.values():
             record.wakeup.set()
 
@@ -114,14 +112,15 @@ class Reconciler(ABC, Generic[R]):
                 wakeup.clear()
                 next_at = loop.time() + self.rest_seconds
                 try:
-                    with self.counting_failures():
-                        seconds, has_acted = await self.look(record.body)
+                    seconds, has_acted = await self.look(record.body)
                     next_at = loop.time() if has_acted else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
+                    self.instruments.step_failed(type(error).__name__.removesuffix("Error"))
                     _log.warning("%s: API request failed, retrying in %s s: %s", place, seconds, error)
                 except Exception:  # noqa: BLE001 - logged and counted, whatever it is; the object needs another look
                     seconds, next_at = self.error_seconds, loop.time() + self.error_seconds
+                    self.instruments.step_failed(UNEXPECTED)
                     _log.exception("%s: looking at it again in %s s after an unexpected error", place, seconds)
                 await wait_for_first(seconds, wakeup.wait(), self.stopping.wait())
                 await wait_for_first(max(0.0, next_at - loop.time()), self.stopping.wait())
@@ -141,18 +140,6 @@ class Reconciler(ABC, Generic[R]):
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-
-    @contextmanager
-    def counting_failures(self) -> Iterator[None]:
-        """Count an error of a look by its class, such as `Forbidden`."""
-        try:
-            yield
-        except ApiError as error:
-            self.instruments.step_failed(type(error).__name__.removesuffix("Error"))
-            raise
-        except Exception:
-            self.instruments.step_failed(UNEXPECTED)
-            raise
 
 
 async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:
