@@ -195,12 +195,11 @@ def observe(
     of_process: dict[tuple[int | None, int], list[PodFact]] = {}
     for pod in pods:
         of_process.setdefault((pod.client, pod.attempt), []).append(pod)
-    jobs = [job.fact for job in members.jobs if job.own]
-    # The conductor's Job decides itself whether it creates another pod.
-    of_clients = {
-        job.child.uid: of_process.get((job.client, job.attempt), ()) for job in jobs if job.client is not None
-    }
-    claims = tuple(claim.fact for claim in members.claims if claim.own)
+
+    def with_pods(job: JobFact) -> JobFact:
+        # The conductor's Job decides itself whether it creates another pod.
+        return job_with_pods(job, () if job.client is None else of_process.get((job.client, job.attempt), ()))
+
     return Observed(
         plan=plan,
         plan_problem=problem,
@@ -214,10 +213,10 @@ def observe(
             *([f"ConfigMap {plan_name}"] if is_departing else []),
         ),
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
-        jobs=tuple(job_with_pods(job, of_clients.get(job.child.uid, ())) for job in jobs),
+        jobs=tuple(with_pods(job.fact) for job in members.jobs if job.own),
         pods=pods,
         orphans=members.orphans,
-        claims=claims,
+        claims=tuple(claim.fact for claim in members.claims if claim.own),
         others=(*map(children.child_of, run_maps.values()), *fixed),
         warnings=warnings,
     )

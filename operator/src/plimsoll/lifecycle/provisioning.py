@@ -70,10 +70,8 @@ def missing_objects(
         yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
     for client in range(plan.members if storage.is_schedulable() else 0):
         jobs = seen.client_jobs(client)
-        if not jobs:
-            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))
-        elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
-            attempt = jobs[-1].attempt + 1
+        if not jobs or (is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts):
+            attempt = jobs[-1].attempt + 1 if jobs else 0
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
     # A new Job is created once one that a suspension deletes is gone.
     is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
@@ -117,43 +115,42 @@ def held_pods(seen: Observed) -> tuple[Action, ...]:
     Until such a pod ends, Kubernetes starts no other conductor, and its volume may not be usable on another node.
     """
     lost = {(job.client, job.attempt) for job in seen.jobs if job.client is not None and is_lost(job, seen)}
-    held = [pod for pod in seen.pods if pod.is_held]
-    return deletions(pod.child for pod in held if pod.phase == "Failed" or (pod.client, pod.attempt) in lost)
+    return deletions(
+        pod.child for pod in seen.pods if pod.is_held and (pod.phase == "Failed" or (pod.client, pod.attempt) in lost)
+    )
 
 
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
     """Return why a run is rejected in any state of the cluster; None if it is not."""
     if run.document is None:
         return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
-    spec = run.document.spec
-    if excess := spec_excess(spec, settings.limits):
-        return excess
+    return next(filter(None, _rejections(run, run.document.spec, settings)), None)
+
+
+def _rejections(run: Run, spec: RunSpec, settings: Settings) -> Iterator[RunEnding | None]:
+    yield spec_excess(spec, settings.limits)
     if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
         message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
-        return RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
-    tools = (TOOLS.get(workload.tool) for workload in spec.workloads)
-    loading = next((tool for tool in tools if tool and tool.target is TargetKind.OSDS), None)
-    if loading is not None and not settings.osd_bench:
-        message = (
-            f"{loading.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
-            "administrator to set the chart's osdBench.enabled"
-        )
-        return RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
-    burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
-    if burning is not None and (problem := settings.burning_problem(run.namespace)):
-        return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, f"{burning}: {problem}, or remove these workloads")
-    return provider_of(run).rejection(run, settings) or _disturbance_rejection(run, spec, settings)
-
-
-def _disturbance_rejection(run: Run, spec: RunSpec, settings: Settings) -> RunEnding | None:
-    number = next((number for number, workload in enumerate(spec.workloads) if workload.disturb), None)
-    if number is not None and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
-        message = (
-            f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask the "
-            "operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's disturb"
-        )
-        return RunEnding.failure(Reason.DISTURBANCE_NOT_ALLOWED, message)
-    return None
+        yield RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
+    yield provider_of(run).rejection(run, settings)
+    for number, workload in enumerate(spec.workloads):
+        tool = TOOLS.get(workload.tool)
+        if tool is not None and tool.target is TargetKind.OSDS and not settings.osd_bench:
+            message = (
+                f"{tool.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
+                "administrator to set the chart's osdBench.enabled"
+            )
+            yield RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
+        if tool is not None and tool.creates_claims and (problem := settings.burning_problem(run.namespace)):
+            message = f"{tool.key}: {problem}, or remove these workloads"
+            yield RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+        if workload.disturb and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
+            message = (
+                f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask "
+                "the operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's "
+                "disturb"
+            )
+            yield RunEnding.failure(Reason.DISTURBANCE_NOT_ALLOWED, message)
 
 
 def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | RunEnding | Fact:
@@ -199,7 +196,7 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.loading_pods and load_is_gone(seen, now):
             message = (
-                f"{count_text(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone "
+                f"{count_text(len(seen.loading_pods), 'pod')}{_on_nodes(seen)} should have been gone "
                 f"{LOAD_GONE_SECONDS} s ago and can no longer load the storage, so the next run may start; "
                 "delete the Node if it will not return, or taint it node.kubernetes.io/out-of-service"
             )
@@ -269,31 +266,26 @@ def conductor_is_gone(seen: Observed, now: datetime) -> bool:
     return bool(pods) and all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in pods)
 
 
-def stopping_message(seen: Observed) -> str:
-    """Return what is still stopping, and on which nodes."""
-    nodes = _nodes(seen)
-    where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
-    return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
-
-
-def _nodes(seen: Observed) -> str:
-    """Return the nodes of pods that are being deleted, as ` on a, b`; empty if there are none."""
+def _on_nodes(seen: Observed) -> str:
     nodes = sorted({pod.node for pod in seen.loading_pods if pod.child.deleting and pod.node})
     return f" on {first_few(nodes, 3)}" if nodes else ""
+
+
+def stopping_message(seen: Observed) -> str:
+    """Return what is still stopping, and on which nodes."""
+    nodes = _on_nodes(seen)
+    where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
+    return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
 
 
 def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:
     return [Create(obj=obj) for obj in objects if obj["metadata"]["name"] not in seen.names(obj["kind"])]
 
 
-def _creates_claims(tool: str) -> bool:
-    return tool in TOOLS and TOOLS[tool].creates_claims
-
-
 def _control_plane(
     run: Run, plan: Plan, platform: Platform, settings: Settings
 ) -> ControlPlane | RunEnding | Fact | None:
-    points = [point for point in plan.points if _creates_claims(point.tool)]
+    points = [point for point in plan.points if TOOLS[point.tool].creates_claims]
     burning = settings.burning
     if not points or burning is None:
         return None

@@ -9,7 +9,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType, RunPhase
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import limits, provisioning, queue, status
+from plimsoll.lifecycle import limits, provisioning, queue, status, waiting
 from plimsoll.lifecycle.children import Child
 from plimsoll.lifecycle.decision import (
     Create,
@@ -27,19 +27,6 @@ from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
-from plimsoll.lifecycle.waiting import (
-    clients_fact,
-    conflict_ending,
-    ending_of,
-    missing_finalizer,
-    name_still_taken,
-    not_ready_too_long,
-    recorded_ending,
-    refused_too_long,
-    version_blocker,
-    waited_seconds,
-    waiting_fact,
-)
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.document import PLAN_FILE, Plan
 
@@ -67,7 +54,7 @@ def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decisio
 
 def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     """Return the status of a run that cannot be observed; None if it has ended. It continues: it may be measuring."""
-    if recorded_ending(run) is not None:
+    if waiting.recorded_ending(run) is not None:
         return None
     new = status.updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
     return Decision(status=new, events=events_of(run, new))
@@ -81,22 +68,23 @@ def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -
 
 def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:
     """Whether a plan is about to be frozen, for which the cluster has to be inspected."""
-    if seen.plan is not None or run.is_suspended or not run.is_protected or recorded_ending(run) is not None:
+    if seen.plan is not None or run.is_suspended or not run.is_protected or waiting.recorded_ending(run) is not None:
         return False
     return provisioning.rejection(run, settings) is None
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    ending = recorded_ending(run)
+    ending = waiting.recorded_ending(run)
     if ending is None:
         # Until a run is admitted it has created nothing, but may wait long: the settings can still reject it. A run
         # with a plan does not fail because another version of the operator understands less of its specification.
-        may_be_rejected = seen.plan is None or (run.start_time is None and run.document is not None)
-        ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or conflict_ending(run, seen)
+        if seen.plan is None or (run.start_time is None and run.document is not None):
+            ending = provisioning.rejection(run, settings)
+        ending = ending or waiting.conflict_ending(run, seen)
     if ending is None and seen.plan is not None and run.start_time is None:
         ending = limits.plan_excess(seen.plan, settings, now)
     if ending is None and seen.plan is not None:
-        ending = ending_of(run, seen.plan, seen, settings, now)
+        ending = waiting.ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
         return _finish(run, seen, settings, ending, now)
     if seen.plan is not None:
@@ -117,17 +105,17 @@ def _before_plan(
 ) -> Situation | RunEnding:
     """Freeze the plan, or return what that waits for, or why there will be none."""
     limit = document.spec.timeouts.provision_seconds
-    late = waited_seconds(run, now) > limit
+    late = waiting.waited_seconds(run, now) > limit
     if late and seen.departing:
-        return name_still_taken(seen, limit)
+        return waiting.name_still_taken(seen, limit)
     if late and seen.refusal is not None:
-        return refused_too_long(seen.refusal, limit)
-    waiting = missing_finalizer(run, seen)
-    if waiting is None and seen.departing:
+        return waiting.not_ready_in_time(seen.refusal, limit)
+    blocker = waiting.missing_finalizer(run, seen)
+    if blocker is None and seen.departing:
         message = f"an earlier run with this name is being deleted; remaining: {first_few(seen.departing, 1)}"
-        waiting = Fact.true(Reason.WAITING_FOR_EARLIER_RUN, message)
-    if waiting is not None:
-        return _situation(Stage.WAITING, waiting.reason, waiting.message)
+        blocker = Fact.true(Reason.WAITING_FOR_EARLIER_RUN, message)
+    if blocker is not None:
+        return _situation(Stage.WAITING, blocker.reason, blocker.message)
     message, digest = "inspecting the cluster", ""
     actions: tuple[Create, ...] = ()
     if seen.platform is not None:
@@ -137,7 +125,7 @@ def _before_plan(
         if isinstance(plan, Fact):
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
-            plan = not_ready_too_long(plan, limit)
+            plan = waiting.not_ready_in_time(plan, limit)
         if isinstance(plan, RunEnding):
             return plan
         passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
@@ -151,13 +139,13 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if run.is_suspended or queue.is_losing_place(run):
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
-    if blocker := missing_finalizer(run, seen) or version_blocker(run, seen):
-        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(plan, seen)
+    if blocker := waiting.missing_finalizer(run, seen) or waiting.version_blocker(run, seen):
+        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, waiting.clients_fact(plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if (not seen.jobs or queue.has_lost_place(run)) and (wait := _wait_to_start(run, seen, plan, settings, now)):
         return _situation(Stage.WAITING, wait.reason, wait.message, Admitted=wait)
-    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(plan, seen)
-    cause = waiting_fact(storage_fact, clients, seen)
+    provider, storage_fact, clients = provider_of(run), storage.fact(), waiting.clients_fact(plan, seen)
+    cause = waiting.waiting_fact(storage_fact, clients, seen)
     seconds = _MEASURING_SECONDS if seen.all_registered else _LOOK_AGAIN_SECONDS
     situation = _situation(
         Stage.PROVISIONING,

@@ -257,15 +257,11 @@ def name_still_taken(seen: Observed, limit: int) -> RunEnding:
     return RunEnding.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
-def refused_too_long(refusal: Refusal, limit: int) -> RunEnding:
-    """Return the end of a run for which an object could not be created."""
-    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
-    return RunEnding.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
-
-
-def not_ready_too_long(fact: Fact, limit: int) -> RunEnding:
-    """Return the end of a run that waited too long for a cluster, volumes or pods."""
-    return RunEnding.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+def not_ready_in_time(cause: Fact | Refusal, limit: int) -> RunEnding:
+    """Return the end of a run that waited too long for a cluster, volumes, pods, or the creation of an object."""
+    reason = Reason.NAME_TAKEN if cause.reason is Reason.WAITING_FOR_EARLIER_RUN else cause.reason
+    words = cause.message if isinstance(cause, Refusal) else f"{cause.message}; {remedy_of(reason)}"
+    return RunEnding.failure(reason, f"not ready within timeouts.provisionSeconds ({limit} s): {words}")
 
 
 def _conductor_failure(seen: Observed) -> RunEnding | None:
@@ -416,12 +412,12 @@ def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settin
     if waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
         return None
     if seen.refusal is not None and not seen.refusal.blocks_removal:
-        return refused_too_long(seen.refusal, limit)
+        return not_ready_in_time(seen.refusal, limit)
     storage = storage_of(run, seen, settings, now).fact()
     fact = waiting_fact(storage, clients_fact(plan, seen), seen)
     if fact.reason is Reason.STARTING:
         fact = not_running_fact(plan, seen)
-    return not_ready_too_long(fact, limit)
+    return not_ready_in_time(fact, limit)
 
 
 def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool:
@@ -439,12 +435,7 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
     return bool(replaced) and age_seconds(max(replaced), now) <= plan.timeouts.ready_seconds
 
 
-def _not_ready(limit: int) -> str:
-    return f"not ready within timeouts.provisionSeconds ({limit} s)"
-
-
 def _worst_reason(pods: Sequence[PodFact]) -> Reason | None:
-    """Return why pods are not running; None if they are."""
     problems = " ".join(pod.problem for pod in pods)
     for words, reason in (
         (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
