@@ -114,7 +114,6 @@ class Resource:
     namespaced: bool
 
     def collection(self, namespace: str | None) -> str:
-        """Return the path of all objects, or of those in a namespace."""
         inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{self.root}{inside}/{self.plural}"
 
@@ -130,7 +129,6 @@ class Discovery:
     """Looks up resources, and caches them for the life of the process."""
 
     def __init__(self, fetch: Fetch, *, now: Callable[[], float] = time.monotonic) -> None:
-        """Look up with `fetch` when a kind is first needed."""
         self._fetch = fetch
         self._now = now
         self._resources: dict[Kind, Resource] = {}

@@ -205,7 +205,6 @@ def child_of(obj: Object) -> Child:
 
 
 def job_fact(obj: Object) -> JobFact:
-    """Read a Job."""
     conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
     failed = conditions.get("Failed") or conditions.get("FailureTarget")
     return JobFact(
@@ -220,7 +219,6 @@ def job_fact(obj: Object) -> JobFact:
 
 
 def pod_fact(obj: Object) -> PodFact:
-    """Read a pod."""
     metadata, status = obj["metadata"], obj.get("status", {})
     states = {container["name"]: container.get("state", {}) for container in status.get("containerStatuses", [])}
     state: Object = next((state for name, state in states.items() if name in naming.CONTAINERS), {})

@@ -51,12 +51,10 @@ class Run:
 
     @property
     def identity(self) -> RunIdentity:
-        """Return what identifies the run."""
         return RunIdentity(name=self.name, namespace=self.namespace, uid=self.uid)
 
     @property
     def is_suspended(self) -> bool:
-        """Whether `spec.suspend` is set."""
         return self.written.get("suspend") is True
 
     @property
@@ -348,7 +346,6 @@ class Settings:
         return _problem("dropping caches", "drop caches", "caches", self.caches, namespace)
 
     def burning_problem(self, namespace: str) -> str:
-        """Return why runs in a namespace may not use kube-burner, and the remedy; empty if they may."""
         return _problem("kube-burner", "use kube-burner", "kubeBurner", self.burning, namespace)
 
 

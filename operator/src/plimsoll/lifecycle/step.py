@@ -103,7 +103,6 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
 def _before_plan(
     run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime
 ) -> Situation | RunEnding:
-    """Freeze the plan, or return what that waits for, or why there will be none."""
     limit = document.spec.timeouts.provision_seconds
     late = waiting.waited_seconds(run, now) > limit
     if late and seen.departing:

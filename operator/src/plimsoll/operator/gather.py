@@ -96,7 +96,6 @@ class Digests(Generic[T]):
     _by_uid: dict[str, tuple[str, T]] = field(default_factory=dict, init=False)
 
     def __iter__(self) -> Iterator[T]:
-        """Return all digests."""
         return (digest for _, digest in self._by_uid.values())
 
     def forget(self) -> None:
@@ -186,11 +185,9 @@ class FixedObjects:
     _read_at: datetime | None = None
 
     def forget(self) -> None:
-        """Have the next look read them."""
         self._read_at = None
 
     async def look(self, kube: Kube) -> Sequence[Child]:
-        """Return the existing objects of the run."""
         now = self._now()
         is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):

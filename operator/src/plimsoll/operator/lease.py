@@ -41,7 +41,6 @@ class Sighting:
 
     @property
     def holder(self) -> str:
-        """The identity of the operator that holds it; empty if it is free."""
         return self.spec.get("holderIdentity") or ""
 
 

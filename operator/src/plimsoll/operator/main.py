@@ -241,7 +241,6 @@ async def login(memo: kopf.Memo, **kwargs: Any) -> kopf.AiohttpSession | None:  
 
 @kopf.on.cleanup()
 async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Close what was opened."""
     if "opened" in memo:
         await memo.opened.aclose()
     # kopf would wait 5 s for its own task that waits for this event.

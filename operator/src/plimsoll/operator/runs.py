@@ -53,7 +53,6 @@ class RunMemory(Record):
     digests: RunDigests | None = None
 
     def remember(self, document: Object) -> None:
-        """Remember the status of the run as the API server has it."""
         self.status, self.version = document.get("status") or {}, document["metadata"]["resourceVersion"]
 
 
@@ -222,7 +221,6 @@ class RunReconciler(Reconciler[RunMemory]):
         return run_of({**document, "status": record.status}, self.settings)
 
     async def observe(self, run: Run, record: RunMemory) -> Observed:
-        """Observe a run, and the cluster if its plan is about to be frozen."""
         seen = await self._gather(run, record)
         if not needs_platform(run, seen, self.settings):
             return seen

@@ -90,7 +90,6 @@ class ChildWatch:
     _seen: dict[str, object] = field(default_factory=dict)
 
     def notice(self, change: Followed) -> None:
-        """Wake the run that an object carries the UID of."""
         run, uid = label(change.obj, LABEL_RUN_UID), change.obj["metadata"]["uid"]
         before = self._seen.pop(uid, None)
         if run not in self._records:
@@ -224,5 +223,4 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
 
 
 def post(body: Body, event: Event) -> None:
-    """Create a Kubernetes event about an object."""
     kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)

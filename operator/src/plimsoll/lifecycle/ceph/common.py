@@ -5,12 +5,10 @@ A run has objects outside its namespace. Its resources, in order: the teardown r
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import ClassVar
 
-from plimsoll.api.errors import SpecError
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.ceph.document import monitor_keys
@@ -84,7 +82,6 @@ class ExternalObjects:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run has nothing there."""
         return not (self.kept or self.jobs or self.pods or self.restoration or self.network_policy)
 
     @property
@@ -96,14 +93,7 @@ class ExternalObjects:
 
 
 def external_objects_of(
-    objects: Iterable[Object],
-    *,
-    run: RunIdentity,
-    cluster: ClusterFact | None = None,
-    monitors: tuple[str, ...] = (),
-    events: Sequence[Object] = (),
-    kinds_problem: str = "",
-    provisioner: Provisioner | None = None,
+    objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Object] = ()
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
@@ -124,26 +114,16 @@ def external_objects_of(
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
     secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in run_objects if obj["kind"] == "Secret"}
     annotations = secrets.get(naming.teardown(run.uid), {}).get("annotations") or {}
-    pods = [
-        (children.pod_fact(obj), children.jobs_of(obj))
-        for obj in everything
-        if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)
-    ]
+    run_pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
+    pods = [(children.pod_fact(obj), children.jobs_of(obj)) for obj in run_pods]
     jobs = [
         children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners])
         for job in (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
     ]
     restoration = next((job for job in jobs if job.child.name == naming.restoration(run.uid)), None)
     restoring = [pod for pod, owners in pods if restoration is not None and restoration.child.uid in owners]
-    readable: list[render_teardown.TeardownRecord] = []
-    for config_map in records:
-        with suppress(SpecError):
-            readable.append(render_teardown.read_record(config_map))
+    readable = filter(None, map(render_teardown.read_record, records))
     return ExternalObjects(
-        kinds_problem=kinds_problem,
-        cluster=cluster,
-        monitors=monitors,
-        provisioner=provisioner,
         pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] in rook_facts.POOL_KINDS),
         users=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
@@ -216,7 +196,6 @@ class ClusterProvider(Provider):
     is_polled: ClassVar[bool] = True
 
     def kept(self, view: View) -> Sequence[str]:
-        """Return pools, users, StorageClass, and the resources that remove the run's objects from Ceph."""
         return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
 
 
@@ -224,7 +203,6 @@ class CephProvider(ClusterProvider):
     """An existing pool of any Ceph cluster: the run names it, the addresses of monitors and a keyring."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names the monitors of a Ceph cluster."""
         return bool(storage.get("ceph"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
@@ -244,15 +222,13 @@ class CephProvider(ClusterProvider):
         return RunEnding.failure(Reason.INVALID_SPEC, message)
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the record, the existing pool, and access to it."""
         there, claims = view.seen.external, Claims(view=view)
         if not isinstance(there, ExternalObjects):
             return [Unseen(), claims]
-        record, pool = Record(view=view, there=there), ExistingPool(view=view, there=there)
-        return [record, pool, Access(view=view, there=there), claims, Leftovers(view=view, there=there)]
+        kinds: list[type[CephResource]] = [Record, ExistingPool, Access]
+        return [*(kind(view=view, there=there) for kind in kinds), claims, Leftovers(view=view, there=there)]
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at the namespace of teardowns; None before the run is admitted."""
         if view.run.start_time is None:
             return None
         return look_at_ceph(view.settings.teardown_namespace, view.run.identity)
@@ -281,7 +257,6 @@ class CephResource(Resource):
 
     @property
     def monitors(self) -> tuple[str, ...]:
-        """Return the addresses of the cluster's monitors; empty if they are not known yet."""
         return self.target.monitors or self.there.monitors
 
 
@@ -289,7 +264,6 @@ class Unseen(Resource):
     """The storage of a run that is not admitted: nothing was created or observed."""
 
     def ready(self) -> Fact:
-        """Return that the run cannot start yet."""
         return Fact.false(Reason.POOL_NOT_READY, "inspecting the Ceph cluster")
 
 
@@ -297,18 +271,15 @@ class Record(CephResource):
     """The record of what has to be removed, in the namespace of teardowns; removed together with the teardown Job."""
 
     def desired(self) -> Iterable[Action]:
-        """Return the record's creation."""
         record = render_teardown.record_of(self.plan)
         if self.there.record is not None or record is None:
             return ()
         return [Create(obj=render_teardown.record_config_map(self.view.run, record, self.monitors, self.view.settings))]
 
     def ready(self) -> Fact:
-        """Return whether the record exists."""
         return hidden_fact(holds=self.there.record is not None)
 
     def remove(self) -> Teardown | None:
-        """Return the deletion of the Job, its NetworkPolicy and the record."""
         there = self.there
         if there.is_empty:
             return None
@@ -321,7 +292,6 @@ class ExistingPool(CephResource):
     """The pool that a run without Rook names."""
 
     def ready(self) -> Fact:
-        """Return that it exists, which only the conductor can check."""
         return Fact.true(Reason.READY, f"existing pool {' and '.join(self.target.pools)}; the conductor checks it")
 
 
@@ -332,7 +302,6 @@ class Access(CephResource):
     """
 
     def desired(self) -> Iterator[Action]:
-        """Yield the copies of keys, and then the `ceph.conf` that is used with them."""
         run = self.view.run
         if self.there.keyring is None:
             yield self.copy(render_teardown.keyring_secret(run, self.view.settings), self.target.conductor_user)
@@ -344,7 +313,6 @@ class Access(CephResource):
             yield Create(obj=render_ceph.config_map(run, self.monitors))
 
     def ready(self) -> Fact:
-        """Return whether the run's pods have what they need."""
         return hidden_fact(holds=self._is_configured() and self.there.keyring is not None)
 
     def remove(self) -> Teardown | None:
@@ -382,11 +350,9 @@ class Leftovers(CephResource):
     """What may delay the Job for long."""
 
     def ready(self) -> Fact:
-        """Return that nothing has to be created."""
         return hidden_fact(holds=True)
 
     def restore(self, *, is_needed: bool) -> Teardown | None:
-        """Return the progress of restoring OSDs and options; None if that is done."""
         there, job = self.there, self.there.restoration
         target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.plan else None
         if is_needed and target is not None and target.has_record:
@@ -396,7 +362,6 @@ class Leftovers(CephResource):
         return removal_step(f"deleting Job {job.child.place}", *deletions([job.child], foreground=True))
 
     def remove(self) -> Teardown | None:
-        """Return the progress of the removal; None if nothing is left in Ceph."""
         there = self.there
         if there.is_empty:
             return None
@@ -411,16 +376,16 @@ class Leftovers(CephResource):
 
     def _restore_record(self) -> Teardown:
         """Return the new record, from the operator's plan or the specification, or why it is not written."""
-        run, there = self.view.run, self.there
+        run, there, plan = self.view.run, self.there, self.view.plan
+        own_plan = plan if plan is not None and is_own_plan(run, self.view.seen) else None
         if there.record is not None:
             message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
-            can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
-            obsolete = deletions([there.record] if can_be_written else [])
+            obsolete = deletions([there.record] if own_plan is not None else [])
             return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
         record: render_teardown.TeardownRecord | None = None
         document, target = run.document, target_of(run)
-        if self.view.plan is not None and is_own_plan(run, self.view.seen):
-            record = render_teardown.record_of(self.view.plan)
+        if own_plan is not None:
+            record = render_teardown.record_of(own_plan)
         elif document is not None and target is not None:
             image, clients = self.view.settings.runner_image, document.spec.clients.count
             record = render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
@@ -512,7 +477,6 @@ def hidden_fact(*, holds: bool) -> Fact:
 
 
 def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
-    """Return an unfinished step of a removal."""
     return Teardown(actions=actions, fact=Fact.false(reason, message))
 
 

@@ -5,6 +5,7 @@ A run uses an existing pool or file system, or one that is created for it and de
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -39,14 +40,13 @@ from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, St
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan, ceph_target
 
-_LONG_SECONDS = 180.0  # Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute
 VOLUME = "PersistentVolume"
 CLUSTER_SCOPED_EVENTS = "default"  # namespace of the events about objects without a namespace. Source: Kubernetes.
 MONITORS = "rook-ceph-mon-endpoints"  # ConfigMap in Rook's namespace. Source: Rook 1.18.
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
 
-_CHECK_ROOK = "check that Rook's operator is running, and its log"
+_CHECK_ROOK = "check that Rook's operator is running, and its log: a pool that it cannot delete blocks others"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
 
@@ -54,7 +54,6 @@ class RookProvider(common.ClusterProvider):
     """A pool or file system in the Ceph cluster of a CephCluster."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names a Rook cluster."""
         return bool(storage.get("rook"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
@@ -63,30 +62,23 @@ class RookProvider(common.ClusterProvider):
         return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"} if cluster else ())
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the record, pools, users, access and PVCs."""
         there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
         storage_class = self.claims_class(view.run) if has_class else ""
         claims = Claims(view=view, storage_class=storage_class, binds_immediately=has_class)
         if not isinstance(there, ExternalObjects):
             return [common.Unseen(), claims]
         makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
-        return [
-            Cluster(view=view, there=there),
-            common.Record(view=view, there=there),
-            Pools(view=view, there=there),
-            Users(view=view, there=there),
-            RookAccess(view=view, there=there),
-            *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
-            claims,
-            *([] if makes_file_system else [RookLeftovers(view=view, there=there)]),
-        ]
+        kinds: list[type[common.CephResource]] = [Cluster, common.Record, Pools, Users, RookAccess]
+        first = [resource(view=view, there=there) for resource in kinds]
+        if makes_file_system:
+            return [*first, FileSystemLeftovers(view=view, there=there), claims]
+        return [*first, claims, RookLeftovers(view=view, there=there)]
 
     def claims_class(self, run: Run) -> str:
         """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
         return naming.storage_class(run.name, run.uid)
 
     def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
-        """Return the look at the CephCluster, if runs in that namespace may use it."""
         named = storage["rook"].get("cluster") or settings.default_cluster(namespace)
         if not named:
             return None
@@ -94,7 +86,6 @@ class RookProvider(common.ClusterProvider):
         return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
-        """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
         storage = run.document.spec.storage if run.document else None
         rook = storage.rook if storage else None
         if rook is None:
@@ -114,21 +105,18 @@ class RookProvider(common.ClusterProvider):
         return None
 
     def survey(self, run: Run) -> Look[RookPlatform] | None:
-        """Return the look at the cluster, its pools and its OSDs."""
         storage, target = run.document.spec.storage if run.document else None, common.target_of(run)
         if storage is None or storage.rook is None or target is None:
             return None
         return survey_rook(storage.rook, [*rook_render.pools(run, target)])
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
-        """Return why the cluster is unusable; a Fact if that may change by itself."""
         storage, target = document.spec.storage, ceph_target(document)
         if storage is None or storage.rook is None or target is None:
             return None
         return rook_survey.why_not_usable(storage.rook, target, document.spec.gates, _surveyed(platform))
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
-        """Return the environment of any cluster, and the version of Ceph."""
         environment, surveyed = environment_of(platform, None), _surveyed(platform)
         if surveyed is None or surveyed.cluster is None:
             return environment
@@ -137,12 +125,10 @@ class RookProvider(common.ClusterProvider):
         return environment.model_copy(update={"rook": rook})
 
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
-        """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
         surveyed = _surveyed(platform)
         return plan if surveyed is None else rook_survey.complete_plan(plan, surveyed)
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
         return look_at_rook(view) if view.run.start_time is not None else None
 
 
@@ -150,7 +136,6 @@ class Cluster(common.CephResource):
     """The existing CephCluster."""
 
     def ready(self) -> Fact:
-        """Return whether objects can be created in it, and why not."""
         rook, there = self.target.rook, self.there
         if rook is None:
             return common.hidden_fact(holds=True)
@@ -183,12 +168,10 @@ class Pools(RookResource):
     """The run's own pools, or its file system. One that a user deletes under load is not created again."""
 
     def desired(self) -> Iterable[Create]:
-        """Return the creation of missing pools."""
         wanted: Iterable[Json] = () if self.view.in_use else rook_render.pools(self.view.run, self.target)
         return _absent(wanted, self.there.pools)
 
     def ready(self) -> Fact:
-        """Return whether they are ready."""
         return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
 
     def remove(self) -> Teardown | None:
@@ -197,18 +180,16 @@ class Pools(RookResource):
             return None
         pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster
         answered = any(job.complete for job in self.there.jobs)
-        run, now = self.view.run, self.view.now
-        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
+        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=self.view.run.end_time)
         if blocker is not None and not pool.child.deleting:
             return Teardown(actions=(), fact=blocker)
-        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], now, inactive_groups(cluster)))
+        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], inactive_groups(cluster)))
 
 
 class Users(RookResource):
     """The CephX users of conductor and agents."""
 
     def desired(self) -> Iterable[Create]:
-        """Return the creation of missing users, as long as Secrets are left for their keys."""
         secrets = self._key_secrets().of_run(self.target)
         if self.view.in_use or secrets is None:
             return ()
@@ -216,7 +197,6 @@ class Users(RookResource):
         return _absent(rook_render.users(self.view.run, self.target, secrets, version=version), self.there.users)
 
     def ready(self) -> Fact:
-        """Return whether pools and users are ready."""
         fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
         if fact.reason is Reason.USER_FAILED and self.there.cluster and self.there.cluster.external:
             return Fact.false(fact.reason, f"{fact.message}; {rook_survey.EXTERNAL_REMEDY}")
@@ -232,11 +212,8 @@ class Users(RookResource):
         return Fact.false(Reason.KEY_SECRETS_TAKEN, message)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the users."""
         users = self.there.users
-        if not users:
-            return None
-        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
+        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users)) if users else None
 
     def _key_secrets(self) -> rook_render.KeySecrets:
         return rook_render.key_secrets(self.view.run.namespace, self.there.all_users)
@@ -246,7 +223,6 @@ class RookAccess(common.Access):
     """Access as without Rook, but with keys from Rook's namespace, and with the StorageClass of the run's PVCs."""
 
     def desired(self) -> Iterator[Action]:
-        """Yield keys and `ceph.conf`, and the StorageClass."""
         yield from super().desired()
         owner = next((fact for fact in self.there.users if fact.child.name == self.target.conductor_user), None)
         if owner is not None:
@@ -256,12 +232,10 @@ class RookAccess(common.Access):
             yield Create(obj=rook_render.storage_class(self.view.run, self.plan, provisioner.name))
 
     def ready(self) -> Fact:
-        """Return whether pods have what they need, and PVCs their StorageClass."""
         has_class = self.there.storage_class is not None or not rook_render.needs_storage_class(self.plan)
         return common.hidden_fact(holds=bool(super().ready().holds) and has_class)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
         if step := super().remove():
             return step
         if volumes := _volumes_fact(self.there):
@@ -271,14 +245,12 @@ class RookAccess(common.Access):
         return common.removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
 
     def pod_keyrings(self) -> Iterator[Action]:
-        """Yield the copies of the keys that the run's pods need."""
         run = self.view.run
         yield self.copy(render_ceph.keyring_secret(run, naming.CONDUCTOR), self.target.conductor_user)
         if render_ceph.clients_use_ceph(self.plan):
             yield self.copy(render_ceph.keyring_secret(run, naming.CLIENT), self.target.agent_user)
 
     def copy(self, obj: Json, user: str) -> CopyKeyring:
-        """Return the copy of a user's key from Rook's namespace."""
         return _copy(obj, next(fact for fact in self.there.users if fact.child.name == user))
 
 
@@ -286,7 +258,6 @@ class RookLeftovers(common.Leftovers):
     """The leftovers of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
 
     def renew_key(self) -> Teardown | None:
-        """Return the next step of replacing the copy of a rotated key; None if the copy is current."""
         there = self.there
         owner = next((fact for fact in there.users if fact.child.name.endswith(f"-{naming.CONDUCTOR}")), None)
         steps: list[Action] = []
@@ -325,7 +296,7 @@ class FileSystemLeftovers(RookLeftovers):
 
 
 def deletion_blocker(
-    pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None, now: datetime
+    pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None
 ) -> Fact | None:
     """Return why a pool or file system cannot be deleted yet; None if it can.
 
@@ -355,13 +326,12 @@ def deletion_blocker(
         return None
     message = (
         f"{name} is deleted once Rook has checked again that all placement groups are active (last check: "
-        f"{format_time(cluster.checked)})"
+        f"{format_time(cluster.checked)}); if that takes minutes, {_CHECK_ROOK}"
     )
-    late = ended is not None and (now - ended).total_seconds() > _LONG_SECONDS
-    return Fact.false(Reason.IN_PROGRESS, f"{message}; {_CHECK_ROOK}" if late else message)
+    return Fact.false(Reason.IN_PROGRESS, message)
 
 
-def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") -> Fact:
+def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
     """Return which objects in Rook's namespace are still being deleted, and what delays them.
 
     `inactive`: the placement groups that delay them, as a clause; empty if none do.
@@ -379,9 +349,9 @@ def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") ->
     message = f"Rook is deleting {names}{warning}"
     if inactive:
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{message}, and waits because {inactive}; {_BRING_BACK}")
-    since = min((fact.deleted for fact in left if fact.deleted is not None), default=now)
-    if (now - since).total_seconds() > _LONG_SECONDS:
-        message = f"{message} since {format_time(since)}; {_CHECK_ROOK}: a pool that it cannot delete blocks others"
+    since = min((fact.deleted for fact in left if fact.deleted is not None), default=None)
+    if since is not None:
+        message = f"{message} since {format_time(since)}; if that takes minutes, {_CHECK_ROOK}"
     return Fact.false(Reason.IN_PROGRESS, message)
 
 
@@ -431,7 +401,8 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         # Even without its permissions there, the operator has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return common.external_objects_of([*teardown, *classes], run=run, kinds_problem=f"{problem}{remedy}")
+        known = common.external_objects_of([*teardown, *classes], run=run)
+        return replace(known, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
     # The StorageClass may have been deleted. Without the users there are no volumes any more.
@@ -453,14 +424,9 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         *(yield from common.look_for_events(view.settings.teardown_namespace, teardown, (common.JOB,))),
     ]
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
-    return common.external_objects_of(
-        [*teardown, *classes, *volumes, *in_rook],
-        run=run,
-        cluster=next(map(rook_facts.cluster_fact, clusters), None),
-        monitors=monitors_of(monitors),
-        events=events,
-        provisioner=provisioner,
-    )
+    known = common.external_objects_of([*teardown, *classes, *volumes, *in_rook], run=run, events=events)
+    cluster_fact = next(map(rook_facts.cluster_fact, clusters), None)
+    return replace(known, cluster=cluster_fact, monitors=monitors_of(monitors), provisioner=provisioner)
 
 
 def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json] = ()) -> Look[RookPlatform]:

@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
@@ -39,12 +38,12 @@ def record_of(plan: Plan) -> TeardownRecord | None:
     return TeardownRecord(run=plan.run, runner_image=plan.runner_image, clients=plan.clients, ceph=plan.ceph)
 
 
-def read_record(config_map: Object) -> TeardownRecord:
-    """Read the record out of its ConfigMap; raises SpecError if it is damaged or of another version."""
+def read_record(config_map: Object) -> TeardownRecord | None:
+    """Return the record in its ConfigMap; None if it is damaged or of another version."""
     try:
         return TeardownRecord.model_validate_json((config_map.get("data") or {}).get(RECORD_FILE, ""))
-    except ValidationError as error:
-        raise SpecError(problems_of(error)) from error
+    except ValidationError:
+        return None
 
 
 def record_config_map(run: Run, record: TeardownRecord, monitors: tuple[str, ...], settings: Settings) -> Json:

@@ -34,7 +34,6 @@ class Claims(Resource):
     bound_by_clients: ClassVar[bool] = True
 
     def desired(self) -> Iterator[Create]:
-        """Yield the missing PVCs."""
         plan, existing = self.view.plan, self.view.seen.names("PersistentVolumeClaim")
         if not self.storage_class or plan is None:
             return
@@ -47,7 +46,6 @@ class Claims(Resource):
         return not (self.binds_immediately and self.view.seen.unbound_claims)
 
     def ready(self) -> Fact:
-        """Return whether every client has its volume, and why not."""
         plan, seen = self.view.plan, self.view.seen
         if plan is None or not plan.has_claims:
             return Fact.true(Reason.NOT_NEEDED)
@@ -97,11 +95,9 @@ class Namespaces(Resource):
     settings: Settings
 
     def ready(self) -> Fact:
-        """Return that nothing has to be created beforehand."""
         return Fact.true(Reason.NOT_NEEDED)
 
     def remove(self) -> Teardown | None:
-        """Return what the helper is still removing; None if nothing is left."""
         if self.outside.namespaces:
             helper, remedy = "the kube-burner helper", "it is no longer enabled, so delete them yourself"
             if burning := self.settings.burning:

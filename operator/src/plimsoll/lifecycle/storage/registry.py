@@ -25,21 +25,17 @@ class StorageClassProvider(Provider):
     """PVCs of a StorageClass that the run names."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names a StorageClass."""
         return bool(storage.get("storageClass"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return the StorageClass."""
         return frozenset({f"storageClass/{storage['storageClass'].get('name')}"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the PVCs."""
         described = view.plan.environment.storage_class if view.plan else None
         is_immediate = isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
         return [Claims(view=view, storage_class=self.claims_class(view.run), binds_immediately=is_immediate)]
 
     def claims_class(self, run: Run) -> str:
-        """Return the StorageClass that the run names."""
         return str(run.written["storage"]["storageClass"].get("name", ""))
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | None:
@@ -55,7 +51,6 @@ class StorageClassProvider(Provider):
         return RunEnding.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
-        """Return the environment of any cluster, and the StorageClass."""
         return environment_of(platform, _name(document))
 
     def limitation(self, plan: Plan) -> str:
@@ -78,7 +73,6 @@ class NoStorageProvider(Provider):
         return frozenset({"network"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the PVCs: none."""
         return [Claims(view=view)]
 
 
@@ -92,7 +86,6 @@ PROVIDERS: tuple[Provider, ...] = (RookProvider(), CephProvider(), StorageClassP
 
 
 def provider_for(storage: StorageSpec) -> Provider:
-    """Return the provider of a `spec.storage`."""
     return next(provider for provider in PROVIDERS if provider.provides(storage))
 
 
