@@ -14,7 +14,6 @@ from contextlib import aclosing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
 from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
@@ -175,10 +174,9 @@ class Digests(Generic[T]):
 
 @dataclass(slots=True)
 class FixedObjects:
-    """The objects of a kind that only the operator changes, as the last look that read them found them."""
+    """The objects of these kinds and names that only the operator changes, as the last look that read them."""
 
-    _kind: Kind
-    _names: Sequence[str]
+    _names: Mapping[Kind, Sequence[str]]
     _run: RunIdentity
     _now: Callable[[], datetime]
     _children: tuple[Child, ...] = ()
@@ -188,12 +186,13 @@ class FixedObjects:
         self._read_at = None
 
     async def look(self, kube: Kube) -> Sequence[Child]:
+        """Return the existing objects of the run."""
         now = self._now()
         is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):
             self.forget()
-            namespace, shape = self._run.namespace, shapes.Identity
-            objects = [await kube.get(self._kind, name, namespace, shape=shape) for name in self._names]
+            get = partial(kube.get, namespace=self._run.namespace, shape=shapes.Identity)
+            objects = await asyncio.gather(*(get(kind, name) for kind, names in self._names.items() for name in names))
             self._children = tuple(child_of(obj) for obj in objects if obj and is_of_run(obj, self._run.uid))
             self._read_at = now
         return self._children
@@ -215,7 +214,7 @@ class RunDigests:
         self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
         account = naming.conductor_account(run.name)
         policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
-        names: Mapping[Kind, Sequence[str]] = {
+        fixed: Mapping[Kind, Sequence[str]] = {
             _CONFIG_MAP: [naming.ceph_config_map(run.name)],
             Kind(api_version="v1", kind="ServiceAccount"): [account],
             Kind(api_version="v1", kind="Service"): [naming.conductor(run.name)],
@@ -223,40 +222,30 @@ class RunDigests:
             Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"): [account],
             Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"): [account],
         }
-        self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
+        self.fixed = FixedObjects(fixed, run, now)
         self.external: object | None = None  # what the last look outside the run's namespace found
-        self._now = now
-        self._listed_at: datetime | None = None
+        self.now = now
+        self.listed_at: datetime | None = None  # when Jobs, pods and PVCs were last listed; None if they changed since
 
     @property
     def lasts_seconds(self) -> float:
         """For how long Jobs, pods, PVCs and external objects are as the last look found them; 0 if they changed."""
-        age = LIST_SECONDS if self._listed_at is None else abs((self._now() - self._listed_at).total_seconds())
+        age = LIST_SECONDS if self.listed_at is None else abs((self.now() - self.listed_at).total_seconds())
         return max(0.0, LIST_SECONDS - age)
 
-    def renew(self) -> None:
-        """Begin to list Jobs, pods and PVCs: what changes from now on needs another list."""
-        self._listed_at = self._now()
-
-    def expire(self) -> None:
-        """Have the next look list Jobs, pods and PVCs, and look outside the run's namespace."""
-        self._listed_at = None
-
     def forget_members(self) -> None:
-        """Drop everything but the digests of results after a failed look.
+        """Drop everything but the digests of results, which are expensive to read and decide no deletion.
 
-        The API server may have been restored to an earlier state, with other objects under the same versions. Results
-        are kept: rereading all of them is expensive, and they do not decide what is deleted.
+        The API server may have been restored to an earlier state, with other objects under the same versions.
         """
         self.forget_fixed()
-        for digests in (self.jobs, self.pods, self.claims):
-            digests.forget()
+        for members in (self.jobs, self.pods, self.claims):
+            members.forget()
 
     def forget_fixed(self) -> None:
         """Have the next look read everything, also what only the operator changes."""
-        self.expire()
-        for objects in self.fixed:
-            objects.forget()
+        self.listed_at = None
+        self.fixed.forget()
 
 
 async def gather(
@@ -295,7 +284,7 @@ async def gather(
         try:
             digests.external = await answer_look(outside, kube)
         except BaseException:
-            digests.expire()
+            digests.listed_at = None
             raise
     return replace(seen, external=digests.external)
 
@@ -309,7 +298,7 @@ async def _gather(
     # If a request fails, the others are cancelled, so that they do not change the digests.
     async with asyncio.TaskGroup() as group:
         if lists:
-            digests.renew()
+            digests.listed_at = digests.now()
             await digests.jobs.look(kube, namespace=namespace, labels=of_run)
             group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
             group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
@@ -318,14 +307,13 @@ async def _gather(
             group.create_task(kube.get(_CONFIG_MAP, name, namespace, shape=shapes.ConfigMap))
             for name in (naming.plan_config_map(run.name), naming.state_config_map(run.name))
         ]
-        fixed = [group.create_task(objects.look(kube)) for objects in digests.fixed]
+        fixed = group.create_task(digests.fixed.look(kube))
         if not for_removal:
             results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=[*digests.jobs], pods=[*digests.pods], claims=[*digests.claims])
     config_maps = [config_map for task in maps if (config_map := task.result()) is not None]
-    others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
-        return observe(config_maps, run=run, members=members, fixed=others)
+        return observe(config_maps, run=run, members=members, fixed=fixed.result())
     uids = members.uids
 
     async def warnings_of(kind: str) -> Warnings:
@@ -343,7 +331,7 @@ async def _gather(
         config_maps,
         run=run,
         members=members,
-        fixed=others,
+        fixed=fixed.result(),
         results=results.result(),
         warnings={uid: message for found in warnings for uid, (*_, message) in found.items()},
     )

@@ -97,7 +97,7 @@ class ChildWatch:
         now = noticeable(change.obj, run)
         if change.is_gone or before != now:
             if change.obj["kind"] != "ConfigMap" and (digests := self._records[run].digests) is not None:
-                digests.expire()
+                digests.listed_at = None
             self._records.wake(run)
         if not change.is_gone:
             self._seen[uid] = now
