@@ -36,11 +36,17 @@ from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
-_MAX_NAMES = 3
 _HELD_SECONDS = 60
 """After which results are up to date with a conductor that succeeded without completing its Job.
 
 Another container keeps its pod running, or has failed."""
+
+_PROBLEMS = {
+    **dict.fromkeys(("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+    **dict.fromkeys(("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
+    **dict.fromkeys(("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
+}
+"""Word in the problem of a pod -> reason, the worst first."""
 
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
@@ -147,6 +153,10 @@ def client_problem(client: int, seen: Observed) -> str:
     return f"{where} is {pod.phase} and has not registered" if missing else ""
 
 
+def _problems(clients: Sequence[int], seen: Observed) -> list[str]:
+    return [text for client in clients[:3] if (text := client_problem(client, seen))]
+
+
 def not_running_fact(plan: Plan, seen: Observed) -> Fact:
     """Return which clients have no pod or no running container although no problem is known."""
     texts = []
@@ -184,16 +194,11 @@ def waited_seconds(run: Run, now: datetime) -> float:
 
     A suspended run, and one that lost its place and is not admitted again yet, waits for nothing: 0.
     """
-    since = run.start_time or run.created
-    if run.start_time is not None and ConditionType.ADMITTED in run.conditions:
-        if not run.holds(ConditionType.ADMITTED):
-            return 0.0
-        since = max(since, run.last_transition(ConditionType.ADMITTED))
-    if run.holds(ConditionType.SUSPENDED):
+    changes = {ConditionType.SUSPENDED, *([] if run.start_time is None else [ConditionType.ADMITTED])}
+    known = changes & run.conditions.keys()
+    if run.holds(ConditionType.SUSPENDED) or (ConditionType.ADMITTED in known and not run.holds(ConditionType.ADMITTED)):
         return 0.0
-    if ConditionType.SUSPENDED in run.conditions:
-        since = max(since, run.last_transition(ConditionType.SUSPENDED))
-    return (now - since).total_seconds()
+    return (now - max([run.start_time or run.created, *map(run.last_transition, known)])).total_seconds()
 
 
 def recorded_ending(run: Run) -> RunEnding | None:
@@ -207,27 +212,19 @@ def recorded_ending(run: Run) -> RunEnding | None:
 
 def conflict_ending(run: Run, seen: Observed) -> RunEnding | None:
     """Return the end of a run that another object, or the lack of its plan, makes impossible; None if none does."""
-    damage = ""
-    if seen.plan_problem:
-        damage = f"{seen.plan_problem}; delete the run and create it again"
-    elif seen.plan is not None and not is_own_plan(run, seen):
+    damage = f"{seen.plan_problem}; delete the run and create it again" if seen.plan_problem else ""
+    if seen.plan is not None and not is_own_plan(run, seen):
         damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
     if damage:
         return RunEnding.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
     if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
         return RunEnding.failure(Reason.NAME_TAKEN, seen.refusal.message)
     if seen.foreign_results:
-        message = (
-            f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)}); delete them and "
-            "the run, or rename the run"
-        )
-        return RunEnding.failure(Reason.RESULTS_EXIST, message)
+        what = f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)})"
+        return RunEnding.failure(Reason.RESULTS_EXIST, f"{what}; delete them and the run, or rename the run")
     if seen.plan is None and seen.name_taken:
-        message = (
-            f"{seen.name_taken} does not belong to this run but occupies the plan's name; delete it and the run, or "
-            "rename the run"
-        )
-        return RunEnding.failure(Reason.NAME_TAKEN, message)
+        what = f"{seen.name_taken} does not belong to this run but occupies the plan's name"
+        return RunEnding.failure(Reason.NAME_TAKEN, f"{what}; delete it and the run, or rename the run")
     if seen.plan is None and run.start_time is not None:
         message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
         return RunEnding.failure(Reason.PLAN_MISSING, message)
@@ -268,7 +265,7 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
-    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
+    problems = _problems(missing, seen)
     refused = _refused_pods(missing, seen)
     if missing and seen.refusal is not None:
         problems.append(seen.refusal.message)
@@ -327,10 +324,10 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
     if invalid:
         message = f"{len(invalid)} of {count_text(len(results), 'point')} {are(len(invalid))} Invalid"
         return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
-    measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
+    measured = "the only point is measured" if points == 1 else f"all {points} points are measured"
     if not suspect:
         return RunEnding(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
-    suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
+    suspects = " and" if points == 1 else f", {len(suspect)} {are(len(suspect))}"
     return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=f"{measured}{suspects} Suspect: {_why(suspect)}")
 
 
@@ -380,12 +377,12 @@ def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
 
 
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> RunEnding | None:
+    limit = settings.max_client_restarts + 1
     for client in range(plan.members):
         jobs = seen.client_jobs(client)
-        if len(jobs) > settings.max_client_restarts and is_lost(jobs[-1], seen):
+        if len(jobs) >= limit and is_lost(jobs[-1], seen):
             problem = client_problem(client, seen) or f"client {client} was lost"
-            times = settings.max_client_restarts + 1
-            message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
+            message = f"{problem}; it was lost {limit} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
             return RunEnding.failure(Reason.CLIENTS_FAILED, message)
     return None
 
@@ -400,8 +397,7 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEndin
         return None
     names = first_few([f"client {client}" for client in missing], 3)
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
-    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
-    return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
+    return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *_problems(missing, seen)]))
 
 
 def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
@@ -437,14 +433,7 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
 
 def _worst_reason(pods: Sequence[PodFact]) -> Reason | None:
     problems = " ".join(pod.problem for pod in pods)
-    for words, reason in (
-        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
-        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
-        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
-    ):
-        if any(word in problems for word in words):
-            return reason
-    return None
+    return next((reason for word, reason in _PROBLEMS.items() if word in problems), None)
 
 
 def _job_warning(client: int, seen: Observed) -> str:
@@ -456,7 +445,7 @@ def _job_warning(client: int, seen: Observed) -> str:
 
 
 def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
-    """Return why the API server refuses the first of these clients' pods that it refuses; None if it refuses none."""
+    """Return why the API server refuses one of these clients' pods; None if it refuses none."""
     return next(filter(None, (refused_pod(_job_warning(client, seen)) for client in clients)), None)
 
 
