@@ -8,7 +8,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import lru_cache, partial
 from http import HTTPStatus
 from types import TracebackType
@@ -21,7 +21,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
-from plimsoll.kube.connection import ApiClock, Discovery, Guard, connect
+from plimsoll.kube.connection import ApiClock, Guard, Resource, connect
 from plimsoll.kube.port import (
     READ_ATTEMPTS,
     ApiError,
@@ -107,16 +107,16 @@ def _object(kind: Kind, decoded: object) -> Object:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **fields}
 
 
-async def lines(stream: aiohttp.StreamReader, longest: int = MAX_ANSWER_BYTES) -> AsyncGenerator[bytes]:
-    """Yield the lines of a stream, without those that are longer than that many bytes."""
+async def lines(stream: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream, without those that are longer than an answer may be."""
     line, is_too_long = bytearray(), False
     async for chunk in stream.iter_any():
         *ends, rest = chunk.split(b"\n")
         for end in ends:
-            if not is_too_long and len(line) + len(end) <= longest:
+            if not is_too_long and len(line) + len(end) <= MAX_ANSWER_BYTES:
                 yield bytes(line + end)
             line, is_too_long = bytearray(), False
-        is_too_long = is_too_long or len(line) + len(rest) > longest
+        is_too_long = is_too_long or len(line) + len(rest) > MAX_ANSWER_BYTES
         line = bytearray() if is_too_long else line + rest
 
 
@@ -156,7 +156,7 @@ class AioKube(Kube):
         self._observer = observer
         self._guard = guard
         self._read_seconds = read_seconds
-        self._discovery = Discovery(self._fetch)
+        self._resources: dict[Kind, Resource] = {}
         self._answers = asyncio.Semaphore(MAX_ANSWERS)
         self.clock = ApiClock()
 
@@ -175,7 +175,7 @@ class AioKube(Kube):
     async def get(
         self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
     ) -> Object | None:
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         asked = _asked("get", kind, name, namespace)
         take = partial(self._read, _decoder(shape).decode, asked)
         try:
@@ -222,7 +222,7 @@ class AioKube(Kube):
 
         For large objects, a row is a hundredth of their size.
         """
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
         answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=ACCEPT_TABLE)
@@ -231,7 +231,7 @@ class AioKube(Kube):
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         kind, name, namespace = Kind.of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace")
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
         query = [_FIELD_MANAGER, *([("dryRun", "All"), ("fieldValidation", "Strict")] if dry_run else [])]
@@ -267,7 +267,7 @@ class AioKube(Kube):
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         # Without a policy the dependents of a Job would be orphaned.
         options: dict[str, Any] = {"propagationPolicy": "Foreground" if foreground else "Background"}
         if uid is not None:
@@ -287,7 +287,7 @@ class AioKube(Kube):
     async def review(self, review: Object) -> Object:
         """Return the answer to an object that is not stored, such as a SelfSubjectAccessReview."""
         kind = Kind.of(review)
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         return await self._ask("post", resource.collection(None), kind, f"create {kind.kind}", body=review)
 
     async def version(self) -> str:
@@ -312,7 +312,7 @@ class AioKube(Kube):
         self, kind: Kind, size: int, selection: Selection, accept: Mapping[str, str] = ACCEPT_JSON
     ) -> AsyncGenerator[tuple[Sequence[Any], str, bool]]:
         """Yield the items of each page of a list, its version, and whether it is the first: a list may begin again."""
-        resource, namespace = await self._discovery.resource(kind), selection.get("namespace")
+        resource, namespace = await self._resource(kind), selection.get("namespace")
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
         take = partial(self._read, _decoder(selection.get("shape"), of_list=True).decode, asked)
         selected, path = selectors(selection.get("labels"), selection.get("fields")), resource.collection(namespace)
@@ -345,7 +345,7 @@ class AioKube(Kube):
             return response
 
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
-        path, query = (await self._discovery.resource(kind)).collection(namespace), [*_WATCH, *query]
+        path, query = (await self._resource(kind)).collection(namespace), [*_WATCH, *query]
         request = partial(self._request, "get", path, kind, asked, unread, query=query, accept=accept)
         stream = await request(patience=_WATCH_TIMEOUT)
         try:
@@ -387,7 +387,7 @@ class AioKube(Kube):
         *,
         subresource: str = "",
     ) -> Object:
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         return await self._ask(
             "patch",
             resource.single(name, namespace) + subresource,
@@ -397,6 +397,23 @@ class AioKube(Kube):
             content_type=content_type,
             query=[_FIELD_MANAGER],
         )
+
+    async def _resource(self, kind: Kind) -> Resource:
+        """Return the paths of a kind, which are looked up once. UnknownKindError: the API server does not serve it."""
+        if kind not in self._resources:
+            root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
+            document: Mapping[str, Any] = {}
+            with suppress(UnknownKindError):
+                document = await self._fetch(root)
+            for entry in document.get("resources") or ():
+                if "/" not in entry["name"]:  # not a subresource
+                    key = Kind(api_version=kind.api_version, kind=entry["kind"])
+                    self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
+        if kind not in self._resources:
+            asked = f"look up {kind.kind} of {kind.api_version}"
+            words = "the API server does not serve this kind; install its CRD or API service"
+            raise UnknownKindError(asked, words)
+        return self._resources[kind]
 
     async def _fetch(self, path: str) -> Mapping[str, Any]:
         return await self._ask("get", path, None, f"get {path}")
@@ -457,7 +474,7 @@ class AioKube(Kube):
                 if observe is not None:
                     observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
             if kind is not None and isinstance(failure, UnknownKindError):
-                self._discovery.forget(kind)
+                self._resources.pop(kind, None)
             raise failure
 
         seconds = self._read_seconds if method == "get" else 0.0

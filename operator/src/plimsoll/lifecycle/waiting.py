@@ -196,7 +196,8 @@ def waited_seconds(run: Run, now: datetime) -> float:
     """
     changes = {ConditionType.SUSPENDED, *([] if run.start_time is None else [ConditionType.ADMITTED])}
     known = changes & run.conditions.keys()
-    if run.holds(ConditionType.SUSPENDED) or (ConditionType.ADMITTED in known and not run.holds(ConditionType.ADMITTED)):
+    has_place = ConditionType.ADMITTED not in known or run.holds(ConditionType.ADMITTED)
+    if run.holds(ConditionType.SUSPENDED) or not has_place:
         return 0.0
     return (now - max([run.start_time or run.created, *map(run.last_transition, known)])).total_seconds()
 
