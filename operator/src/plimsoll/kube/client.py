@@ -218,10 +218,7 @@ class AioKube(Kube):
             yield [_object(kind, item) for item in items]
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        """Return the rows that `kubectl get` shows for the objects with these labels, as column -> cell.
-
-        For large objects, a row is a hundredth of their size.
-        """
+        """Return the rows of `kubectl get`, as column -> cell: a hundredth of the size of large objects."""
         resource = await self._resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
@@ -361,10 +358,7 @@ class AioKube(Kube):
             stream.close()
 
     async def _read(self, parse: Callable[[bytes], T], asked: str, response: aiohttp.ClientResponse) -> T:
-        """Return the decoded body of an answer.
-
-        Raises ValueError if it is not JSON, for example because a proxy answered, and TooLargeError.
-        """
+        """Return the decoded body of an answer. Raises TooLargeError, and ValueError if it is not JSON."""
         if "json" not in response.content_type:
             response.close()
             raise ValueError(f"the answer is {response.content_type or 'of no type'}, not JSON")

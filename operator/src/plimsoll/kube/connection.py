@@ -26,9 +26,8 @@ Guard = Callable[[], object]
 class ApiClock:
     """The API server's time.
 
-    Every answer bounds the offset between the server's clock and this machine's monotonic clock to about a second, and
-    all answers together bound it more tightly. An answer that contradicts them shows that a clock was set, and replaces
-    them.
+    Every answer bounds the offset between its clock and the monotonic clock to about a second, and all together do more
+    tightly. An answer that contradicts them shows that a clock was set, and replaces them.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -68,10 +67,7 @@ def guarding(guard: Guard) -> aiohttp.TraceConfig:
 async def connect(
     kubeconfig: str | None, context: str | None, clock: ApiClock, guard: Guard | None = None
 ) -> ApiClient:
-    """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
-
-    CredentialsError: without a configured API server or credentials.
-    """
+    """Return a connection; `clock` reads every answer. CredentialsError: no API server or credentials."""
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()

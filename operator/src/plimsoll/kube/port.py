@@ -107,10 +107,7 @@ class Followed:
 
 
 class Kube(Protocol):
-    """A connection to one API server.
-
-    No answer takes more than some MiB: the pages of a list become smaller if their objects are large.
-    """
+    """A connection to one API server. The pages of a list become smaller if its objects are large."""
 
     async def get(
         self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
@@ -126,18 +123,12 @@ class Kube(Protocol):
         """Return the versions of the objects with these labels, which is cheaper than the objects."""
 
     def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
-        """Yield the existing objects, and then every change, until the API server ends the watch.
-
-        A slow consumer delays later changes.
-        """
+        """Yield the existing objects, and then every change, until the API server ends the watch."""
 
     def follow(
         self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncGenerator[Followed]:
-        """Yield each existing object with these labels, and then every change, until the API server ends the watch.
-
-        An object that is gone before the watch begins is not yielded.
-        """
+        """Yield each existing object with these labels, and then every change, until the API server ends the watch."""
 
     def pages(self, kind: Kind, *, size: int, **selection: Unpack[Selection]) -> AsyncIterator[Sequence[Object]]:
         """Yield the selected objects in pages of at most `size`. One may be yielded twice, in two versions."""
@@ -162,10 +153,7 @@ class Kube(Protocol):
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        """Delete an object, if given only with that UID; false if there is none.
-
-        `foreground` keeps it until its dependents are gone.
-        """
+        """Delete an object, if given with that UID, `foreground` after its dependents; false if there is none."""
 
     async def version(self) -> str:
         """Return the API server's version: `v1.34.0`."""

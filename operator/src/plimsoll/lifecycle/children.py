@@ -287,10 +287,7 @@ def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str
 
 
 def newest_warnings(uids: AbstractSet[str], events: Iterable[Object], earlier: Warnings) -> Warnings:
-    """Return the newest warning about each object with one of these UIDs, given those among earlier events.
-
-    Without a warning, an event that names what the object waits for counts.
-    """
+    """Return the newest warning, or else the newest event about a wait, of each of these UIDs, given earlier ones."""
     newest = dict(earlier)
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
@@ -302,10 +299,7 @@ def newest_warnings(uids: AbstractSet[str], events: Iterable[Object], earlier: W
 
 
 def last_seen(event: Object) -> str:
-    """Return when an event was last seen, in a format that sorts by time; empty if it does not say.
-
-    Newer reporters count a repeated event in a series, as a Rook of August 2026 does.
-    """
+    """Return when an event, or the last of its series, was seen, in a format that sorts by time; empty if unknown."""
     series = event.get("series") or {}
     return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
 
@@ -330,10 +324,7 @@ def belongs_to_a_run(obj: Object) -> bool:
 
 
 def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
-    """Whether an object outside the run's namespace belongs to the run.
-
-    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
-    """
+    """Whether an object outside the run's namespace is the run's: by label, and by name with a digest of the UID."""
     base = base_name(name, uid)
     pools = {base, f"{base}-data", file_system_name(name, uid)}
     names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}

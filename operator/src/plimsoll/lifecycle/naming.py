@@ -63,11 +63,7 @@ def state_config_map(run: str) -> str:
 
 
 def session_secret(uid: str) -> str:
-    """Return the name of the session secret.
-
-    It contains the UID: the operator cannot read Secrets, and must not use the Secret of an earlier run with this name.
-    The API server lets a run's pods mount only Secrets with its UID.
-    """
+    """Return a name with the UID: the operator cannot read Secrets, and must not use that of an earlier run."""
     return f"{MANAGED_BY}-session-{uid}"
 
 
@@ -77,10 +73,7 @@ def conductor(run: str) -> str:
 
 
 def conductor_account(run: str) -> str:
-    """Return the name of the conductor's ServiceAccount, Role and RoleBinding.
-
-    Unlike `<run>-conductor`, only the operator may create a ServiceAccount with such a name.
-    """
+    """Return the name of the ServiceAccount, Role and RoleBinding; only the operator may create such an account."""
     return f"{MANAGED_BY}-{conductor(run)}"
 
 

@@ -108,10 +108,7 @@ class Observed:
 
     @property
     def conductor_succeeded(self) -> bool:
-        """Whether a pod of the conductor's Job has succeeded.
-
-        The Job itself is complete a second or two later, or never while another container keeps the pod running.
-        """
+        """Whether the conductor has succeeded. Its Job is complete later, or never while a sidecar keeps the pod."""
         job = self.conductor_job
         return job is not None and (job.complete or any(pod.phase == "Succeeded" for pod in self.conductor_pods))
 
@@ -177,8 +174,8 @@ def observe(
 ) -> Observed:
     """Return the facts about a run's objects, and about other owners' objects with the same names.
 
-    Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `fixed` its objects
-    that only the operator changes, `results` those with the run's name, `warnings` those about its PVCs, Jobs and pods.
+    `fixed` are its objects that only the operator changes, `results` those with the run's name. Objects that only carry
+    the run's labels are ignored.
     """
     run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
     for config_map in config_maps:
@@ -223,10 +220,7 @@ def observe(
 
 
 def noticeable(obj: Object, run_uid: str) -> object:
-    """Return a value that differs whenever a look at the run could notice a change of an object that carries its UID.
-
-    `obj` is a Job, a pod, a PVC or a ConfigMap.
-    """
+    """Return a value that differs whenever a look could notice a change of a Job, pod, PVC or ConfigMap of the run."""
     kind = obj["kind"]
     if kind in _FACTS:
         return children.member(_FACTS[kind], run_uid, obj)

@@ -97,11 +97,7 @@ def _may_crowd_out_clients(plan: Plan, seen: Observed, now: datetime) -> bool:
 
 
 def is_lost(job: JobFact, seen: Observed) -> bool:
-    """Whether a client's process is gone or terminating before its work is done.
-
-    It failed, was evicted or deleted, is on a dead node, or was dismissed by a conductor that was asked to stop, for
-    example because its node is drained.
-    """
+    """Whether a client's process has failed, is gone or terminating, or was dismissed, before its work is done."""
     if job.failure or job.child.deleting:
         return True
     if job.complete:
@@ -110,10 +106,7 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
 
 
 def held_pods(seen: Observed) -> tuple[Action, ...]:
-    """Return the deletion of held pods whose conductor has failed or whose client is lost.
-
-    Until such a pod ends, Kubernetes starts no other conductor, and its volume may not be usable on another node.
-    """
+    """Return the deletion of held pods of a failed conductor or a lost client: they block the next, and its volume."""
     lost = {(job.client, job.attempt) for job in seen.jobs if job.client is not None and is_lost(job, seen)}
     return deletions(
         pod.child for pod in seen.pods if pod.is_held and (pod.phase == "Failed" or (pod.client, pod.attempt) in lost)

@@ -114,11 +114,7 @@ class Platform:
 
 
 def resolved(body: Mapping[str, Any], settings: "Settings") -> Mapping[str, Any]:
-    """Return a run, as the API server stores it, with the CephCluster that it uses if its specification names none.
-
-    That is the one in its status or, before its first status, the only one that its namespace may use. Without either,
-    the run is returned as it is.
-    """
+    """Return a run, as stored, with its default CephCluster if it names none: by its status, or else its namespace."""
     spec = body.get("spec") or {}
     rook = (spec.get("storage") or {}).get("rook")
     if not rook or rook.get("cluster"):
@@ -190,10 +186,7 @@ def platform_of(
     namespace: Object | None = None,
     burner: Object | None = None,
 ) -> Platform:
-    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace.
-
-    `burner` is the ConfigMap of the helper that runs kube-burner.
-    """
+    """Return the facts about a cluster; `burner` is the ConfigMap of the helper that runs kube-burner."""
     return Platform(
         kubernetes=kubernetes,
         storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)},
@@ -315,10 +308,7 @@ class Settings:
         return {"namespace": places[0][0], "name": places[0][1]} if len(places) == 1 else None
 
     def rook_problem(self, cluster: NamespacedName | None, namespace: str) -> str:
-        """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may.
-
-        None if the run names none and `resolved` found none.
-        """
+        """Return why runs in a namespace may not use a Rook cluster, or must name one; empty if they may."""
         places = self.clusters_of(namespace)
         if cluster is None and places:
             return f"must be set, because runs in namespace {namespace} may use several: {', '.join(places)}"

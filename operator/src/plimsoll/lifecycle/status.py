@@ -351,10 +351,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
-    """Return when the last trial should be over, counted from the trial in flight; None without one.
-
-    It does not change during an attempt, however long that takes.
-    """
+    """Return when the last trial should be over, counted from the start of the one in flight; None without one."""
     trial = state.in_flight
     number, point = plan.pairs[state.trials_done]
     if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):

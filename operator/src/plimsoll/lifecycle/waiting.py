@@ -52,10 +52,7 @@ _RECORDS_REMEDY = "create the run again, and leave its results and its state alo
 
 
 def missing_finalizer(run: Run, seen: Observed) -> Fact | None:
-    """Return why nothing is created for a run without its finalizer; None if it has it.
-
-    Its objects could be left behind: nothing would keep the run until its teardown.
-    """
+    """Return why nothing is created for a run without its finalizer, which could be gone before its objects."""
     if run.is_protected:
         return None
     cause = f": {seen.refusal.asked}: {seen.refusal.words}" if seen.refusal else ""
@@ -76,10 +73,7 @@ def version_blocker(run: Run, seen: Observed) -> Fact | None:
 
 
 def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
-    """Return which of the two is the cause of the wait: StorageReady or ClientsReady.
-
-    A PVC that waits for its first consumer is unbound because of the pod, not the other way round.
-    """
+    """Return the cause of a wait. A PVC that waits for its first consumer is unbound because of the pod."""
     if storage.holds or clients.reason is Reason.IMAGE_PULL_FAILED or clients.reason in REFUSALS:
         return clients
     complaints = any(claim.child.uid in seen.warnings for claim in seen.unbound_claims)
@@ -301,10 +295,7 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
 
 
 def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
-    """Return the end of a measured run: every result is final, and the conductor has left Ceph as it found it.
-
-    The conductor's state is only for display.
-    """
+    """Return the end of a measured run: every result is final, and the conductor has left Ceph as it found it."""
     job = seen.conductor_job
     final, points = sum(result.final for result in seen.results.values()), len(plan.points)
     is_released = seen.conductor_succeeded or (final == points and plan.ceph is None)
@@ -451,10 +442,7 @@ def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
 
 
 def _pod_warning(client: int, seen: Observed) -> str:
-    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
-
-    Kubernetes tries again, and many warnings are about something that is ready a moment later.
-    """
+    """Return the newest warning about a client's pod whose containers are not created; empty if there is none."""
     pod = seen.client_pod(client)
     warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
     return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""

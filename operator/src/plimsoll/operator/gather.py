@@ -340,10 +340,7 @@ async def _gather(
 async def gather_platform(
     kube: Kube, namespace: str, survey: Look[object] | None = None, burner: NamespacedName | None = None
 ) -> Platform:
-    """Return the facts about the cluster, the run's storage and its namespace that freezing a plan needs.
-
-    `burner` is the Service of the helper that runs kube-burner, if the run uses it.
-    """
+    """Return the facts that freezing a plan needs; `burner`: the Service of the helper with kube-burner, if used."""
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
     findings = await answer_look(survey, kube) if survey is not None else None
     namespaces: Sequence[Object] = ()
@@ -357,8 +354,7 @@ async def gather_platform(
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
     """Answer a look's queries, and return what it finds.
 
-    Raises ForbiddenError if the operator lacks a permission that the look needs, and UnknownKindError if the API server
-    does not know a kind.
+    Raises ForbiddenError or UnknownKindError for a query that the look cannot do without.
     """
 
     async def answer(query: Query | Rehearsal) -> Sequence[Object]:

@@ -31,10 +31,7 @@ class LeaseSettingError(ValueError):
 
 
 def lease_of(environment: Mapping[str, str]) -> tuple[str, str, Terms] | None:
-    """Return namespace, name and terms of the Lease; None without a Lease: this operator is the only one.
-
-    LeaseSettingError: an environment variable is invalid.
-    """
+    """Return namespace, name and terms of the Lease; None if there is none. LeaseSettingError: invalid variable."""
     place, seconds = environment.get("PLIMSOLL_LEASE", ""), environment.get("PLIMSOLL_LEASE_SECONDS", "") or "15"
     if not seconds.isdecimal() or int(seconds) < _SHORTEST_SECONDS:
         raise LeaseSettingError(f"PLIMSOLL_LEASE_SECONDS is {seconds!r}: write whole seconds, 1 or more")

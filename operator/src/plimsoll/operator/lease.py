@@ -45,10 +45,7 @@ class Sighting:
 
 
 def sight(lease: Mapping[str, Any] | None, before: Sighting | None, now: float) -> Sighting:
-    """Return the sighting of the Lease, after the last sighting `before`.
-
-    A Lease that is deleted counts as unchanged, because its holder may not know yet.
-    """
+    """Return the sighting of the Lease; one that is deleted counts as unchanged: its holder may not know yet."""
     spec: Spec = (lease.get("spec") or {}) if lease is not None else before.spec if before is not None else {}
     return before if before is not None and before.spec == spec else Sighting(spec, now)
 

@@ -87,10 +87,7 @@ class Reconciler(ABC, Generic[R]):
         return True
 
     def notice(self, body: Body, *, is_gone: bool = False) -> None:
-        """Take an object as a watch shows it. A task looks at it until it is gone, or needs no look.
-
-        It returns at once, so that the watch's object is never kept for later.
-        """
+        """Take an object as a watch shows it, at once. A task looks at it until it is gone, or needs no look."""
         uid = body["metadata"]["uid"]
         if uid not in self.records and (is_gone or self.stopping.is_set() or not self.needs_look(body)):
             return

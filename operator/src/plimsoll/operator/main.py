@@ -269,10 +269,7 @@ async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.M
 
 
 def settings_of(environment: dict[str, str]) -> Settings:
-    """Return the operator's settings from its environment.
-
-    kopf.PermanentError: PLIMSOLL_RUNNER_IMAGE is not set, or another variable is invalid.
-    """
+    """Return the settings in an environment. kopf.PermanentError: a variable is missing or invalid."""
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
     if not image:
         raise kopf.PermanentError("PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents")

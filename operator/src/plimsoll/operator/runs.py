@@ -114,10 +114,7 @@ class RunReconciler(Reconciler[RunMemory]):
                     await asyncio.sleep(_QUEUE_POLL_SECONDS)
 
     async def reconcile(self, body: Body) -> Decision:
-        """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.
-
-        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
-        """
+        """Observe a run, decide, write its status, act; after a refused request, write it again. Raises ApiError."""
         record = self.records[body["metadata"]["uid"]]
         body = await self._protected(body, record)
         run = self.read(body, record)
@@ -163,10 +160,7 @@ class RunReconciler(Reconciler[RunMemory]):
         return {**body, "metadata": {**body["metadata"], "finalizers": finalizers}}
 
     async def _set_finalizer(self, body: Body, *, present: bool) -> Sequence[str]:
-        """Set or remove a run's finalizer, and return the finalizers that are stored; none if the run is gone.
-
-        With a resourceVersion, since the list is replaced. ApiError: it is neither.
-        """
+        """Set or remove a run's finalizer, and return those that are stored; none if the run is gone."""
         name, namespace, uid = (body["metadata"][field] for field in ("name", "namespace", "uid"))
 
         async def set_it() -> Sequence[str]:
@@ -183,10 +177,7 @@ class RunReconciler(Reconciler[RunMemory]):
         return await persist(set_it, seconds=self.write_seconds)
 
     async def look_at_removal(self, body: Body) -> Fact:
-        """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.
-
-        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
-        """
+        """Observe a deleted run, decide, write its status, act; return whether its finalizer can go."""
         record = self.records[body["metadata"]["uid"]]
         if record.status is None:
             # It may record an admission, and thus objects, that the watch does not show yet.

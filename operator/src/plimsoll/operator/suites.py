@@ -96,10 +96,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
-        """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once.
-
-        Failed observations and requests are logged, and delay only the next look.
-        """
+        """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once."""
         if self.runs_known is not None:
             await self.runs_known()
             self.runs_known = None
@@ -206,10 +203,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
 
 
 def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
-    """Read a run; None if it is not one of the suite with that name and UID.
-
-    Users may change labels, so the owner and the name decide.
-    """
+    """Read a run; None if it is not one of the suite by owner and name. Users may change labels."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return named_run(suite, uid, obj) if any(owner["uid"] == uid for owner in owners) else None
 
@@ -286,10 +280,7 @@ def _checked(
 
 
 def _reason(error: ApiError) -> str:
-    """Return the API server's answer.
-
-    UnauthorizedError: the credentials are outdated, which says nothing about the run.
-    """
+    """Return the API server's answer; raises UnauthorizedError: outdated credentials say nothing about the run."""
     if isinstance(error, UnauthorizedError):
         raise error
     return error.reason

@@ -397,10 +397,7 @@ class Leftovers(CephResource):
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
     def _in_ceph(self, job: JobFact | None, pods: Iterable[PodFact], *, only_restores: bool) -> Teardown | None:
-        """Return the next step of having a Job clean up in Ceph; None if that is done, or not needed.
-
-        Without a copy of the key, no pod of the run has ever reached Ceph.
-        """
+        """Return the next step of a Job's clean-up in Ceph; None if it is done, or no pod has ever reached Ceph."""
         there, run, settings = self.there, self.view.run, self.view.settings
         if job is not None and job.complete and not job.child.deleting:
             return None

@@ -283,10 +283,7 @@ class FileSystemLeftovers(RookLeftovers):
     delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the volumes, and of what they leave.
-
-        A Job from before the last volume was deleted is repeated.
-        """
+        """Return the progress; a Job from before the last volume was deleted is repeated."""
         there, volumes = self.there, _volumes_fact(self.there)
         if volumes is None:
             return super().remove()
@@ -300,14 +297,12 @@ def deletion_blocker(
 ) -> Fact | None:
     """Return why a pool or file system cannot be deleted yet; None if it can.
 
-    Rook first runs `rbd pool stats` without a timeout, and one worker serves all pools: with inactive placement groups
-    that command hangs, and no other pool of the cluster is created, changed or deleted until they are active. Of a file
-    system it lists the subvolumes, which reads its metadata pool.
+    Rook first runs `rbd pool stats`, or lists subvolumes, without a timeout, and one worker serves all pools: inactive
+    placement groups would block every other pool of the cluster.
 
     `groups_answered`: the teardown Job has just listed the pool's objects, for which all groups must be active.
-    Otherwise Rook must have queried Ceph since the run `ended`, because its status is up to a minute old; and, unless
-    Ceph was healthy then except for harmless checks, again after Ceph would have reported groups that were inactive at
-    that time.
+    Otherwise Rook must have queried Ceph since the run `ended`; and, unless Ceph was healthy then except for harmless
+    checks, again after Ceph would have reported groups that were inactive at that time.
     """
     if cluster is None:
         return None
@@ -332,10 +327,7 @@ def deletion_blocker(
 
 
 def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
-    """Return which objects in Rook's namespace are still being deleted, and what delays them.
-
-    `inactive`: the placement groups that delay them, as a clause; empty if none do.
-    """
+    """Return what is still being deleted in Rook's namespace; `inactive`: the placement groups that delay it."""
     blocked = next((fact for fact in left if fact.blocked), None)
     if blocked is not None:
         child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
@@ -500,8 +492,7 @@ def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
 def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Action]:
     """Yield the next action that replaces the copied key if it was rotated; nothing if it is current or missing.
 
-    The Secret is immutable, and its absence means that the run has nothing in Ceph. So a second Secret exists until the
-    new copy does; if only the second one exists, the copy is still to be made.
+    The absence of the immutable Secret means that the run has nothing in Ceph: a second one exists until the new copy.
     """
     if there.keyring is None:
         return

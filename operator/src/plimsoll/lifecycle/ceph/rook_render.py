@@ -36,10 +36,7 @@ _CSI_SECRETS = {
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
-    """Yield the pools of a run in order of creation, or its file system; nothing if it uses existing ones.
-
-    They are deleted in the same order: the pool with the images' headers before the pool with their data.
-    """
+    """Yield the pools, or the file system, of a run in order of creation and deletion: images' headers before data."""
     made, cluster = target.made, target.rook
     if made is None or cluster is None:
         return
@@ -174,11 +171,10 @@ def key_secrets(namespace: str, ceph_clients: Iterable[Object]) -> KeySecrets:
 
 
 def metadata_size(coding_chunks: int) -> int:
-    """Return the number of copies in the metadata pool of an erasure-coded pool.
+    """Return the number of copies in the metadata pool of an erasure-coded pool, at most Ceph's default, three.
 
-    One more than coding chunks, so that it survives the loss of as many failure domains as the data; at most three,
-    Ceph's default, because the data is what is measured. With at least two data chunks there are always fewer copies
-    than chunks, so failure domains that suffice for the data suffice for the metadata.
+    One more than coding chunks, so that it survives the loss of as many failure domains as the data. That is always
+    fewer than all chunks, so failure domains that suffice for the data suffice for the metadata.
     """
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
@@ -195,10 +191,7 @@ def csi_driver(*, file_system: bool) -> str:
 
 
 def storage_class(run: Run, plan: Plan, provisioner: str) -> Json:
-    """Return the run's StorageClass, with a CSI driver as its provisioner.
-
-    Raises ValueError if the run has no PVCs in Rook's cluster.
-    """
+    """Return the run's StorageClass. Raises ValueError if the run has no PVCs in Rook's cluster."""
     target = plan.ceph
     if target is None or target.rook is None or not needs_storage_class(plan):
         raise ValueError(f"run {run.name} needs no StorageClass of its own")

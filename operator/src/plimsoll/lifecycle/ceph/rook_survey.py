@@ -249,10 +249,7 @@ def fitting_placement_groups(
 
 
 def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> FileSystem:
-    """Return the file system with a fixed number of placement groups for each pool.
-
-    Only the pool with the content of files gets the usual number. The others are small.
-    """
+    """Return the file system with a number of placement groups for each pool: a small one for all but the last."""
     chosen = [pool for pool in (made.metadata_pool, *made.data_pools) if pool.placement_groups is not None]
     taken = [*others, *({"spec": pool_spec(pool)} for pool in chosen)]
 

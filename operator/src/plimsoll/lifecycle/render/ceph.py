@@ -27,10 +27,7 @@ def config_map(run: Run, monitors: Iterable[str]) -> Json:
 
 
 def keyring_secret(run: Run, component: str) -> Json:
-    """Return the Secret for the keyring of the conductor or the clients, without data.
-
-    Its creator copies the key from Rook's Secret. Without Rook the pods mount the Secret that the user names.
-    """
+    """Return the Secret, without data, for the keyring of conductor or clients that is copied from Rook's."""
     return empty_secret(metadata(run, naming.keyring_secret(run.uid, component), component=component))
 
 

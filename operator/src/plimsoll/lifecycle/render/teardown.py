@@ -70,10 +70,7 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
 
 
 def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: bool = False) -> Json:
-    """Return the Job that restores options, OSDs and flags, and removes images and objects. It is idempotent.
-
-    One that only restores options and OSDs does not wait for a pod of its own on a dead node.
-    """
+    """Return the Job that restores options, OSDs and flags and, unless it `only_restores`, removes objects."""
     name, target = naming.teardown(record.run.uid), record.ceph
     pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
     if target.file_system is not None:

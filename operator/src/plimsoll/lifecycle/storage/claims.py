@@ -21,10 +21,7 @@ _MAX_CHARACTERS = 200  # maximum length of why a namespace is not deleted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims(Resource):
-    """The PVCs, removed together with the run's other objects in its namespace.
-
-    They are in every provider's list, also if its clients use no volumes: then `storage_class` is empty.
-    """
+    """The PVCs, removed with the run's other objects in its namespace; without `storage_class` there are none."""
 
     view: View
     storage_class: str = ""
