@@ -121,7 +121,6 @@ async def lines(stream: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
 
 
 def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Query:
-    """Return the query parameters that select objects with these labels and fields."""
     both = (("labelSelector", labels), ("fieldSelector", fields))
     return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]
 

@@ -81,7 +81,6 @@ class PodFact:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is running and not being deleted."""
         return self.phase == "Running" and not self.child.deleting
 
 
@@ -114,7 +113,6 @@ class Members:
 
     @property
     def uids(self) -> frozenset[str]:
-        """Return the UIDs of the run's Jobs, pods and PVCs."""
         jobs = (job.fact.child.uid for job in self.jobs if job.own)
         claims = (claim.fact.child.uid for claim in self.claims if claim.own)
         return frozenset((*jobs, *claims, *(pod.child.uid for pod in self.own_pods)))
@@ -192,7 +190,6 @@ class ResultFact:
 
 
 def child_of(obj: Object) -> Child:
-    """Return an object's identity."""
     metadata = obj["metadata"]
     return Child(
         api_version=obj["apiVersion"],
@@ -271,7 +268,6 @@ def claim_fact(obj: Object) -> ClaimFact:
 
 
 def label(obj: Object, name: str) -> str:
-    """Return the value of a label; empty if it is missing."""
     return str((obj["metadata"].get("labels") or {}).get(name, ""))
 
 
@@ -351,7 +347,6 @@ def is_departing(obj: Object) -> bool:
 
 
 def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
-    """Read an object that carries the UID of a run."""
     return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
 
 

@@ -93,7 +93,6 @@ Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
 
 
 def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[Delete, ...]:
-    """Return the deletions of the objects that are not being deleted yet."""
     return tuple(Delete(child=child, foreground=foreground) for child in children if not child.deleting)
 
 
@@ -117,7 +116,6 @@ class RunEnding:
 
     @classmethod
     def failure(cls, reason: Reason | UnknownReason, message: str) -> Self:
-        """Return the end of a run that failed."""
         return cls(succeeded=False, reason=reason, message=message)
 
 
@@ -131,12 +129,10 @@ class Fact:
 
     @classmethod
     def true(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
-        """Return a condition that holds."""
         return cls(holds=True, reason=reason, message=message)
 
     @classmethod
     def false(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
-        """Return a condition that does not hold."""
         return cls(holds=False, reason=reason, message=message)
 
 

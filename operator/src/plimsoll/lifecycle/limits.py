@@ -18,7 +18,6 @@ _ASK = "or ask the operator's administrator to"
 
 
 def spec_excess(spec: RunSpec, limits: Limits) -> RunEnding | None:
-    """Return which field of a run exceeds a limit; None if none does."""
     problems = list(_excesses(spec, limits))
     return RunEnding.failure(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
 

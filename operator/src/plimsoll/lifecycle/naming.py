@@ -68,7 +68,6 @@ def session_secret(uid: str) -> str:
 
 
 def conductor(run: str) -> str:
-    """Return the name of the conductor's Job and Service."""
     return child(run, CONDUCTOR)
 
 

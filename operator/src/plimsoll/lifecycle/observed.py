@@ -114,12 +114,10 @@ class Observed:
 
     @property
     def loading_pods(self) -> tuple[PodFact, ...]:
-        """Return all pods that may load the storage."""
         return (*self.pods, *self.orphans)
 
     @property
     def unbound_claims(self) -> Sequence[ClaimFact]:
-        """Return the PVCs that have no volume yet."""
         return [claim for claim in self.claims if claim.phase != "Bound"]
 
     @cached_property
@@ -128,15 +126,12 @@ class Observed:
         return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
 
     def names(self, kind: str) -> AbstractSet[str]:
-        """Return the names of the existing objects of a kind."""
         return self._names_by_kind.get(kind, frozenset())
 
     def client_jobs(self, client: int) -> Sequence[JobFact]:
-        """Return a client's Jobs, in order of their attempts."""
         return self._jobs_by_client.get(client, ())
 
     def client_pod(self, client: int) -> PodFact | None:
-        """Return the pod of a client's latest process; None if there is none."""
         pods = self.client_pods(client)
         return pods[-1] if pods else None
 
@@ -233,7 +228,6 @@ def noticeable(obj: Object, run_uid: str) -> object:
 
 
 def age_seconds(since: datetime | None, now: datetime) -> float:
-    """Return the seconds since a time; 0 without one."""
     return (now - since).total_seconds() if since else 0.0
 
 
@@ -243,7 +237,6 @@ def is_own_plan(run: Run, seen: Observed) -> bool:
 
 
 def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
-    """Return Jobs or pods by client, in order of their attempts."""
     by_client: dict[int | None, list[Process]] = {}
     for fact in sorted(facts, key=lambda fact: fact.attempt):
         by_client.setdefault(fact.client, []).append(fact)

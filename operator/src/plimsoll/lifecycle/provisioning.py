@@ -114,7 +114,6 @@ def held_pods(seen: Observed) -> tuple[Action, ...]:
 
 
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
-    """Return why a run is rejected in any state of the cluster; None if it is not."""
     if run.document is None:
         return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
     return next(filter(None, _rejections(run, run.document.spec, settings)), None)
@@ -265,7 +264,6 @@ def _on_nodes(seen: Observed) -> str:
 
 
 def stopping_message(seen: Observed) -> str:
-    """Return what is still stopping, and on which nodes."""
     nodes = _on_nodes(seen)
     where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
     return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"

@@ -165,7 +165,6 @@ def is_losing_place(run: Run) -> bool:
 
 
 def has_lost_place(run: Run) -> bool:
-    """Whether a run has lost its admission."""
     admitted = ConditionType.ADMITTED
     return run.start_time is not None and admitted in run.conditions and not run.holds(admitted)
 

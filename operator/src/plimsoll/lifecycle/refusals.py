@@ -43,7 +43,6 @@ class Refusal:
         return self.asked.startswith("delete ")
 
     def concerns(self, namespace: str) -> bool:
-        """Whether the request was about an object in that namespace."""
         return f" {namespace}/" in self.asked
 
     def is_permanent(self, namespace: str) -> bool:
@@ -52,7 +51,6 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """Return it for people, with the remedy."""
         remedy = remedy_of(self.reason)
         if self.blocks_removal and self.reason is Reason.API_REFUSED:
             remedy = "delete it yourself, or change what refuses it: an admission policy, the operator's ClusterRole"

@@ -90,7 +90,6 @@ class Run:
         }
 
     def holds(self, kind: ConditionType) -> bool:
-        """Whether a condition is True."""
         return kind in self.conditions and self.conditions[kind].status is ConditionStatus.TRUE
 
     def last_transition(self, kind: ConditionType) -> datetime:
@@ -98,7 +97,6 @@ class Run:
         return datetime.fromisoformat(self.conditions[kind].last_transition_time)
 
     def has_reason(self, kind: ConditionType, reason: Reason) -> bool:
-        """Whether a condition exists and has this reason."""
         return kind in self.conditions and self.conditions[kind].reason == reason
 
 
@@ -159,7 +157,6 @@ def run_of(body: Mapping[str, Any], settings: "Settings") -> Run:
 
 
 def is_protected(body: Mapping[str, Any]) -> bool:
-    """Whether a run, as the API server stores it, has its finalizer."""
     return FINALIZER in (body["metadata"].get("finalizers") or ())
 
 
@@ -214,7 +211,6 @@ def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnv
 
 
 def _read_name(value: object) -> object:
-    """Split `namespace/name`, as the chart writes it."""
     return dict(zip(("namespace", "name"), value.split("/", 1), strict=False)) if isinstance(value, str) else value
 
 
@@ -295,7 +291,6 @@ class Settings:
     conductor_restarts: int = 6  # pods that a conductor may lose
 
     def allows(self, cluster: NamespacedName, namespace: str) -> bool:
-        """Whether runs in a namespace may use a Rook cluster."""
         return f"{cluster.namespace}/{cluster.name}" in self.clusters_of(namespace)
 
     def clusters_of(self, namespace: str) -> list[str]:

@@ -112,7 +112,6 @@ def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
 
 
 def progress_message(seen: Observed) -> str:
-    """Return what is being measured, in one line; empty between trials."""
     state = seen.state
     if state is None or state.current is None:
         return ""
@@ -122,7 +121,6 @@ def progress_message(seen: Observed) -> str:
 
 
 def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
-    """Return the last status of a run with conditions from some facts."""
     return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(_conditions(run, facts, now))}
 
 
@@ -165,7 +163,6 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
 
 
 def is_late(end: datetime | None, now: datetime) -> bool:
-    """Whether the estimated end has passed."""
     return age_seconds(end, now) > _TOLERATED_SECONDS
 
 
@@ -241,7 +238,6 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
 
 
 def _storm_lines(seen: Observed) -> Mapping[str, Line]:
-    """Return the storm lines by the points of their calm lines."""
     storms = dict[str, Line]()
     for point in seen.plan.points if seen.plan else ():
         if point.calm is not None and (result := seen.results.get(point.name)) is not None:

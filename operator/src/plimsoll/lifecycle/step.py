@@ -41,7 +41,6 @@ _NOT_SUSPENDED = Fact.false(Reason.NOT_SUSPENDED)
 
 
 def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decision:
-    """Return what to do for a run now, and its status."""
     situation = _assess(run, seen, settings, now)
     new = status.status_of(run, seen, situation, now)
     actions = situation.actions
@@ -61,7 +60,6 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
 
 
 def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, dict[str, Any]]:
-    """Return what to do before a deleted run can go, with the progress, and its status."""
     progress = provisioning.teardown(run, seen, settings, keep_volumes=False, now=now)
     return progress, status.status_of_removal(run, progress.fact, now)
 
@@ -200,7 +198,6 @@ def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now
 def _situation(
     stage: Stage, reason: Reason | UnknownReason, message: str, *, seconds: float = _LOOK_AGAIN_SECONDS, **facts: Fact
 ) -> Situation:
-    """Return the situation of a run that is neither suspended nor over."""
     facts = {"Suspended": _NOT_SUSPENDED, **facts}
     return Situation(stage=stage, reason=reason, message=message, facts=facts, requeue_seconds=seconds)
 
@@ -238,7 +235,6 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
 
 
 def _with_refusal(situation: Situation, seen: Observed) -> Situation:
-    """Return the situation, with the API server's refusal of a creation as its cause if there was one."""
     if seen.refusal is None or seen.refusal.blocks_removal:
         return situation
     return replace(situation, reason=seen.refusal.reason, message=seen.refusal.message)

@@ -104,7 +104,6 @@ def clients_fact(plan: Plan, seen: Observed) -> Fact:
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
-    """Return why no conductor is active; None if one is, or if none is needed yet."""
     job, pod = seen.conductor_job, seen.conductor_pods[-1] if seen.conductor_pods else None
     if job is None or seen.conductor_in_charge:
         return None
@@ -167,7 +166,6 @@ def not_running_fact(plan: Plan, seen: Observed) -> Fact:
 
 
 def is_provisioning(plan: Plan, seen: Observed) -> bool:
-    """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
     return seen.conductor_job is None or (is_gathering(seen) and pods_run_since(plan, seen) is None)
 
 
@@ -197,7 +195,6 @@ def waited_seconds(run: Run, now: datetime) -> float:
 
 
 def recorded_ending(run: Run) -> RunEnding | None:
-    """Return how a run ended according to its status, which no later observation changes."""
     condition = run.conditions.get(ConditionType.SUCCEEDED)
     if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
@@ -332,7 +329,6 @@ def _why(results: Sequence[Measured]) -> str:
 
 
 def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
-    """Return the end of a run whose conductor's Job failed, or that had no active conductor for too long."""
     job = seen.conductor_job
     if job is not None and job.failure:
         exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))

@@ -62,7 +62,6 @@ class KeyringRefusedError(KeyringError):
 
 
 def refusal_of(error: ApiError) -> Refusal:
-    """Return the refusal that a status shows for an error."""
     match error:
         case TakenError():
             reason = Reason.WAITING_FOR_EARLIER_RUN if error.departing else Reason.NAME_TAKEN

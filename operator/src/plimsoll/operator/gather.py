@@ -114,7 +114,6 @@ class Digests(Generic[T]):
         return tuple(self)
 
     async def follow(self, kube: Kube, *, namespace: str | None = None) -> None:
-        """Watch the objects of a namespace, or of all, until the API server ends the watch."""
         async with aclosing(kube.changes(self._kind, namespace=namespace)) as changes:
             async for change in changes:
                 match change:
@@ -202,8 +201,6 @@ class RunDigests:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
     def __init__(self, run: RunIdentity, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Start without digests for that run; `now` returns the time."""
-
         def members(kind: Kind, fact: Callable[[Object], F], shape: Shape) -> Digests[Member[F]]:
             digest = partial(member, fact, run.uid)
             return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)

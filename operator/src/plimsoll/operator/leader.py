@@ -98,7 +98,6 @@ class Leadership:
             self._lose(f"Lease {self._place} was not renewed for {self._terms.lead_seconds:.0f} s")
 
     async def acquire(self, stop: asyncio.Event) -> bool:
-        """Return whether this process leads, after waiting for that; false if it has to stop."""
         while not stop.is_set():
             if await self._try(self._take):
                 self.leads = True
@@ -202,7 +201,6 @@ class Leadership:
         self._version = lease["metadata"]["resourceVersion"]
 
     async def _release(self) -> None:
-        """Let another operator take the Lease at once."""
         self.leads, self._deadline = False, float("-inf")
         try:
             async with asyncio.timeout(_RELEASE_SECONDS):

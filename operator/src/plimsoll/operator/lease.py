@@ -28,7 +28,6 @@ class Terms:
 
     @property
     def pause_seconds(self) -> float:
-        """The pause before it is renewed, or looked at again."""
         return self.seconds * 2 / 15
 
 

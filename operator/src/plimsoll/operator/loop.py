@@ -44,7 +44,6 @@ class Records(defaultdict[str, R]):
     """The records of one kind, by UID. A lookup creates a missing record."""
 
     def wake(self, uid: str) -> None:
-        """Wake the object's task, if it has a record."""
         if uid in self:
             self[uid].wakeup.set()
 
@@ -99,7 +98,6 @@ class Reconciler(ABC, Generic[R]):
             record.wakeup.set()
 
     async def _drive(self, record: R) -> None:
-        """Look at one object as long as necessary, and drop its record."""
         wakeup, loop = record.wakeup, asyncio.get_running_loop()
         metadata = record.body["metadata"]
         place = f"{record.body['kind']} {metadata['namespace']}/{metadata['name']}"

@@ -256,7 +256,6 @@ class RunReconciler(Reconciler[RunMemory]):
         ]
 
     async def _publish(self, run: Run, decision: Decision, record: RunMemory, body: Body) -> bool:
-        """Write the status if it has changed, and then post an event for every transition; return whether it has."""
         status = decision.status
         if not await self._write(run, status, record, acts=bool(decision.actions)):
             return False
@@ -293,7 +292,6 @@ class RunReconciler(Reconciler[RunMemory]):
         return has_changed
 
     async def _act(self, run: Run, actions: Sequence[Action], record: RunMemory) -> None:
-        """Perform actions, and record what the API server refused."""
         if actions and record.digests is not None:
             record.digests.forget_fixed()
         try:

@@ -176,7 +176,6 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
         return Observed(suite=suite, listed=listed, now=self.now(), ceph_version=ceph_version, memory=memory.outcomes)
 
     async def _judge(self, action: Judge, suite: Suite, memory: SuiteMemory) -> RecordedEvaluation:
-        """Return the evaluation of a round. ApiError: results could not be read."""
         asked = suite.specification.suite
         if asked is None:
             raise ValueError("an invalid suite has no round to judge")

@@ -43,8 +43,6 @@ class KnownResults:
     def __init__(
         self, namespaces: Sequence[str] = (), *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Start empty; without `namespaces`, watch all of them. `now` returns the time."""
-
         def metrics(obj: Object) -> tuple[Exposed | None, ...]:
             try:
                 exposed = result_metrics(obj, now().timestamp())
@@ -125,8 +123,6 @@ CHILDREN: Mapping[Kind, Shape] = {
 async def follow_children(
     kube: Kube, records: Records[RunMemory], namespaces: Sequence[str] = (), *, pause: float = _PAUSE_SECONDS
 ) -> None:
-    """Watch the objects of runs forever, in these namespaces or in all."""
-
     async def watch(kind: Kind, namespace: str | None, children: ChildWatch) -> None:
         ours = {LABEL_MANAGED_BY: MANAGED_BY}
         await children.follow(kube.follow(kind, CHILDREN[kind], namespace=namespace, labels=ours))

@@ -86,7 +86,6 @@ class ExternalObjects:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Return the names of pools, users, StorageClass, and what their removal needs."""
         rook = [fact.child for fact in (*self.pools, *self.users)]
         held = [child for child in (self.storage_class, self.keyring, self.renewal, self.record) if child]
         return tuple(f"{child.kind} {child.name}" for child in (*rook, *held))
@@ -146,7 +145,6 @@ def external_objects_of(
 
 
 def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
-    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
     objects = yield from look_at_teardown(namespace, run.uid)
     events = yield from look_for_events(namespace, objects, (JOB,))
     return external_objects_of(objects, run=run, events=events)
@@ -210,7 +208,6 @@ class CephProvider(ClusterProvider):
         return frozenset(f"ceph/{key}" for key in monitor_keys(storage["ceph"].get("monitors") or ()))
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
-        """Return that the NetworkPolicies of the run cannot open a monitor to its pods; None if they can."""
         storage = run.document.spec.storage if run.document else None
         monitors = storage.ceph.monitors if storage is not None and storage.ceph is not None else ()
         if not settings.network_policies.enabled or not (monitor := network.unreachable_monitor(monitors)):
@@ -371,7 +368,6 @@ class Leftovers(CephResource):
         return self._in_ceph(there.jobs[0] if there.jobs else None, there.pods, only_restores=False)
 
     def renew_key(self) -> Teardown | None:
-        """Return the next step of replacing the Job's copy of the key; None if the copy is current."""
         return None
 
     def _restore_record(self) -> Teardown:

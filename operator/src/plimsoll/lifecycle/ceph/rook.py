@@ -422,7 +422,6 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
 
 
 def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json] = ()) -> Look[RookPlatform]:
-    """Inspect a Rook cluster before anything is created in it."""
     cluster = rook.used_cluster
     file_systems: Sequence[Object] = ()
     try:
@@ -481,7 +480,6 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
 
 
 def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
-    """Return the copy of a user's key from Rook's namespace."""
     annotations = {naming.ANNOTATION_KEY_GENERATION: owner.key_generation} if owner.key_generation else {}
     metadata = {**obj["metadata"], "annotations": annotations}
     # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.

@@ -154,7 +154,6 @@ def readiness_fact(
 
 
 def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
-    """Yield kind and name of a run's objects in Rook's namespace, in order of creation."""
     if target.rook is None:
         return
     if target.made is not None and target.file_system is not None:
@@ -195,7 +194,6 @@ def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
 
 
 def cluster_name(cluster: NamespacedName | ClusterFact) -> str:
-    """Return kind and name of a CephCluster, for a message."""
     return f"CephCluster {cluster.namespace}/{cluster.name}"
 
 
@@ -213,7 +211,6 @@ def may_lose_groups(cluster: ClusterFact) -> bool:
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
-    """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
     what = cluster_name(cluster)
     if not cluster.ready:
         remedy = f"; check {_EXTERNAL_ACCESS}, and the log of Rook's operator" if cluster.external else ""

@@ -65,7 +65,6 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
 
 
 def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
-    """Return the specification of a pool; `layout` replaces its own."""
     # Rook passes these to Ceph unchanged.
     parameters: dict[str, str] = {}
     if layout is None and (chunks := pool.erasure_coded) is not None:
@@ -113,7 +112,6 @@ def pools_of(file_system: Object) -> Mapping[str, Json]:
 
 
 def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
-    """Return what the users of the run with a UID need in a cluster of a version of Ceph, which may be unknown."""
     return Rights(
         pools=target.pools_by_note,
         quota_pool=target.pools[-1] if target.made else "",
@@ -126,7 +124,6 @@ def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
 
 
 def users(run: Run, target: CephTarget, secrets: tuple[str, str], *, version: str) -> Iterator[Json]:
-    """Yield the CephX users of the conductor and the agents, whose keys Rook stores in these Secrets."""
     if target.rook is None:
         return
     rights = rights_of(run.uid, target, version)

@@ -75,7 +75,6 @@ class RookPlatform:
 def why_not_usable(
     rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
 ) -> RunEnding | Fact | None:
-    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
     if platform is None or platform.problem or platform.cluster is None:
         why = f": {platform.problem}" if platform and platform.problem else ""
         message = f"{cluster_name(rook.used_cluster)} not found{why}; install Rook, or name another cluster"
@@ -274,7 +273,6 @@ def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
 
 
 def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
-    """Return how many available OSDs a pool can use."""
     return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
 
 

@@ -20,7 +20,6 @@ VOLUME_MOUNT = {"name": "ceph", "mountPath": MOUNT, "readOnly": True}
 
 
 def config_map(run: Run, monitors: Iterable[str]) -> Json:
-    """Return the run's `ceph.conf`, which conductor and clients share."""
     name = naming.ceph_config_map(run.name)
     data = {CONF_FILE: ceph_conf(monitors)}
     return manifest("ConfigMap", metadata(run, name, component=naming.STORAGE), immutable=True, data=data)
@@ -63,7 +62,6 @@ def client_access(run: Run, plan: Plan, client: int) -> Access:
 
 
 def image(plan: Plan, client: int) -> RbdImage | None:
-    """Return a client's image; None if its volume is none."""
     target, volume = plan.ceph, plan.volume
     if target is None or volume is None or not plan.has_images or plan.is_server(client):
         return None
@@ -81,7 +79,6 @@ def rados(plan: Plan, client: int) -> RadosNamespace | None:
 
 
 def osd_keyring(plan: Plan, client: int) -> str | None:
-    """Return the path of the administrator's keyring in a client's container; None if it has none."""
     return None if _keyring_of(plan, client) is None else f"{OSD_BENCH_MOUNT}/{KEYRING_FILE}"
 
 

@@ -66,7 +66,6 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
-    """Return the assignment of a client's agent."""
     volume = plan.volume
     assigned: AssignedVolume | None = ceph.image(plan, client)
     if volume is not None and _mounts_claim(plan, client):

@@ -83,12 +83,10 @@ def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: s
 
 
 def manifest(kind: str, metadata: Json, **content: object) -> Json:
-    """Return an object of one of the kinds that runs consist of."""
     return {"apiVersion": _API_VERSIONS[kind], "kind": kind, "metadata": metadata, **content}
 
 
 def empty_secret(metadata: Json) -> Json:
-    """Return a Secret without data."""
     return manifest("Secret", metadata, immutable=True, type="Opaque")
 
 
@@ -126,7 +124,6 @@ def container_security(*, is_root: bool = False) -> Json:
 
 
 def session_volume(run: Run, items: Mapping[str, str]) -> Json:
-    """Return the volume with some keys of the session secret, under these paths."""
     secret = {
         "secretName": naming.session_secret(run.uid),
         "defaultMode": READABLE,
@@ -150,7 +147,6 @@ def plan_config_map(run: Run, plan: Plan) -> Json:
 
 
 def state_config_map(run: Run) -> Json:
-    """Return the ConfigMap for the conductor's state."""
     state = metadata(run, naming.state_config_map(run.name), component="state")
     return manifest("ConfigMap", state, data={STATE_FILE: RunState().model_dump_json()})
 
@@ -212,7 +208,6 @@ def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
 
 
 def _spread(selector: Json, *, is_required: bool) -> Json:
-    """Return the constraint: no node gets two more of the selected pods than another."""
     return {
         "maxSkew": 1,
         "topologyKey": _HOST,

@@ -23,7 +23,6 @@ _BYTES_PER_ROW = 200
 
 
 def service_account(run: Run) -> Json:
-    """Return the conductor's ServiceAccount."""
     metadata = _metadata(run, naming.conductor_account(run.name))
     return manifest("ServiceAccount", metadata, automountServiceAccountToken=False)
 
@@ -40,7 +39,6 @@ def role(run: Run, plan: Plan) -> Json:
 
 
 def role_binding(run: Run) -> Json:
-    """Return the binding of that Role."""
     name = naming.conductor_account(run.name)
     return manifest(
         "RoleBinding",

@@ -63,7 +63,6 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
 
 
 def dns(allowed: NetworkPolicies) -> Json:
-    """Return the egress rule for the cluster's DNS, at any address."""
     protocols = ("UDP", "TCP")
     return {"ports": [{"port": port, "protocol": protocol} for port in allowed.dns_ports for protocol in protocols]}
 
@@ -99,13 +98,11 @@ def unreachable_monitor(monitors: Iterable[str]) -> str:
 
 
 def policy(metadata: Json, selected: Json, *, ingress: list[Json], egress: list[Json]) -> Json:
-    """Return a policy for the pods of a peer."""
     spec = {**selected, "policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": egress}
     return manifest("NetworkPolicy", metadata, spec=spec)
 
 
 def peer(run: Run, component: str) -> Json:
-    """Return the selector of a component's pods."""
     return {"podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: component}}}
 
 
@@ -115,7 +112,6 @@ def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]
 
 
 def burner_access(run: Run, plan: Plan, client: int) -> Access:
-    """Return the access to the helper with kube-burner, and the options of `plimsoll burn`."""
     if plan.control_plane is None or client != ACTOR_CLIENT:
         return Access()
     helper = plan.control_plane.helper
@@ -136,7 +132,6 @@ def caches_helper(plan: Plan) -> dict[str, str]:
 
 
 def caches_access(plan: Plan) -> Access:
-    """Return the conductor's access to the helpers that drop caches."""
     if plan.cache_helper is None:
         return Access()
     environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}

@@ -47,7 +47,6 @@ def read_record(config_map: Object) -> TeardownRecord | None:
 
 
 def record_config_map(run: Run, record: TeardownRecord, monitors: tuple[str, ...], settings: Settings) -> Json:
-    """Return the ConfigMap with the record and the Job's `ceph.conf`."""
     data = {RECORD_FILE: record.model_dump_json(indent=1), CONF_FILE: ceph_conf(monitors)}
     return manifest("ConfigMap", _metadata(run, settings), immutable=True, data=data)
 

@@ -59,7 +59,6 @@ class Claims(Resource):
         return Fact.false(Reason.CLAIMS_NOT_BOUND, message)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of removing PVCs and everything else in the run's namespace; None if it is done."""
         claims, others = [claim.child for claim in self.view.seen.claims], removable(self.view.seen)
         if not claims and not others:
             return None

@@ -95,7 +95,6 @@ def provider_of(run: Run) -> Provider:
 
 
 def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Storage:
-    """Return a run's storage."""
     outside = seen.external if isinstance(seen.external, Outside) else None
     seen = seen if outside is None else replace(seen, external=outside.storage)
     provider, view = provider_of(run), View(run=run, seen=seen, settings=settings, now=now)
@@ -104,7 +103,6 @@ def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> S
 
 
 def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look[object] | None:
-    """Return the look at a run's objects outside its namespace; None if there can be none."""
     look = provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
     return look_outside(run, look) if run.start_time is not None and creates_claims(run) else look
 

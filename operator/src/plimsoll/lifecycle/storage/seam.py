@@ -75,7 +75,6 @@ class View:
 
     @property
     def in_use(self) -> bool:
-        """Whether clients may be using the storage."""
         return bool(self.seen.jobs)
 
 
@@ -138,7 +137,6 @@ class Storage:
         return all(resource.is_usable() for resource in self.resources if resource.bound_by_clients or not self.in_use)
 
     def is_schedulable(self) -> bool:
-        """Whether the scheduler accepts clients."""
         return all(resource.is_schedulable() for resource in self.resources)
 
     def fact(self) -> Fact:
@@ -223,5 +221,4 @@ class Provider(ABC):
         return None
 
     def limitation(self, plan: Plan) -> str:
-        """Return which fields of the specification have no effect, as a clause after a semicolon; empty if none."""
         return ""
