@@ -16,17 +16,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import children, naming
-from plimsoll.lifecycle.children import (
-    Child,
-    ClaimFact,
-    JobFact,
-    Members,
-    Object,
-    PodFact,
-    ResultFact,
-    is_of_run,
-    job_with_pods,
-)
+from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.measure.text import first_few
@@ -174,7 +164,7 @@ def observe(
     """
     run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
     for config_map in config_maps:
-        maps = run_maps if is_of_run(config_map, run.uid) else foreign_maps
+        maps = run_maps if children.is_of_run(config_map, run.uid) else foreign_maps
         maps[config_map["metadata"]["name"]] = config_map
     plan_name = naming.plan_config_map(run.name)
     plan_map, conflict = run_maps.get(plan_name), foreign_maps.get(plan_name)
@@ -190,7 +180,7 @@ def observe(
 
     def with_pods(job: JobFact) -> JobFact:
         # The conductor's Job decides itself whether it creates another pod.
-        return job_with_pods(job, () if job.client is None else of_process.get((job.client, job.attempt), ()))
+        return children.job_with_pods(job, () if job.client is None else of_process.get((job.client, job.attempt), ()))
 
     return Observed(
         plan=plan,
@@ -224,7 +214,8 @@ def noticeable(obj: Object, run_uid: str) -> object:
     readable = _state(text)
     state = readable.model_dump(exclude=_UNSHOWN) if readable is not None else sha256(text.encode()).digest()
     files = {name: sha256(content.encode()).digest() for name, content in data.items()}
-    return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
+    is_own = children.is_of_run(obj, run_uid)
+    return metadata["uid"], "deletionTimestamp" in metadata, is_own, obj.get("immutable"), files, state
 
 
 def age_seconds(since: datetime | None, now: datetime) -> float:

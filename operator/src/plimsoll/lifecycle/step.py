@@ -11,17 +11,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import limits, provisioning, queue, status, waiting
 from plimsoll.lifecycle.children import Child
-from plimsoll.lifecycle.decision import (
-    Create,
-    Decision,
-    Delete,
-    Fact,
-    RunEnding,
-    Situation,
-    Stage,
-    Teardown,
-    events_of,
-)
+from plimsoll.lifecycle.decision import Create, Decision, Delete, Fact, RunEnding, Situation, Stage, Teardown, events_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.render.common import plan_config_map

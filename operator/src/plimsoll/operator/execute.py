@@ -25,14 +25,7 @@ from plimsoll.kube.port import (
 )
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
-from plimsoll.lifecycle.decision import (
-    Action,
-    CheckSecret,
-    CopyKeyring,
-    Create,
-    CreateSecret,
-    Delete,
-)
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from plimsoll.lifecycle.refusals import Refusal, reason_of_words
 

@@ -32,21 +32,8 @@ from plimsoll.kube.port import (
     UnknownKindError,
     Version,
 )
-from plimsoll.lifecycle import naming, shapes
-from plimsoll.lifecycle.children import (
-    Child,
-    Member,
-    Members,
-    Warnings,
-    child_of,
-    claim_fact,
-    is_of_run,
-    job_fact,
-    member,
-    newest_warnings,
-    pod_fact,
-    result_fact,
-)
+from plimsoll.lifecycle import children, naming, shapes
+from plimsoll.lifecycle.children import Child, Member, Members, Warnings, child_of, is_of_run
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Platform, platform_of
 from plimsoll.lifecycle.storage.seam import Found, Look, Query, Rehearsal, UnansweredError
@@ -202,13 +189,13 @@ class RunDigests:
 
     def __init__(self, run: RunIdentity, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         def members(kind: Kind, fact: Callable[[Object], F], shape: Shape) -> Digests[Member[F]]:
-            digest = partial(member, fact, run.uid)
+            digest = partial(children.member, fact, run.uid)
             return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
 
-        self.jobs = members(Kind(api_version="batch/v1", kind="Job"), job_fact, shapes.Job)
-        self.pods = members(Kind(api_version="v1", kind="Pod"), pod_fact, shapes.Pod)
-        self.claims = members(Kind(api_version="v1", kind="PersistentVolumeClaim"), claim_fact, shapes.Claim)
-        self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
+        self.jobs = members(Kind(api_version="batch/v1", kind="Job"), children.job_fact, shapes.Job)
+        self.pods = members(Kind(api_version="v1", kind="Pod"), children.pod_fact, shapes.Pod)
+        self.claims = members(Kind(api_version="v1", kind="PersistentVolumeClaim"), children.claim_fact, shapes.Claim)
+        self.results = Digests(RESULT, partial(children.result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
         account = naming.conductor_account(run.name)
         policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
         fixed: Mapping[Kind, Sequence[str]] = {
@@ -318,7 +305,7 @@ async def _gather(
         fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
         pages = kube.pages(_EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event)
         async for page in pages:
-            found, left = newest_warnings(uids, page, found), left - 1
+            found, left = children.newest_warnings(uids, page, found), left - 1
             if not left:
                 break
         return found

@@ -35,29 +35,7 @@ from plimsoll.operator.runs import RUN
 from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name, variant_spec
 from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.rounds.observed import (
-    LONGEST_WAIT_SECONDS,
-    Absent,
-    Checked,
-    CreateRun,
-    Deleted,
-    DeleteRun,
-    DryRun,
-    Emit,
-    GetRun,
-    Judge,
-    Memory,
-    Observed,
-    Outcome,
-    OwnedRun,
-    PatchStatus,
-    RecordedEvaluation,
-    RoundRuns,
-    RunRefusal,
-    Specification,
-    Suite,
-    read_specification,
-)
+from plimsoll.suite.rounds import observed
 from plimsoll.suite.rounds.step import step
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
@@ -74,16 +52,16 @@ class SuiteMemory(Record):
     """What the operator remembers of a suite."""
 
     # The suite's runs, so that the next look reads only those that have changed; None before the first look.
-    runs: Digests[OwnedRun | None] | None = None
+    runs: Digests[observed.OwnedRun | None] | None = None
     # With the generation of the suite that it was read from; reading it takes time.
-    specification: tuple[int, Specification] | None = None
-    outcomes: Memory = field(default_factory=Memory)  # of the requests so far
+    specification: tuple[int, observed.Specification] | None = None
+    outcomes: observed.Memory = field(default_factory=observed.Memory)  # of the requests so far
     # Whether the last look ended with the outcome of a request, and nothing has happened since.
     has_outcome: bool = False
     # Of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round is being
     # evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10 repeats and 20
     # points each are some 100 MB; usual suites have a hundredth.
-    rounds: list[tuple[RoundRuns, MeasuredRound]] = field(default_factory=list)
+    rounds: list[tuple[observed.RoundRuns, MeasuredRound]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,32 +83,32 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
         with self.instruments.step("observe"):
             seen = await self._observe(body["metadata"], memory)
         if seen is None:
-            return LONGEST_WAIT_SECONDS, False
+            return observed.LONGEST_WAIT_SECONDS, False
         with self.instruments.step("decide"):
             decision = step(seen)
         suite, request = seen.suite, decision.request
-        if not isinstance(request, GetRun | Judge):
+        if not isinstance(request, observed.GetRun | observed.Judge):
             memory.rounds.clear()
         with self.instruments.step("say"):
-            patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
+            patch = next((action for action in decision.actions if isinstance(action, observed.PatchStatus)), None)
             if patch is not None:
                 # It is written even if it is the same: that fails if another operator has written one since.
                 version = suite.resource_version
                 await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
                 for action in decision.actions:
-                    if isinstance(action, Emit):
+                    if isinstance(action, observed.Emit):
                         self.post(body, Event(kind=action.severity, reason=action.reason, message=action.message))
         if request is None:
-            return (LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
+            return (observed.LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
         with self.instruments.step("act"):
-            if isinstance(request, Judge):
-                outcome: Outcome = await self._judge(request, suite, memory)
+            if isinstance(request, observed.Judge):
+                outcome: observed.Outcome = await self._judge(request, suite, memory)
             else:
                 outcome = await perform(request, suite, self.kube, now=self.now)
             memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
         return 0.0, True
 
-    async def _observe(self, metadata: Body, memory: SuiteMemory) -> Observed | None:
+    async def _observe(self, metadata: Body, memory: SuiteMemory) -> observed.Observed | None:
         """Observe a suite; None if it is gone, or has a status of another version."""
         document = await self.kube.get(SUITE, metadata["name"], metadata["namespace"])
         if document is None or document["metadata"]["uid"] != metadata["uid"]:
@@ -139,14 +117,14 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
         generation = document["metadata"]["generation"]
         if memory.specification is None or memory.specification[0] != generation:
             # All variants are planned, which would block the event loop for tens of milliseconds.
-            memory.specification = generation, await asyncio.to_thread(read_specification, dict(document))
+            memory.specification = generation, await asyncio.to_thread(observed.read_specification, dict(document))
         try:
             status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
         except ValidationError as error:
             place = f"{metadata['namespace']}/{metadata['name']}"
             _log.error("suite %s has a status of another version: %s", place, error)
             return None
-        suite = Suite(
+        suite = observed.Suite(
             name=metadata["name"],
             namespace=metadata["namespace"],
             uid=metadata["uid"],
@@ -173,9 +151,13 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             ceph_version = await answer_look(versions_of(storages, suite.namespace, self.settings), self.kube)
         memory.outcomes = memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed)
         memory.has_outcome = False
-        return Observed(suite=suite, listed=listed, now=self.now(), ceph_version=ceph_version, memory=memory.outcomes)
+        return observed.Observed(
+            suite=suite, listed=listed, now=self.now(), ceph_version=ceph_version, memory=memory.outcomes
+        )
 
-    async def _judge(self, action: Judge, suite: Suite, memory: SuiteMemory) -> RecordedEvaluation:
+    async def _judge(
+        self, action: observed.Judge, suite: observed.Suite, memory: SuiteMemory
+    ) -> observed.RecordedEvaluation:
         asked = suite.specification.suite
         if asked is None:
             raise ValueError("an invalid suite has no round to judge")
@@ -193,7 +175,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             pinned = [measured for measured in accepted if measured.minute in action.pinned]
             current = await _round(action.round, spec, suite.namespace, self.kube)
 
-            def judgement() -> RecordedEvaluation:
+            def judgement() -> observed.RecordedEvaluation:
                 return recorded_evaluation(
                     action, current, evaluate_round(spec, current, accepted=accepted, pinned=pinned)
                 )
@@ -201,19 +183,19 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
             return await asyncio.to_thread(judgement)
 
 
-def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
+def owned_run(suite: str, uid: str, obj: Object) -> observed.OwnedRun | None:
     """Read a run; None if it is not one of the suite by owner and name. Users may change labels."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return named_run(suite, uid, obj) if any(owner["uid"] == uid for owner in owners) else None
 
 
-def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
+def named_run(suite: str, uid: str, obj: Object) -> observed.OwnedRun | None:
     """Read a run of any owner; None if its name is not a turn of the suite with that name and UID."""
     metadata = obj["metadata"]
     turn = turn_in_name(suite, uid, metadata["name"])
     if turn is None:
         return None
-    return OwnedRun(
+    return observed.OwnedRun(
         name=metadata["name"],
         uid=metadata["uid"],
         variant=turn[0],
@@ -227,29 +209,33 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
 
 
 async def perform(
-    request: CreateRun | DeleteRun | GetRun | DryRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
-) -> Outcome:
+    request: observed.CreateRun | observed.DeleteRun | observed.GetRun | observed.DryRun,
+    suite: observed.Suite,
+    kube: Kube,
+    *,
+    now: Callable[[], datetime],
+) -> observed.Outcome:
     """Perform a request of a suite, and return its outcome. ApiError: the API server did not decide."""
     match request:
-        case CreateRun():
+        case observed.CreateRun():
             try:
                 await kube.create(request.run)
             except _REFUSALS as error:
-                return RunRefusal(name=request.name, time=now(), message=_reason(error))
+                return observed.RunRefusal(name=request.name, time=now(), message=_reason(error))
             run = await kube.get(RUN, request.name, suite.namespace)
             if run is None:
                 asked = f"create {RUN.kind} {suite.namespace}/{request.name}"
                 raise ConflictError(asked, "it was deleted meanwhile")
             return _checked(run, suite, measured_digest(request.run["spec"]), now())
-        case GetRun():
+        case observed.GetRun():
             run = await kube.get(RUN, request.name, suite.namespace)
             if run is None:
-                return Absent(name=request.name)
+                return observed.Absent(name=request.name)
             return _checked(run, suite, request.measures, now(), seen_uid=request.uid)
-        case DeleteRun():
+        case observed.DeleteRun():
             await kube.delete(RUN, request.name, suite.namespace, uid=request.uid)
-            return Deleted(uid=request.uid)
-        case DryRun():
+            return observed.Deleted(uid=request.uid)
+        case observed.DryRun():
             refusal: dict[str, str] = {}
             for variant, wanted in request.runs.items():
                 try:
@@ -257,12 +243,12 @@ async def perform(
                 except _REFUSALS as error:
                     refusal = {"variant": variant, "message": _reason(error)}
                     break
-            return Checked(digest=request.digest, time=now(), **refusal)
+            return observed.Checked(digest=request.digest, time=now(), **refusal)
 
 
 def _checked(
-    run_object: Object, suite: Suite, measures: str, time: datetime, *, seen_uid: str = ""
-) -> OwnedRun | RunRefusal:
+    run_object: Object, suite: observed.Suite, measures: str, time: datetime, *, seen_uid: str = ""
+) -> observed.OwnedRun | observed.RunRefusal:
     """Return a run if the suite owns it and it measures `measures`; a run seen before counts in any case."""
     was_seen, name = run_object["metadata"]["uid"] == seen_uid, run_object["metadata"]["name"]
     run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
@@ -275,7 +261,7 @@ def _checked(
             "changed it (exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or set the same "
             "fields in spec.run)"
         )
-    return RunRefusal(name=name, time=time, message=message, is_taken=True)
+    return observed.RunRefusal(name=name, time=time, message=message, is_taken=True)
 
 
 def _reason(error: ApiError) -> str:
@@ -285,7 +271,7 @@ def _reason(error: ApiError) -> str:
     return error.reason
 
 
-async def _round(runs: RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
+async def _round(runs: observed.RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
     results = {
         variant: {name: await _results_of(name, uid, namespace, kube) for name, uid in of_variant.items()}
         for variant, of_variant in runs.runs.items()

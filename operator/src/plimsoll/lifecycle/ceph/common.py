@@ -19,16 +19,7 @@ from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
-from plimsoll.lifecycle.decision import (
-    Action,
-    CheckSecret,
-    CopyKeyring,
-    Create,
-    Fact,
-    RunEnding,
-    Teardown,
-    deletions,
-)
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
 from plimsoll.lifecycle.observed import age_seconds, is_own_plan
 from plimsoll.lifecycle.refusals import refused_pod
 from plimsoll.lifecycle.render import ceph as render_ceph

@@ -18,15 +18,7 @@ from plimsoll.ceph.document import monitors_of
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
-from plimsoll.lifecycle.ceph.rook_facts import (
-    FIRST_KEY,
-    ROOK_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_name,
-    inactive_groups,
-    may_lose_groups,
-)
+from plimsoll.lifecycle.ceph.rook_facts import ROOK_KINDS, ClusterFact, RookFact, cluster_name, inactive_groups
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
@@ -316,7 +308,7 @@ def deletion_blocker(
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
         return None
-    patience = timedelta(seconds=_COMPLAINT_SECONDS if may_lose_groups(cluster) else 0.0)
+    patience = timedelta(seconds=_COMPLAINT_SECONDS if rook_facts.may_lose_groups(cluster) else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
     message = (
@@ -384,7 +376,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         own = [rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid)]
         copied = common.external_objects_of(teardown, run=run)
         generations = {copied.key_generation, *(user.key_generation for user in own)}
-        if copied.keyring is None or not generations <= {"", FIRST_KEY}:
+        if copied.keyring is None or not generations <= {"", rook_facts.FIRST_KEY}:
             # What marks that the copied key is being replaced.
             place, renewal = view.settings.teardown_namespace, naming.key_renewal(run.uid)
             (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=place, name=renewal)]
@@ -494,7 +486,7 @@ def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Ac
     """
     if there.keyring is None:
         return
-    if owner.key_generation in {"", there.key_generation or FIRST_KEY}:
+    if owner.key_generation in {"", there.key_generation or rook_facts.FIRST_KEY}:
         if there.renewal is not None:
             yield from deletions([there.renewal])
     elif there.renewal is None:

@@ -8,18 +8,7 @@ from datetime import datetime
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
-from plimsoll.ceph.gate import (
-    HEALTH_ERR,
-    HEALTH_OK,
-    HEALTH_WARN,
-    certain_checks,
-    checks_text,
-    health_problem,
-    is_about_keys,
-    is_about_state,
-    reported_checks,
-    standing_checks,
-)
+from plimsoll.ceph import gate
 from plimsoll.ceph.versions import mixture_problem, versions_that_matter
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
@@ -182,8 +171,8 @@ def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
         ready=bool({("Ready", "True"), ("Connected", "True")} & conditions),
         external=bool(((obj.get("spec") or {}).get("external") or {}).get("enable")),
         health=health,
-        checks=reported_checks(health, checks, muted),
-        messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
+        checks=gate.reported_checks(health, checks, muted),
+        messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != gate.HEALTH_OK},
         versions=versions_that_matter(
             {kind: versions or () for kind, versions in (ceph.get("versions") or {}).items()}, file_system=file_system
         ),
@@ -206,8 +195,8 @@ def inactive_groups(cluster: ClusterFact | None) -> str:
 
 def may_lose_groups(cluster: ClusterFact) -> bool:
     """Whether the health shows something after which Ceph may still report inactive placement groups."""
-    standing = standing_checks(cluster.health, cluster.checks, frozenset())
-    return bool(standing) or any(is_about_state(name) for name in cluster.messages)
+    standing = gate.standing_checks(cluster.health, cluster.checks, frozenset())
+    return bool(standing) or any(gate.is_about_state(name) for name in cluster.messages)
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
@@ -217,17 +206,17 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
         return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}{remedy}"
     if mixture := mixture_problem(what, cluster.versions):
         return mixture
-    errors = [name for name, severity in cluster.checks.items() if severity == HEALTH_ERR]
+    errors = [name for name, severity in cluster.checks.items() if severity == gate.HEALTH_ERR]
     # Rook ignores HEALTH_ERR if all errors are about keys, which it can replace (since 1.19.9 and 1.20.5).
-    is_served = cluster.health == HEALTH_ERR and errors and all(map(is_about_keys, errors))
-    if cluster.health not in {HEALTH_OK, HEALTH_WARN} and not is_served:
+    is_served = cluster.health == gate.HEALTH_ERR and errors and all(map(gate.is_about_keys, errors))
+    if cluster.health not in {gate.HEALTH_OK, gate.HEALTH_WARN} and not is_served:
         state = cluster.health or "in an unknown state"
-        checks = f" ({checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
+        checks = f" ({gate.checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
         return f"{what} is {state}{checks}; until this changes, Rook creates neither pools nor users in it"
-    standing = certain_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
+    standing = gate.certain_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
     if gates.ceph_health == "Ignored" or not standing:
         return ""
-    problem = health_problem(what, cluster.health, standing, cluster.messages)
+    problem = gate.health_problem(what, cluster.health, standing, cluster.messages)
     return f"{problem}, or set spec.gates.cephHealth to Ignored"
 
 
