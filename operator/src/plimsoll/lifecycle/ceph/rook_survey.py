@@ -33,6 +33,17 @@ _STRETCH_COPIES = 4  # Source: Rook 1.18, `ValidatePoolSpec`
 _SMALL_POOL_GROUPS = 16  # what Ceph's autoscaler gives a metadata pool at least
 _LEAST_OSDS = 3  # Ceph counts at least this many OSDs
 _FIELD = "spec.storage.rook"
+_EXISTING = {
+    BLOCK_POOL: ("existingPool", Reason.POOL_NOT_FOUND, Reason.POOL_NOT_ALLOWED, Reason.POOL_NOT_READY),
+    FILE_SYSTEM: (
+        "existingFileSystem",
+        Reason.FILE_SYSTEM_NOT_FOUND,
+        Reason.FILE_SYSTEM_NOT_ALLOWED,
+        Reason.FILE_SYSTEM_NOT_READY,
+    ),
+}
+"""Kind -> the field that names an existing one, and the reasons why it is unusable."""
+
 EXTERNAL_REMEDY = (
     "on an external cluster, Rook manages pools and users only with the administrator's key (Secret rook-ceph-mon); "
     "without it, measure the pool with spec.storage.ceph, or a StorageClass with spec.storage.storageClass"
@@ -125,41 +136,51 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
 
 def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
-    field, existing = f"{_FIELD}.existingPool", _existing(pools)
-    for name in target.pools:
-        if name not in existing:
-            why = f"{BLOCK_POOL} {name} does not exist, or belongs to another run"
-            message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
-            return RunEnding.failure(Reason.POOL_NOT_FOUND, message)
-    for name in target.pools:
-        if why := _why_not_allowed(existing[name]):
-            return RunEnding.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {why}")
-    unready = (why for name in target.pools if (why := _why_not_ready(existing[name])))
-    return next((Fact.false(Reason.POOL_NOT_READY, why) for why in unready), None)
+    return _unusable(BLOCK_POOL, target.pools, pools)
 
 
 def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> RunEnding | Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
-    field, existing = f"{_FIELD}.existingFileSystem", _existing(file_systems)
     name = target.file_system.name if target.file_system else ""
-    obj, name = existing.get(name), f"{FILE_SYSTEM} {name}"
-    if obj is None:
-        why = f"{name} does not exist, or belongs to another run"
-        message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
-    if why := _why_not_allowed(obj):
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
-    metadata, *data = pools_of(obj)
+    unusable = _unusable(FILE_SYSTEM, [name], file_systems)
+    if isinstance(unusable, RunEnding):
+        return unusable
+    metadata, *data = pools_of(next(obj for obj in file_systems if obj["metadata"]["name"] == name))
     problem = ""
     if target.pool != metadata:
-        problem = f"metadataPool: {name} has no metadata pool {target.pool}; name its own: {metadata}"
+        problem = f"metadataPool: {FILE_SYSTEM} {name} has no metadata pool {target.pool}; name its own: {metadata}"
     elif target.data_pool not in data:
         names = first_few(data, _MAX_NAMES) or "none"
-        problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
+        problem = f"dataPool: {FILE_SYSTEM} {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
-    why = _why_not_ready(obj)
-    return Fact.false(Reason.FILE_SYSTEM_NOT_READY, why) if why else None
+        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.existingFileSystem.{problem}")
+    return unusable
+
+
+def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> RunEnding | Fact | None:
+    """Return why a run may not use the pools or the file system of these names; None if it may."""
+    field, not_found, not_allowed, not_ready = _EXISTING[kind]
+    existing = {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
+    annotations = {name: obj["metadata"].get("annotations") or {} for name, obj in existing.items()}
+    allowed = {name for name, found in annotations.items() if found.get(ALLOW_BENCHMARKS) == "true"}
+    for name in names:
+        if name not in existing:
+            why = f"{kind} {name} does not exist, or belongs to another run"
+            message = f"{_FIELD}.{field}: {why}; name one that allows benchmarks: {_listed(allowed)}"
+            return RunEnding.failure(not_found, message)
+    for name in names:
+        if name not in allowed:
+            message = (
+                f"{_FIELD}.{field}: {kind} {name} does not allow benchmarks; its owner can allow them with `kubectl "
+                f'annotate {kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
+            )
+            return RunEnding.failure(not_allowed, message)
+    for name in names:
+        phase = (existing[name].get("status") or {}).get("phase")
+        if phase != READY or "deletionTimestamp" in existing[name]["metadata"]:
+            state = phase or "not reconciled by Rook yet"
+            return Fact.false(not_ready, f"{kind} {name} is {state}; wait until it is Ready")
+    return None
 
 
 def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
@@ -173,10 +194,8 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     if not inside:
         where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
         return f"no OSD is in {where} an existing one: {_listed({osd.root for osd in osds} - {''})}"
-    root = pool.crush_root or ""
-    if not root and len(inside) < len(osds):
-        # The root of a pool that names none, if it is known.
-        root = next((osd.root for osd in inside if osd.root), "")
+    # The root of a pool that names none is shown if there are others.
+    root = pool.crush_root or (inside[0].root if len(inside) < len(osds) else "")
     of_root = f" of CRUSH root {root}" if root else ""
     classes = {osd.device_class for osd in inside}
     if pool.device_class is not None and pool.device_class not in classes:
@@ -285,14 +304,13 @@ def width(pool: Pool) -> int:
 
 def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
     """Return the OSDs of these Deployments; `root` is the root of pools that name none."""
-    osds = []
-    for deployment in deployments:
+
+    def osd(deployment: Object) -> Osd:
         labels = deployment["metadata"].get("labels") or {}
         number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
-        locations = [key for key in labels if key.startswith(_LOCATION)]
-        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in locations}
+        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in labels if key.startswith(_LOCATION)}
         crush_root = buckets.pop(_ROOT, "")
-        osd = Osd(
+        return Osd(
             number=number,
             device_class=str(labels.get("device-class", "")),
             buckets={**buckets, "osd": number},
@@ -300,8 +318,8 @@ def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Os
             by_default=crush_root in {"", root},
             available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
         )
-        osds.append(osd)
-    return tuple(osds)
+
+    return tuple(map(osd, deployments))
 
 
 def root_of_pools(cluster: Object) -> str:
@@ -408,37 +426,6 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
             return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     return None
-
-
-def _existing(objects: Iterable[Object]) -> dict[str, Object]:
-    """Return the pools or file systems that a run may name, by name: not those that Plimsoll created for runs."""
-    return {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
-
-
-def _allowed(existing: Mapping[str, Object]) -> str:
-    return _listed(name for name, obj in existing.items() if _is_allowed(obj))
-
-
-def _is_allowed(obj: Object) -> bool:
-    return bool((obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true")
-
-
-def _why_not_allowed(obj: Object) -> str:
-    if _is_allowed(obj):
-        return ""
-    kind, name = obj["kind"], obj["metadata"]["name"]
-    return (
-        f"{kind} {name} does not allow benchmarks; its owner can allow them with `kubectl annotate "
-        f'{kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
-    )
-
-
-def _why_not_ready(obj: Object) -> str:
-    phase = (obj.get("status") or {}).get("phase")
-    if phase == READY and "deletionTimestamp" not in obj["metadata"]:
-        return ""
-    state = phase or "not reconciled by Rook yet"
-    return f"{obj['kind']} {obj['metadata']['name']} is {state}; wait until it is Ready"
 
 
 def _has_class(osd: Osd, pool: Pool) -> bool:
