@@ -3,22 +3,16 @@
 Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
 """
 
+import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-    wait_exponential,
-)
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"  # a cause of the API server's
 _SHOWN_CHARACTERS = 300
@@ -270,29 +264,17 @@ async def persist(
 
     ApiError: none of `errors`, which a retry can fix, or the last before `seconds` are over or after `attempts`.
     """
-
-    def pause(state: RetryCallState) -> float:
-        growing = wait_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)(state)
-        error = state.outcome.exception() if state.outcome else None
-        # At least as long as the API server asked for.
-        return max(growing, error.retry_after) if isinstance(error, TransientError) else growing
-
-    def log_failure(state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        _log.warning("%s; retrying in %.1f s", error, state.upcoming_sleep)
-
-    async def answer() -> T:  # the library awaits only what is declared a coroutine function
-        return await ask()
-
-    retrying = AsyncRetrying(
-        retry=retry_if_exception_type(errors),
-        wait=pause,
-        stop=stop_before_delay(seconds) | stop_after_attempt(attempts),
-        before_sleep=log_failure,
-        reraise=True,
-    )
-    try:
-        return await retrying(answer)
-    except ApiError as error:
-        error.attempts *= retrying.statistics["attempt_number"]
-        raise
+    begun, attempt, pause = time.monotonic(), 1, _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return await ask()
+        except ApiError as error:
+            # At least as long as the API server asked for.
+            wait = max(pause, error.retry_after) if isinstance(error, TransientError) else pause
+            is_late = time.monotonic() - begun + wait >= seconds
+            if not isinstance(error, errors) or attempt == attempts or is_late:
+                error.attempts *= attempt
+                raise
+            _log.warning("%s; retrying in %.1f s", error, wait)
+        await asyncio.sleep(wait)
+        attempt, pause = attempt + 1, min(2 * pause, _LONGEST_PAUSE_SECONDS)

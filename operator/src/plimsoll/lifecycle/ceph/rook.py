@@ -110,15 +110,14 @@ class RookProvider(common.ClusterProvider):
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
         environment, surveyed = environment_of(platform, None), _surveyed(platform)
-        if surveyed is None or surveyed.cluster is None:
+        if surveyed.cluster is None:
             return environment
         version = rook_facts.cluster_fact(surveyed.cluster).version
         rook = RookDescription(ceph_version=version[:MAX_DESCRIPTION_CHARACTERS])
         return environment.model_copy(update={"rook": rook})
 
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
-        surveyed = _surveyed(platform)
-        return plan if surveyed is None else rook_survey.complete_plan(plan, surveyed)
+        return rook_survey.complete_plan(plan, _surveyed(platform))
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
         return look_at_rook(view) if view.run.start_time is not None else None
@@ -519,5 +518,5 @@ def _missing_permission(error: UnansweredError, namespace: str) -> str:
     )
 
 
-def _surveyed(platform: Platform) -> RookPlatform | None:
-    return platform.storage if isinstance(platform.storage, RookPlatform) else None
+def _surveyed(platform: Platform) -> RookPlatform:
+    return platform.storage if isinstance(platform.storage, RookPlatform) else RookPlatform()

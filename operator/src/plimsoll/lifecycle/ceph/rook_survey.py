@@ -84,10 +84,10 @@ class RookPlatform:
 
 
 def why_not_usable(
-    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
+    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform
 ) -> RunEnding | Fact | None:
-    if platform is None or platform.problem or platform.cluster is None:
-        why = f": {platform.problem}" if platform and platform.problem else ""
+    if platform.problem or platform.cluster is None:
+        why = f": {platform.problem}" if platform.problem else ""
         message = f"{cluster_name(rook.used_cluster)} not found{why}; install Rook, or name another cluster"
         return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
