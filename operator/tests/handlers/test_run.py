@@ -520,7 +520,7 @@ async def test_a_removal_that_fails_for_no_fault_of_the_api_is_counted_and_conti
 ) -> None:
     made.context.runs.error_seconds = 0.01
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(steps, "step_deletion", lambda *_: 1 / 0)
+        patches.setattr(steps, "teardown", lambda *_, **__: 1 / 0)
         await look_for_a_while(made)
     assert made.counted("step_errors_total", reason=UNEXPECTED) > 0
     await until(lambda: not made.exists, made)

@@ -339,7 +339,7 @@ async def test_an_unknown_kind_is_looked_up_again(serve: Serve) -> None:
     known = web.json_response({"resources": [{"name": "ks", "kind": "K", "namespaced": True}, {"name": "ks/status"}]})
     kind = Kind(api_version="g/v1", kind="K")
     async with serve(unknown, known, web.json_response({"metadata": {"name": "a"}})) as (kube, server):
-        with pytest.raises(UnknownKindError, match="look up K of g/v1: .*install its CRD"):
+        with pytest.raises(UnknownKindError, match=r"look up K of g/v1: .*install its CRD"):
             await kube.get(kind, "a", "n")
         for _ in range(2):
             assert await kube.get(kind, "a", "n") is not None

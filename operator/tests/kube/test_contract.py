@@ -10,7 +10,6 @@ import pytest
 from plimsoll.kube.port import (
     Changed,
     ConflictError,
-    Gone,
     InvalidError,
     Kind,
     Kube,
@@ -167,7 +166,8 @@ async def test_changes_are_told_after_what_is_there(kube: Kube, namespace: str) 
         assert await anext(changes) == Changed(new)
         await kube.delete(CONFIG_MAP, "a", namespace)
         gone = await anext(changes)
-        assert isinstance(gone, Gone)
+        assert isinstance(gone, Changed)
+        assert gone.is_gone
         assert gone.version.uid == after.uid
 
 

@@ -20,7 +20,6 @@ from plimsoll.kube.port import (
     Changed,
     ConflictError,
     Followed,
-    Gone,
     InvalidError,
     Keep,
     Kind,
@@ -163,14 +162,14 @@ class FakeKube:
     async def versions(self, kind: Kind, **selection: Any) -> Sequence[Version]:
         return [version_of(obj) for obj in await self.list(kind, **selection)]
 
-    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
         known = {version.uid: version for version in await self.versions(kind, namespace=namespace)}
         yield Listed([*known.values()])
         while True:
             found = (version_of(obj) for key, obj in self._objects.items() if key.kind == kind)
             there = {version.uid: version for version in found if namespace in {None, version.namespace}}
             for uid in known.keys() - there.keys():
-                yield Gone(known[uid])
+                yield Changed(known[uid], is_gone=True)
             for uid, version in there.items():
                 if known.get(uid) != version:
                     yield Changed(version)

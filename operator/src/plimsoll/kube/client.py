@@ -28,7 +28,6 @@ from plimsoll.kube.port import (
     Changed,
     ConflictError,
     Followed,
-    Gone,
     InvalidError,
     Keep,
     Kind,
@@ -196,13 +195,13 @@ class AioKube(Kube):
     ) -> Sequence[Version]:
         return (await self._versions(kind, namespace, labels))[0]
 
-    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
         existing, since = await self._versions(kind, namespace, None)
         yield Listed(existing)
         query = (("resourceVersion", since),)
         async with aclosing(self._watch(kind, namespace, query, _Entry, ACCEPT_METADATA)) as later:
             async for entry, is_gone in later:
-                yield Gone(entry.metadata) if is_gone else Changed(entry.metadata)
+                yield Changed(entry.metadata, is_gone)
 
     async def follow(
         self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None

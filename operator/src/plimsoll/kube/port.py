@@ -80,16 +80,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An object was created or modified."""
+    """An object was created or modified, or deleted if it `is_gone`."""
 
     version: Version
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An object was deleted."""
-
-    version: Version
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +110,7 @@ class Kube(Protocol):
     ) -> Sequence[Version]:
         """Return the versions of the objects with these labels, which is cheaper than the objects."""
 
-    def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+    def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
         """Yield the existing objects, and then every change, until the API server ends the watch."""
 
     def follow(

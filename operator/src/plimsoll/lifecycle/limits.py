@@ -1,6 +1,5 @@
 """The administrator's limits on a run: its size, its writes, and when it may load."""
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from plimsoll.api.quantity import format_quantity
@@ -18,7 +17,19 @@ _ASK = "or ask the operator's administrator to"
 
 
 def spec_excess(spec: RunSpec, limits: Limits) -> RunEnding | None:
-    problems = list(_excesses(spec, limits))
+    problems = []
+    count, most = spec.clients.count, limits.max_clients
+    if most is not None and count > most:
+        problems.append(
+            f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}; lower it, {_ASK} raise "
+            "the chart's limits.maxClients"
+        )
+    volume, largest = spec.storage.volume if spec.storage else None, limits.max_volume_size
+    if volume is not None and largest is not None and volume.size > largest:
+        problems.append(
+            f"spec.storage.volume.size is {format_quantity(volume.size)}, but may be at most "
+            f"{format_quantity(largest)}; lower it, {_ASK} raise the chart's limits.maxVolumeSize"
+        )
     return RunEnding.failure(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
 
 
@@ -61,18 +72,3 @@ def writes_text(plan: Plan) -> str:
         return written
     copies = f", {size_text(cost.stored_bytes)} with replicas or coding chunks" if cost.stored_bytes else ""
     return f"{written}; its data sets fill at most {size_text(cost.data_bytes)}{copies}"
-
-
-def _excesses(spec: RunSpec, limits: Limits) -> Iterator[str]:
-    count, most = spec.clients.count, limits.max_clients
-    if most is not None and count > most:
-        yield (
-            f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}; lower it, {_ASK} raise "
-            "the chart's limits.maxClients"
-        )
-    volume, largest = spec.storage.volume if spec.storage else None, limits.max_volume_size
-    if volume is not None and largest is not None and volume.size > largest:
-        yield (
-            f"spec.storage.volume.size is {format_quantity(volume.size)}, but may be at most "
-            f"{format_quantity(largest)}; lower it, {_ASK} raise the chart's limits.maxVolumeSize"
-        )

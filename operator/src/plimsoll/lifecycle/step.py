@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType, RunPhase
 from plimsoll.api.reasons.reason import Reason, UnknownReason
@@ -11,7 +10,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import limits, provisioning, queue, status, waiting
 from plimsoll.lifecycle.children import Child
-from plimsoll.lifecycle.decision import Create, Decision, Delete, Fact, RunEnding, Situation, Stage, Teardown, events_of
+from plimsoll.lifecycle.decision import Create, Decision, Delete, Fact, RunEnding, Situation, Stage, events_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.render.common import plan_config_map
@@ -47,11 +46,6 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
         return None
     new = status.updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
     return Decision(status=new, events=events_of(run, new))
-
-
-def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, dict[str, Any]]:
-    progress = provisioning.teardown(run, seen, settings, keep_volumes=False, now=now)
-    return progress, status.status_of_removal(run, progress.fact, now)
 
 
 def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:

@@ -1,20 +1,16 @@
 """The causes for which a run waits, and since when; and whether it has ended, and how.
 
-`step` checks the causes in this order, and the status shows the first that exists, as reason and message of Succeeded
-(Unknown) and Reconciling, and in `display`:
+The status shows the first cause that exists, as reason and message of Succeeded (Unknown) and Reconciling:
 
 1. its finalizer (`missing_finalizer`),
 2. objects of an earlier run with this name that are being deleted (`Observed.departing`),
 3. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
 4. another version of the operator, which can read more than this one (`version_blocker`),
 5. its turn in the queue (`queue.turn_of`),
-6. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
-   the conditions StorageReady and ClientsReady show both.
+6. its storage or its pods, whichever is the cause (`waiting_fact`); StorageReady and ClientsReady show both.
 
-If the API server has refused what the plan (3) or the storage and the pods (6) need, the status shows that refusal
-instead (`refusals`).
-
-An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
+A refusal of the API server replaces the causes 3 and 6 (`refusals`). An end follows from the run's status, from the
+conductor's report, or from the state of volumes and pods (`ending_of`).
 """
 
 from collections.abc import Iterable, Sequence

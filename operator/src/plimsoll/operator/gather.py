@@ -21,7 +21,6 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.port import (
     Changed,
     ForbiddenError,
-    Gone,
     InvalidError,
     Kind,
     Kube,
@@ -106,9 +105,9 @@ class Digests(Generic[T]):
                 match change:
                     case Listed(versions):
                         await self._update(versions, kube, namespace=namespace, labels={})
-                    case Changed(version):
+                    case Changed(version, is_gone=False):
                         await self._read(version, kube, {})
-                    case Gone(version):
+                    case Changed(version):
                         self._by_uid.pop(version.uid, None)
 
     async def _update(

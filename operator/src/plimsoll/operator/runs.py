@@ -24,11 +24,12 @@ from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.decision import Action, Decision, Fact
 from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.provisioning import teardown
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Run, is_protected, needs_attention, run_of
 from plimsoll.lifecycle.status import status_of_removal
-from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
+from plimsoll.lifecycle.step import needs_platform, step, step_unseen
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
@@ -195,7 +196,9 @@ class RunReconciler(Reconciler[RunMemory]):
             with suppress(NotFoundError):
                 await self._write(run, status, record)
             raise
-        progress, status = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
+        now, seen = self.now(), replace(seen, refusal=record.refusal)
+        progress = teardown(run, seen, self.settings, keep_volumes=False, now=now)
+        status = status_of_removal(run, progress.fact, now)
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
         with suppress(NotFoundError):
             await self._write(run, status, record, acts=bool(progress.actions))
