@@ -230,7 +230,7 @@ class Burning(Helper):
 
 
 class Limits(Model):
-    """How much one run may do; None for no limit. `plimsoll.lifecycle.limits` checks it."""
+    """How much one run may do; None for no limit. `plimsoll.lifecycle.provisioning` checks it."""
 
     max_clients: Annotated[int, Field(ge=1)] | None = None
     max_volume_size: Annotated[Size, Field(ge=1)] | None = None  # bytes of one client's volume

@@ -8,7 +8,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType, RunPhase
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import limits, provisioning, queue, status, waiting
+from plimsoll.lifecycle import provisioning, queue, status, waiting
 from plimsoll.lifecycle.children import Child
 from plimsoll.lifecycle.decision import Create, Decision, Delete, Fact, RunEnding, Situation, Stage, events_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
@@ -64,7 +64,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
             ending = provisioning.rejection(run, settings)
         ending = ending or waiting.conflict_ending(run, seen)
     if ending is None and seen.plan is not None and run.start_time is None:
-        ending = limits.plan_excess(seen.plan, settings, now)
+        ending = provisioning.plan_excess(seen.plan, settings, now)
     if ending is None and seen.plan is not None:
         ending = waiting.ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
@@ -102,7 +102,7 @@ def _before_plan(
     if seen.platform is not None:
         plan = provisioning.freeze(run, document, seen.platform, settings)
         if isinstance(plan, Plan):
-            plan = limits.plan_excess(plan, settings, now) or plan
+            plan = provisioning.plan_excess(plan, settings, now) or plan
         if isinstance(plan, Fact):
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
@@ -134,7 +134,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         cause.message,
         seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else seconds,
         Admitted=Fact.true(
-            Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {limits.writes_text(plan)}"
+            Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {provisioning.writes_text(plan)}"
         ),
         StorageReady=storage_fact,
         ClientsReady=clients,
@@ -175,7 +175,7 @@ def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now
         )
         return Fact.false(Reason.WAITING_FOR_TURN, message)
     # Afterwards, its conductor waits.
-    closed = "" if run.holds(ConditionType.ADMITTED) else limits.closed_until(plan, settings, now)
+    closed = "" if run.holds(ConditionType.ADMITTED) else provisioning.closed_until(plan, settings, now)
     return Fact.false(Reason.WAITING_FOR_WINDOW, closed) if closed else None
 
 

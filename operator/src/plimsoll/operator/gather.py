@@ -1,11 +1,8 @@
 """Observes a run: everything with its UID, and all else that decisions depend on.
 
-A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
-only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only
-the parts in `plimsoll.lifecycle.shapes` are read, because its users can create objects that look like the run's.
-
-The lists are not a consistent snapshot. Jobs come first: conclusions from a Job that is complete or gone hold for pods
-and results that are read later.
+A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed, and of
+them only the parts in `plimsoll.lifecycle.shapes`. What only the operator changes is read once it has acted. Jobs come
+first: conclusions from a Job that is complete or gone hold for pods and results that are read later.
 """
 
 import asyncio
@@ -91,7 +88,7 @@ class Digests(Generic[T]):
         """Return the digests of all objects with these labels, in the order of the list."""
         if 0 < len(self._by_uid) < self.worthwhile:
             objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self.shape)
-            self._by_uid = {}
+            self.forget()
             for obj in objects:
                 self._keep(obj)
         else:
@@ -121,15 +118,13 @@ class Digests(Generic[T]):
             return
         if len(changed) > FEW:
             read: set[str] = set()
-            pause = max(1, self.page_size // RESULTS_PAGE_SIZE)
             pages = kube.pages(self._kind, size=self.page_size, namespace=namespace, labels=labels, shape=self.shape)
             async for page in pages:
-                for number, obj in enumerate(page):
+                for obj in page:
                     self._keep(obj)
                     read.add(obj["metadata"]["uid"])
-                    if number % pause == 0:
-                        # Let other tasks run: decoding one large object, or some small ones, takes milliseconds.
-                        await asyncio.sleep(0)
+                    # Let other tasks run: a large object takes milliseconds.
+                    await asyncio.sleep(0)
             changed = [version for version in changed if version.uid not in read]
         for version in changed:
             await self._read(version, kube, labels)
@@ -141,11 +136,8 @@ class Digests(Generic[T]):
         if self._has(version.uid, version.version):
             return
         obj = await kube.get(self._kind, version.name, version.namespace, shape=self.shape)
-        if obj is not None and not labels.items() <= (obj["metadata"].get("labels") or {}).items():
-            obj = None
-        if obj is None or obj["metadata"]["uid"] != version.uid:
-            self._by_uid.pop(version.uid, None)
-        if obj is not None:
+        self._by_uid.pop(version.uid, None)
+        if obj is not None and labels.items() <= (obj["metadata"].get("labels") or {}).items():
             self._keep(obj)
 
     def _has(self, uid: str, version: str) -> bool:

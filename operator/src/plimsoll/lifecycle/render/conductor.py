@@ -3,7 +3,7 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Conductor
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, network, pods
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan
@@ -70,7 +70,7 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
     wanted = run.document.spec.conductor if run.document else Conductor()
     pod = {**_pod(run, plan, settings), "nodeSelector": wanted.node_selector}
     annotations, resources = common.NOT_EVICTED, wanted.resources
-    template = pods.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
+    template = common.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
     # The run's own time does not count before its clients have registered, and while it waits for a maintenance window;
     # and an hour of slack.
     starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds

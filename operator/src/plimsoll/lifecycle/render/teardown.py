@@ -11,7 +11,7 @@ from plimsoll.api.model import Model
 from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render import ceph, common, network, pods
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, empty_secret, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
@@ -108,7 +108,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: 
     if only_restores:
         metadata["name"] = naming.restoration(record.run.uid)
     pod = common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
-    template = pods.pod_template(pod, settings, labels=metadata["labels"])
+    template = common.pod_template(pod, settings, labels=metadata["labels"])
     replaced = {} if only_restores else {"podReplacementPolicy": "Failed"}
     spec = {"backoffLimit": _RESTARTS, **replaced, "template": template}
     return manifest("Job", metadata, spec=spec)
