@@ -1,11 +1,11 @@
 """A run's objects, reduced to the facts that decisions need."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
@@ -17,8 +17,6 @@ from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
-
-F = TypeVar("F")
 
 _WAITS = frozenset({"ExternalProvisioning"})
 """Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
@@ -58,6 +56,7 @@ class JobFact:
     attempt: int
     complete: bool
     failure: str  # why it failed; empty if it did not
+    own: bool = True  # whether it belongs to the run whose UID it carries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +77,8 @@ class PodFact:
     exit_message: str  # exit code and termination message of the container that failed; empty otherwise
     exit_code: int = 0  # of a container that failed; 0 otherwise
     is_held: bool = False  # whether its container has ended, and another one, such as a sidecar, keeps it running
+    own: bool = True  # whether it belongs to the run whose UID it carries
+    jobs: frozenset[str] = frozenset()  # UIDs of the Jobs that own it; they may be gone
 
     @property
     def is_running(self) -> bool:
@@ -92,54 +93,45 @@ class ClaimFact:
     client: int
     phase: str
     finalizers: tuple[str, ...] = ()  # what delays its deletion; empty unless it is being deleted
-
-
-@dataclass(frozen=True, slots=True)
-class Member(Generic[F]):
-    """What decisions need from an object with a run's label."""
-
-    fact: F
-    own: bool  # whether it really belongs to the run
-    jobs: frozenset[str]  # for a pod, the UIDs of the Jobs that own it
+    own: bool = True  # whether it belongs to the run whose UID it carries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
     """A run's Jobs, pods and PVCs, as observed by one look."""
 
-    jobs: Sequence[Member[JobFact]] = ()
-    pods: Sequence[Member[PodFact]] = ()
-    claims: Sequence[Member[ClaimFact]] = ()
+    jobs: Sequence[JobFact] = ()
+    pods: Sequence[PodFact] = ()
+    claims: Sequence[ClaimFact] = ()
 
     @property
     def uids(self) -> frozenset[str]:
-        jobs = (job.fact.child.uid for job in self.jobs if job.own)
-        claims = (claim.fact.child.uid for claim in self.claims if claim.own)
-        return frozenset((*jobs, *claims, *(pod.child.uid for pod in self.own_pods)))
+        facts = (*self.jobs, *self.claims, *self.own_pods)
+        return frozenset(fact.child.uid for fact in facts if fact.own)
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
         """Return the pods of the run's Jobs: anybody who may create pods can copy their labels."""
-        run_jobs = {job.fact.child.uid for job in self.jobs if job.own}
-        return tuple(pod.fact for pod in self.pods if pod.own and pod.jobs & run_jobs)
+        run_jobs = {job.child.uid for job in self.jobs if job.own}
+        return tuple(pod for pod in self.pods if pod.own and pod.jobs & run_jobs)
 
     @property
     def orphans(self) -> tuple[PodFact, ...]:
         """Return the pods whose Job is gone, which may have been one of the run's."""
-        jobs = {job.fact.child.uid for job in self.jobs}
-        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & jobs)
+        jobs = {job.child.uid for job in self.jobs}
+        return tuple(pod for pod in self.pods if pod.own and not pod.jobs & jobs)
 
     @property
     def waiting_kinds(self) -> Sequence[str]:
         """Return the kinds of those that wait for something, which events about them explain."""
-        owners = {uid for pod in self.pods if pod.fact.phase in {"Pending", "Running"} for uid in pod.jobs}
-        jobs = [job.fact for job in self.jobs if job.fact.child.uid not in owners]
+        owners = {uid for pod in self.pods if pod.phase in {"Pending", "Running"} for uid in pod.jobs}
+        jobs = [job for job in self.jobs if job.child.uid not in owners]
         waiting = {
-            "PersistentVolumeClaim": any(claim.fact.phase != "Bound" for claim in self.claims),
+            "PersistentVolumeClaim": any(claim.phase != "Bound" for claim in self.claims),
             # A Job without a pod that may still create one.
             "Job": any(not (job.complete or job.failure or job.child.deleting) for job in jobs),
             # A pod with a node whose containers are not created yet: its volumes are mounted before.
-            "Pod": any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods),
+            "Pod": any(pod.phase == "Pending" and pod.node for pod in self.pods),
         }
         return [kind for kind, waits in waiting.items() if waits]
 
@@ -201,7 +193,7 @@ def child_of(obj: Object) -> Child:
     )
 
 
-def job_fact(obj: Object) -> JobFact:
+def job_fact(uid: str, obj: Object) -> JobFact:
     conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
     failed = conditions.get("Failed") or conditions.get("FailureTarget")
     return JobFact(
@@ -212,10 +204,11 @@ def job_fact(obj: Object) -> JobFact:
         attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
         complete="Complete" in conditions,
         failure=f"{failed.get('reason', 'Failed')}: {failed.get('message', '')}" if failed else "",
+        own=is_of_run(obj, uid),
     )
 
 
-def pod_fact(obj: Object) -> PodFact:
+def pod_fact(uid: str, obj: Object) -> PodFact:
     metadata, status = obj["metadata"], obj.get("status", {})
     states = {container["name"]: container.get("state", {}) for container in status.get("containerStatuses", [])}
     state: Object = next((state for name, state in states.items() if name in naming.CONTAINERS), {})
@@ -245,6 +238,8 @@ def pod_fact(obj: Object) -> PodFact:
         exit_message=exit_message,
         exit_code=int(exit_code),
         is_held=is_held,
+        own=is_of_run(obj, uid),
+        jobs=frozenset(_jobs_of(obj)),
     )
 
 
@@ -256,7 +251,7 @@ def job_with_pods(job: JobFact, pods: Iterable[PodFact]) -> JobFact:
     return replace(job, complete=is_complete, failure="" if is_complete else job.failure or held_failure)
 
 
-def claim_fact(obj: Object) -> ClaimFact:
+def claim_fact(uid: str, obj: Object) -> ClaimFact:
     """Read a PVC; one without a client's label has the client -1."""
     client, child = _number(obj, naming.LABEL_CLIENT), child_of(obj)
     return ClaimFact(
@@ -264,6 +259,7 @@ def claim_fact(obj: Object) -> ClaimFact:
         client=-1 if client is None else client,
         phase=obj.get("status", {}).get("phase", "Pending"),
         finalizers=tuple(obj["metadata"].get("finalizers") or ()) if child.deleting else (),
+        own=is_of_run(obj, uid),
     )
 
 
@@ -310,7 +306,7 @@ def is_of_run(obj: Object, uid: str) -> bool:
     if label(obj, naming.LABEL_RUN_UID) != uid:
         return False
     if obj["kind"] == "Pod":
-        return bool(jobs_of(obj))
+        return bool(_jobs_of(obj))
     return any(owner["uid"] == uid for owner in _owners(obj))
 
 
@@ -336,18 +332,13 @@ def belongs_to_same_run(existing: Object, wanted: Object) -> bool:
     return label(existing, naming.LABEL_RUN_UID) == uid
 
 
-def jobs_of(pod: Object) -> set[str]:
-    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
+def _jobs_of(pod: Object) -> set[str]:
     return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == "Job"}
 
 
 def is_departing(obj: Object) -> bool:
     """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
     return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in _owners(obj))
-
-
-def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
-    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
 
 
 def result_fact(run_uid: str, obj: Object) -> ResultFact:

@@ -29,7 +29,7 @@ _UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
 
 _MAX_STATE_CHARACTERS = 128 * 2**10  # with 1000 clients a state has about 20,000
 
-_FACTS: Mapping[str, Callable[[Object], object]] = {
+_FACTS: Mapping[str, Callable[[str, Object], object]] = {
     "Job": children.job_fact,
     "Pod": children.pod_fact,
     "PersistentVolumeClaim": children.claim_fact,
@@ -195,10 +195,10 @@ def observe(
             *([f"ConfigMap {plan_name}"] if is_departing else []),
         ),
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
-        jobs=tuple(with_pods(job.fact) for job in members.jobs if job.own),
+        jobs=tuple(with_pods(job) for job in members.jobs if job.own),
         pods=pods,
         orphans=members.orphans,
-        claims=tuple(claim.fact for claim in members.claims if claim.own),
+        claims=tuple(claim for claim in members.claims if claim.own),
         others=(*map(children.child_of, run_maps.values()), *fixed),
         warnings=warnings,
     )
@@ -208,7 +208,7 @@ def noticeable(obj: Object, run_uid: str) -> object:
     """Return a value that differs whenever a look could notice a change of a Job, pod, PVC or ConfigMap of the run."""
     kind = obj["kind"]
     if kind in _FACTS:
-        return children.member(_FACTS[kind], run_uid, obj)
+        return _FACTS[kind](run_uid, obj)
     data, metadata = dict(obj.get("data") or {}), obj["metadata"]
     text = str(data.pop(STATE_FILE, ""))
     readable = _state(text)

@@ -29,7 +29,7 @@ from plimsoll.kube.port import (
     Version,
 )
 from plimsoll.lifecycle import children, naming, shapes
-from plimsoll.lifecycle.children import Child, Member, Members, Warnings, child_of, is_of_run
+from plimsoll.lifecycle.children import Child, Members, Warnings, child_of, is_of_run
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Platform, platform_of
 from plimsoll.lifecycle.storage.seam import Found, Look, Query, Rehearsal, UnansweredError
@@ -58,7 +58,6 @@ _WORTHWHILE = 100
 """Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
 
 T = TypeVar("T")
-F = TypeVar("F")
 
 
 @dataclass(slots=True)
@@ -179,9 +178,8 @@ class RunDigests:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
     def __init__(self, run: RunIdentity, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        def members(kind: Kind, fact: Callable[[Object], F], shape: Shape) -> Digests[Member[F]]:
-            digest = partial(children.member, fact, run.uid)
-            return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
+        def members(kind: Kind, fact: Callable[[str, Object], T], shape: Shape) -> Digests[T]:
+            return Digests(kind, partial(fact, run.uid), page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
 
         self.jobs = members(Kind(api_version="batch/v1", kind="Job"), children.job_fact, shapes.Job)
         self.pods = members(Kind(api_version="v1", kind="Pod"), children.pod_fact, shapes.Pod)

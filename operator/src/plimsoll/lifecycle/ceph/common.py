@@ -104,14 +104,13 @@ def external_objects_of(
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
     secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in run_objects if obj["kind"] == "Secret"}
     annotations = secrets.get(naming.teardown(run.uid), {}).get("annotations") or {}
-    run_pods = [obj for obj in everything if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)]
-    pods = [(children.pod_fact(obj), children.jobs_of(obj)) for obj in run_pods]
+    pods = [pod for obj in everything if obj["kind"] == "Pod" if (pod := children.pod_fact(run.uid, obj)).own]
     jobs = [
-        children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners])
-        for job in (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
+        children.job_with_pods(job, [pod for pod in pods if job.child.uid in pod.jobs])
+        for job in (children.job_fact(run.uid, obj) for obj in run_objects if obj["kind"] == JOB)
     ]
     restoration = next((job for job in jobs if job.child.name == naming.restoration(run.uid)), None)
-    restoring = [pod for pod, owners in pods if restoration is not None and restoration.child.uid in owners]
+    restoring = [pod for pod in pods if restoration is not None and restoration.child.uid in pod.jobs]
     readable = filter(None, map(render_teardown.read_record, records))
     return ExternalObjects(
         pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] in rook_facts.POOL_KINDS),
@@ -128,7 +127,7 @@ def external_objects_of(
         renewal=child("Secret", naming.key_renewal(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(job for job in jobs if job is not restoration),
-        pods=tuple(pod for pod, _ in pods if pod not in restoring),
+        pods=tuple(pod for pod in pods if pod not in restoring),
         restoration=restoration,
         restoration_pods=tuple(restoring),
         warnings=warnings,
