@@ -7,7 +7,8 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -149,3 +150,17 @@ async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> N
     finally:
         for task in waiting:
             task.cancel()
+
+
+@asynccontextmanager
+async def in_background(
+    work: Coroutine[Any, Any, Any], name: str, ended: Callable[[BaseException | None], object]
+) -> AsyncIterator[None]:
+    """Do work that never ends. `ended` is called with its error, or None, if it does."""
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(lambda task: None if task.cancelled() else ended(task.exception()))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Annotated, Any
 
 import aiohttp
@@ -26,6 +26,7 @@ from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, Pod
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
 from plimsoll.net.listener import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
+from plimsoll.operator.loop import in_background
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.operator.watches import Context, KnownResults, follow_children, post
@@ -247,25 +248,15 @@ async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
     memo.stop.set()
 
 
-@asynccontextmanager
-async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AsyncIterator[None]:
+def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AbstractAsyncContextManager[None]:
     """Do work that never ends. If it does end, the process stops: its metrics would freeze silently."""
 
-    def stop_process(task: asyncio.Task[Any]) -> None:
-        if task.cancelled():
-            return
-        error = task.exception()
+    def stop_process(error: BaseException | None) -> None:
         memo.failure = f"background task {name!r} ended: {error!r}" if error else f"background task {name!r} ended"
         _log.critical("%s; the operator stops", memo.failure, exc_info=error)
         memo.stop.set()
 
-    task = asyncio.create_task(work, name=name)
-    task.add_done_callback(stop_process)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
+    return in_background(work, name, stop_process)
 
 
 def settings_of(environment: dict[str, str]) -> Settings:
