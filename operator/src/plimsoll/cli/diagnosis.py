@@ -20,7 +20,7 @@ from plimsoll.kube.port import Object
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
 from plimsoll.lifecycle.ceph.rook_survey import rook_version
 from plimsoll.lifecycle.children import label
-from plimsoll.lifecycle.decision import Fact, RunEnding
+from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.provisioning import rejection, why_no_devices
 from plimsoll.lifecycle.render import client, conductor
 from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings, platform_of, run_of
@@ -602,7 +602,7 @@ def judge_storage_classes(facts: Facts) -> Findings:
 def _run_problem(facts: Facts, platform: Platform) -> str:
     """Return why the operator would refuse a run on the StorageClass; empty if it would not."""
     run = _sample(facts).run
-    ending: RunEnding | Fact | None = rejection(run, _settings(facts))
+    ending: Fact | None = rejection(run, _settings(facts))
     if ending is None and run.document is not None:
         ending = provider_of(run).blocker(run.document, platform)
     return ending.message if ending is not None else ""

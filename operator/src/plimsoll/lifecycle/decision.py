@@ -107,19 +107,6 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnding:
-    """How a run ended. `reason` is `Valid`, `Suspect`, `InvalidResults`, or why it failed."""
-
-    succeeded: bool
-    reason: Reason | UnknownReason
-    message: str
-
-    @classmethod
-    def failure(cls, reason: Reason | UnknownReason, message: str) -> Self:
-        return cls(succeeded=False, reason=reason, message=message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One condition: whether it holds (None: unknown), its reason and its message."""
 
@@ -134,6 +121,11 @@ class Fact:
     @classmethod
     def false(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
         return cls(holds=False, reason=reason, message=message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnding(Fact):
+    """The condition Succeeded of a run that has ended: Valid, Suspect, InvalidResults, or why it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ def held_pods(seen: Observed) -> tuple[Action, ...]:
 
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
     if run.document is None:
-        return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
+        return RunEnding.false(Reason.INVALID_SPEC, run.spec_problem)
     return next(filter(None, _rejections(run, run.document.spec, settings)), None)
 
 
@@ -126,7 +126,7 @@ def _rejections(run: Run, spec: RunSpec, settings: Settings) -> Iterator[RunEndi
     yield spec_excess(spec, settings.limits)
     if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
         message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
-        yield RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
+        yield RunEnding.false(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
     yield provider_of(run).rejection(run, settings)
     for number, workload in enumerate(spec.workloads):
         tool = TOOLS.get(workload.tool)
@@ -135,20 +135,20 @@ def _rejections(run: Run, spec: RunSpec, settings: Settings) -> Iterator[RunEndi
                 f"{tool.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
                 "administrator to set the chart's osdBench.enabled"
             )
-            yield RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
+            yield RunEnding.false(Reason.OSD_BENCH_NOT_ALLOWED, message)
         if tool is not None and tool.creates_claims and (problem := settings.burning_problem(run.namespace)):
             message = f"{tool.key}: {problem}, or remove these workloads"
-            yield RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+            yield RunEnding.false(Reason.KUBE_BURNER_NOT_ALLOWED, message)
         if workload.disturb and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
             message = (
                 f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask "
                 "the operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's "
                 "disturb"
             )
-            yield RunEnding.failure(Reason.DISTURBANCE_NOT_ALLOWED, message)
+            yield RunEnding.false(Reason.DISTURBANCE_NOT_ALLOWED, message)
 
 
-def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | RunEnding | Fact:
+def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Fact:
     """Return the plan of a run, or why it cannot be frozen at all (RunEnding) or yet (Fact)."""
     provider = provider_of(run)
     named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
@@ -159,11 +159,11 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image, environment=environment)
         check_fits_deadline(plan)
     except SpecError as error:
-        return RunEnding.failure(Reason.INVALID_SPEC, str(error))
+        return RunEnding.false(Reason.INVALID_SPEC, str(error))
     if render_client.has_device(plan, 0) and (problem := why_no_devices(run.namespace, platform.pod_security)):
-        return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, f"spec.storage.volume.mode: {problem}")
+        return RunEnding.false(Reason.POD_SECURITY_TOO_STRICT, f"spec.storage.volume.mode: {problem}")
     control_plane = _control_plane(run, plan, platform, settings)
-    if isinstance(control_plane, RunEnding | Fact):
+    if isinstance(control_plane, Fact):
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
@@ -276,9 +276,7 @@ def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:
     return [Create(obj=obj) for obj in objects if obj["metadata"]["name"] not in seen.names(obj["kind"])]
 
 
-def _control_plane(
-    run: Run, plan: Plan, platform: Platform, settings: Settings
-) -> ControlPlane | RunEnding | Fact | None:
+def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Fact | None:
     points = [point for point in plan.points if TOOLS[point.tool].creates_claims]
     burning = settings.burning
     if not points or burning is None:
@@ -287,14 +285,14 @@ def _control_plane(
         limits = {"max_objects": burning.max_objects, "max_qps": burning.max_qps}
         if problem := excess_of(point.typed_parameters.limited, **limits, max_volume_size=burning.max_volume_size):
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
-            return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+            return RunEnding.false(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)
     if platform.storage_classes.get(name, {}).get("reclaimPolicy") == "Retain":
         message = (
             f"workload {points[0].workload}: {points[0].tool} would leave the volume of each PVC behind, because "
             f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
         )
-        return RunEnding.failure(Reason.VOLUMES_RETAINED, message)
+        return RunEnding.false(Reason.VOLUMES_RETAINED, message)
     if not platform.burner_certificate:
         place = f"namespace {burning.service.namespace}"
         message = f"the helper that runs kube-burner has not started yet; check its pod in {place}"
@@ -316,7 +314,7 @@ def spec_excess(spec: RunSpec, limits: Limits) -> RunEnding | None:
             f"spec.storage.volume.size is {format_quantity(volume.size)}, but may be at most "
             f"{format_quantity(largest)}; lower it, {_ASK} raise the chart's limits.maxVolumeSize"
         )
-    return RunEnding.failure(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
+    return RunEnding.false(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
 
 
 def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | None:
@@ -328,7 +326,7 @@ def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | No
             " volume.size, runtimeSeconds, repetitions or a rate of its workloads, or set "
             f"prepare.prefill to false, {_ASK} raise the chart's limits.maxWrittenBytes"
         )
-        return RunEnding.failure(Reason.LIMIT_EXCEEDED, message)
+        return RunEnding.false(Reason.LIMIT_EXCEEDED, message)
     seconds = longest_load_seconds(plan)
     if next_start(settings.windows, now, seconds) is None:
         message = (
@@ -336,7 +334,7 @@ def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | No
             "long; lower runtimeSeconds, volume.size or prepare.settleSeconds, "
             f"{_ASK} set longer ones in the chart's maintenanceWindows"
         )
-        return RunEnding.failure(Reason.WINDOWS_TOO_SHORT, message)
+        return RunEnding.false(Reason.WINDOWS_TOO_SHORT, message)
     return None
 
 

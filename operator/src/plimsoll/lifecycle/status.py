@@ -194,8 +194,8 @@ def _summary(situation: Situation) -> dict[str, Fact]:
         if situation.stage is not Stage.SUSPENDED:
             facts["Reconciling"] = Fact.true(situation.reason, situation.message)
         return facts
-    facts = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
-    if not ending.succeeded:
+    facts: dict[str, Fact] = {"Succeeded": ending}
+    if not ending.holds:
         facts["Stalled"] = Fact.true(ending.reason, ending.message)
     elif not is_settled(situation.facts["CleanedUp"]):
         facts["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)

@@ -103,7 +103,7 @@ def _before_plan(
         plan = provisioning.freeze(run, document, seen.platform, settings)
         if isinstance(plan, Plan):
             plan = provisioning.plan_excess(plan, settings, now) or plan
-        if isinstance(plan, Fact):
+        if isinstance(plan, Fact) and not isinstance(plan, RunEnding):
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
             plan = waiting.not_ready_in_time(plan, limit)
@@ -227,7 +227,7 @@ def _with_refusal(situation: Situation, seen: Observed) -> Situation:
 def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now: datetime) -> Situation:
     """Report the end, clean up, and delete the run itself once it expires."""
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
-    keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
+    keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.holds)
     progress = provisioning.teardown(run, seen, settings, keep_volumes=keeps, now=now)
     # Conditions that held while the run was active and no longer do; kept volumes remain ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]

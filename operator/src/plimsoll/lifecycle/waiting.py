@@ -194,8 +194,8 @@ def recorded_ending(run: Run) -> RunEnding | None:
     condition = run.conditions.get(ConditionType.SUCCEEDED)
     if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
-    succeeded = condition.status is ConditionStatus.TRUE
-    return RunEnding(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
+    holds = condition.status is ConditionStatus.TRUE
+    return RunEnding(holds=holds, reason=read_reason(condition.reason), message=condition.message)
 
 
 def conflict_ending(run: Run, seen: Observed) -> RunEnding | None:
@@ -204,18 +204,18 @@ def conflict_ending(run: Run, seen: Observed) -> RunEnding | None:
     if seen.plan is not None and not is_own_plan(run, seen):
         damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
     if damage:
-        return RunEnding.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
+        return RunEnding.false(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
     if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
-        return RunEnding.failure(Reason.NAME_TAKEN, seen.refusal.message)
+        return RunEnding.false(Reason.NAME_TAKEN, seen.refusal.message)
     if seen.foreign_results:
         what = f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)})"
-        return RunEnding.failure(Reason.RESULTS_EXIST, f"{what}; delete them and the run, or rename the run")
+        return RunEnding.false(Reason.RESULTS_EXIST, f"{what}; delete them and the run, or rename the run")
     if seen.plan is None and seen.name_taken:
         what = f"{seen.name_taken} does not belong to this run but occupies the plan's name"
-        return RunEnding.failure(Reason.NAME_TAKEN, f"{what}; delete it and the run, or rename the run")
+        return RunEnding.false(Reason.NAME_TAKEN, f"{what}; delete it and the run, or rename the run")
     if seen.plan is None and run.start_time is not None:
         message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
-        return RunEnding.failure(Reason.PLAN_MISSING, message)
+        return RunEnding.false(Reason.PLAN_MISSING, message)
     return None
 
 
@@ -239,14 +239,14 @@ def name_still_taken(seen: Observed, limit: int) -> RunEnding:
         f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
         "its finalizers and create the run again once it is gone, or rename the run"
     )
-    return RunEnding.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
+    return RunEnding.false(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
 def not_ready_in_time(cause: Fact | Refusal, limit: int) -> RunEnding:
     """Return the end of a run that waited too long for a cluster, volumes, pods, or the creation of an object."""
     reason = Reason.NAME_TAKEN if cause.reason is Reason.WAITING_FOR_EARLIER_RUN else cause.reason
     words = cause.message if isinstance(cause, Refusal) else f"{cause.message}; {remedy_of(reason)}"
-    return RunEnding.failure(reason, f"not ready within timeouts.provisionSeconds ({limit} s): {words}")
+    return RunEnding.false(reason, f"not ready within timeouts.provisionSeconds ({limit} s): {words}")
 
 
 def _conductor_failure(seen: Observed) -> RunEnding | None:
@@ -262,7 +262,7 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
     # The conductor knows that they are missing, but not why.
     if reason is Reason.CLIENTS_NOT_READY and refused in {Reason.QUOTA_EXCEEDED, Reason.API_REFUSED}:
         reason = refused
-    return RunEnding.failure(reason, ". ".join([failure.message, *problems]))
+    return RunEnding.false(reason, ". ".join([failure.message, *problems]))
 
 
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
@@ -284,7 +284,7 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
         f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the "
         f"run, after its first conductor had started; {_RECORDS_REMEDY}"
     )
-    return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
+    return RunEnding.false(Reason.RESULTS_INCOMPLETE, message)
 
 
 def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
@@ -302,18 +302,18 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
             return None
         finished = f"the conductor finished, but only {final} of {count_text(points, 'result')} {are(final)} final"
         message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
-        return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
+        return RunEnding.false(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points]
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {count_text(len(results), 'point')} {are(len(invalid))} Invalid"
-        return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
+        return RunEnding.false(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
     measured = "the only point is measured" if points == 1 else f"all {points} points are measured"
     if not suspect:
-        return RunEnding(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
+        return RunEnding.true(Reason.VALID, f"{measured} and Valid")
     suspects = " and" if points == 1 else f", {len(suspect)} {are(len(suspect))}"
-    return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=f"{measured}{suspects} Suspect: {_why(suspect)}")
+    return RunEnding.true(Reason.SUSPECT, f"{measured}{suspects} Suspect: {_why(suspect)}")
 
 
 def _why(results: Sequence[Measured]) -> str:
@@ -328,7 +328,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> R
     job = seen.conductor_job
     if job is not None and job.failure:
         exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
-        return RunEnding.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
+        return RunEnding.false(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
     fact, limit = conductor_fact(seen), plan.timeouts.ready_seconds
     absent = min(age_seconds(_conductor_absent_since(run, seen), now), waited_seconds(run, now))
     if is_gathering(seen):
@@ -338,7 +338,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> R
         return None
     message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
     reason = fact.reason if fact.reason in REFUSALS else Reason.CONDUCTOR_NOT_READY
-    return RunEnding.failure(reason, f"{message}; {remedy_of(fact.reason)}")
+    return RunEnding.false(reason, f"{message}; {remedy_of(fact.reason)}")
 
 
 def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
@@ -367,7 +367,7 @@ def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> RunEnding |
         if len(jobs) >= limit and is_lost(jobs[-1], seen):
             problem = client_problem(client, seen) or f"client {client} was lost"
             message = f"{problem}; it was lost {limit} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
-            return RunEnding.failure(Reason.CLIENTS_FAILED, message)
+            return RunEnding.false(Reason.CLIENTS_FAILED, message)
     return None
 
 
@@ -381,7 +381,7 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEndin
         return None
     names = first_few([f"client {client}" for client in missing], 3)
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
-    return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *_problems(missing, seen)]))
+    return RunEnding.false(Reason.CLIENTS_NOT_READY, ". ".join([message, *_problems(missing, seen)]))
 
 
 def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:

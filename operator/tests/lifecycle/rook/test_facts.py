@@ -9,7 +9,7 @@ from plimsoll.lifecycle.ceph.rook import removal_fact
 from plimsoll.lifecycle.ceph.rook_facts import RookFact, readiness_fact, rook_fact
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform, complete_plan, unusable_file_system, unusable_pools
 from plimsoll.lifecycle.children import warnings_on
-from plimsoll.lifecycle.decision import Fact, RunEnding
+from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from support.goldens import NEW_ROOK, OLD_ROOK, rook_object
 from support.specs import ceph_run, made_in_rook
@@ -180,7 +180,7 @@ def shared(**annotations: str) -> list[dict[str, Any]]:
     return [thing(name=name, annotations=annotations) for name in ("shared", "shared-data")]
 
 
-def words(unusable: RunEnding | Fact | None) -> str:
+def words(unusable: Fact | None) -> str:
     assert unusable is not None
     return unusable.message
 

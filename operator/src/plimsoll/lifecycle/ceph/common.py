@@ -206,7 +206,7 @@ class CephProvider(ClusterProvider):
             f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a "
             "NetworkPolicy cannot name hosts; write its IP address"
         )
-        return RunEnding.failure(Reason.INVALID_SPEC, message)
+        return RunEnding.false(Reason.INVALID_SPEC, message)
 
     def resources(self, view: View) -> Sequence[Resource]:
         there, claims = view.seen.external, Claims(view=view)

@@ -85,7 +85,7 @@ class RookProvider(common.ClusterProvider):
         if problem := settings.rook_problem(rook.cluster, run.namespace):
             is_ambiguous = rook.cluster is None and settings.clusters_of(run.namespace)
             reason = Reason.INVALID_SPEC if is_ambiguous else Reason.ROOK_CLUSTER_NOT_ALLOWED
-            return RunEnding.failure(reason, f"spec.storage.rook.cluster: {problem}")
+            return RunEnding.false(reason, f"spec.storage.rook.cluster: {problem}")
         cluster = cluster_name(rook.used_cluster)
         for number, option in enumerate(rook.config):
             if not settings.allows_option(rook.used_cluster, option.name):
@@ -93,7 +93,7 @@ class RookProvider(common.ClusterProvider):
                     f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of {cluster}; "
                     "remove it, or ask the operator's administrator to add it to the chart's rook.options"
                 )
-                return RunEnding.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
+                return RunEnding.false(Reason.CEPH_OPTION_NOT_ALLOWED, message)
         return None
 
     def survey(self, run: Run) -> Look[RookPlatform] | None:
@@ -102,7 +102,7 @@ class RookProvider(common.ClusterProvider):
             return None
         return survey_rook(storage.rook, [*rook_render.pools(run, target)])
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Fact | None:
         storage, target = document.spec.storage, ceph_target(document)
         if storage is None or storage.rook is None or target is None:
             return None

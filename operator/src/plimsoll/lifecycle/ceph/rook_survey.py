@@ -83,19 +83,17 @@ class RookPlatform:
         return [*self.pools, *({"spec": pool} for pool in file_system_pools)]
 
 
-def why_not_usable(
-    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform
-) -> RunEnding | Fact | None:
+def why_not_usable(rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform) -> Fact | None:
     if platform.problem or platform.cluster is None:
         why = f": {platform.problem}" if platform.problem else ""
         message = f"{cluster_name(rook.used_cluster)} not found{why}; install Rook, or name another cluster"
-        return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
+        return RunEnding.false(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
-    unusable: RunEnding | Fact | None = None
+    unusable: Fact | None = None
     if cluster.external and target.made is not None:
         field, existing = ("fileSystem", "existingFileSystem") if rook.file_system else ("pool", "existingPool")
         why = f"{cluster_name(cluster)} is external, so Plimsoll cannot check whether Ceph could place a new pool"
-        unusable = RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
+        unusable = RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
     elif rook.existing_pool is not None:
         unusable = unusable_pools(target, platform.pools)
     elif rook.existing_file_system is not None:
@@ -134,12 +132,12 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
     return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
-def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | Fact | None:
+def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Fact | None:
     """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
     return _unusable(BLOCK_POOL, target.pools, pools)
 
 
-def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> RunEnding | Fact | None:
+def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
     name = target.file_system.name if target.file_system else ""
     unusable = _unusable(FILE_SYSTEM, [name], file_systems)
@@ -153,11 +151,11 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
         names = first_few(data, _MAX_NAMES) or "none"
         problem = f"dataPool: {FILE_SYSTEM} {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.existingFileSystem.{problem}")
+        return RunEnding.false(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.existingFileSystem.{problem}")
     return unusable
 
 
-def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> RunEnding | Fact | None:
+def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fact | None:
     """Return why a run may not use the pools or the file system of these names; None if it may."""
     field, not_found, not_allowed, not_ready = _EXISTING[kind]
     existing = {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
@@ -167,14 +165,14 @@ def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Run
         if name not in existing:
             why = f"{kind} {name} does not exist, or belongs to another run"
             message = f"{_FIELD}.{field}: {why}; name one that allows benchmarks: {_listed(allowed)}"
-            return RunEnding.failure(not_found, message)
+            return RunEnding.false(not_found, message)
     for name in names:
         if name not in allowed:
             message = (
                 f"{_FIELD}.{field}: {kind} {name} does not allow benchmarks; its owner can allow them with `kubectl "
                 f'annotate {kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
             )
-            return RunEnding.failure(not_allowed, message)
+            return RunEnding.false(not_allowed, message)
     for name in names:
         phase = (existing[name].get("status") or {}).get("phase")
         if phase != READY or "deletionTimestamp" in existing[name]["metadata"]:
@@ -379,19 +377,19 @@ def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) ->
     """Return that this Ceph or this Rook is too old for the run; None if it is not, or a version is unknown."""
     name, version = cluster_name(cluster), cluster.ceph_version
     if why := age_problem(name, version):
-        return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
+        return RunEnding.false(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
     for place, pool in _new_pools(rook).items():
         coded, field = pool.erasure_coded, f"{_FIELD}.{place}.erasureCoded"
         if coded is None:
             continue
         if coded.optimizations and (why := optimizations_problem(name, version)):
-            return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
+            return RunEnding.false(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
         # A webhook may refuse every dry run, or the pool for a reason of its own: its creation will say so.
         if coded.stripe_unit is not None and "stripeUnit" in platform.refusal:
             rooks = f"Rook{f' {platform.rook_version}' if platform.rook_version else ''} of {name}"
             why = f"the resource definitions of {rooks} do not accept it ({platform.refusal[:_MAX_REFUSAL_CHARACTERS]})"
             message = f"{field}.stripeUnit: {why}; upgrade Rook, or remove the field"
-            return RunEnding.failure(Reason.ROOK_TOO_OLD, message)
+            return RunEnding.false(Reason.ROOK_TOO_OLD, message)
     return None
 
 
@@ -412,9 +410,9 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     for field, pool in pools.items():
         if stretch.get("zones") and (pool.replicated is None or pool.replicated.size != _STRETCH_COPIES):
             why = "Rook creates only replicated pools with size 4 in a stretch cluster; use replicated.size 4"
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
         if why := why_infeasible(pool, osds, rook.used_cluster.namespace):
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     # Without a number, a pool gets what the others leave, but one placement group at least.
     specs = {
         field: {"spec": pool_spec(pool.model_copy(update={"placement_groups": pool.placement_groups or 1}))}
@@ -424,7 +422,7 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     for field, pool in reversed(pools.items()):
         taken = [*platform.pool_specifications, *(spec for other, spec in specs.items() if other != field)]
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     return None
 
 

@@ -48,7 +48,7 @@ class StorageClassProvider(Provider):
             f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
             f"it, or name an existing one: {existing}"
         )
-        return RunEnding.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
+        return RunEnding.false(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
         return environment_of(platform, _name(document))

@@ -198,7 +198,7 @@ class Provider(ABC):
         """Return the look at existing storage before anything is created; its result becomes `Platform.storage`."""
         return None
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Fact | None:
         """Return why no plan can be frozen yet: a RunEnding if the run fails, a Fact if it waits."""
         return None
 
