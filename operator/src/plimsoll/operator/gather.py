@@ -15,19 +15,8 @@ from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.storage import NamespacedName
-from plimsoll.kube.port import (
-    Changed,
-    ForbiddenError,
-    InvalidError,
-    Kind,
-    Kube,
-    Listed,
-    NotFoundError,
-    Object,
-    Shape,
-    UnknownKindError,
-    Version,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Kube, Object, Shape, Version
 from plimsoll.lifecycle import children, naming, shapes
 from plimsoll.lifecycle.children import Child, Members, Warnings, child_of, is_of_run
 from plimsoll.lifecycle.observed import Observed, observe
@@ -99,11 +88,11 @@ class Digests(Generic[T]):
         async with aclosing(kube.changes(self._kind, namespace=namespace)) as changes:
             async for change in changes:
                 match change:
-                    case Listed(versions):
+                    case port.Listed(versions):
                         await self._update(versions, kube, namespace=namespace, labels={})
-                    case Changed(version, is_gone=False):
+                    case port.Changed(version, is_gone=False):
                         await self._read(version, kube, {})
-                    case Changed(version):
+                    case port.Changed(version):
                         self._by_uid.pop(version.uid, None)
 
     async def _update(
@@ -318,7 +307,7 @@ async def gather_platform(
     findings = await answer_look(survey, kube) if survey is not None else None
     namespaces: Sequence[Object] = ()
     # If the operator may not read the namespace, its restrictions show later.
-    with suppress(ForbiddenError):
+    with suppress(port.ForbiddenError):
         namespaces = await kube.list(Kind(api_version="v1", kind="Namespace"), fields={"metadata.name": namespace})
     published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, burner.namespace) if burner is not None else None
     return platform_of(version, storage_classes, findings, next(iter(namespaces), None), published)
@@ -334,7 +323,7 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
         if isinstance(query, Rehearsal):
             try:
                 await kube.create(query.obj, dry_run=True)
-            except (InvalidError, NotFoundError) as error:
+            except (port.InvalidError, port.NotFoundError) as error:
                 return ({"message": error.reason},)
             return ()
         kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
@@ -349,9 +338,10 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
         while True:
             try:
                 answers = await asyncio.gather(*map(answer, batch))
-            except (ForbiddenError, UnknownKindError) as error:
+            except (port.ForbiddenError, port.UnknownKindError) as error:
+                is_forbidden = isinstance(error, port.ForbiddenError)
                 try:
-                    batch = look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
+                    batch = look.throw(UnansweredError(error.reason, is_forbidden=is_forbidden))
                 except UnansweredError as unanswered:
                     raise type(error)(error.asked, unanswered.reason) from error
             else:

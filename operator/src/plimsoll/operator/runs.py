@@ -9,17 +9,8 @@ from itertools import chain
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.kube.port import (
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    Kind,
-    NotFoundError,
-    Object,
-    TransientError,
-    UnknownKindError,
-    persist,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.decision import Action, Decision, Fact
 from plimsoll.lifecycle.naming import FINALIZER
@@ -122,7 +113,7 @@ class RunReconciler(Reconciler[RunMemory]):
         with self.instruments.step("observe"):
             try:
                 seen = await self.observe(run, record)
-            except (ForbiddenError, UnknownKindError) as error:
+            except (port.ForbiddenError, port.UnknownKindError) as error:
                 if (unseen := step_unseen(run, refusal_of(error), self.now())) is not None:
                     await self._publish(run, unseen, record, body)
                 raise
@@ -134,7 +125,7 @@ class RunReconciler(Reconciler[RunMemory]):
         try:
             with self.instruments.step("act"):
                 await self._act(run, decision.actions, record)
-        except ApiError:
+        except port.ApiError:
             run = self.read(body, record)
             await self._publish(run, replace(self._decide(run, seen, record, body), actions=()), record, body)
             raise
@@ -155,7 +146,7 @@ class RunReconciler(Reconciler[RunMemory]):
             return body
         try:
             finalizers = await self._set_finalizer(body, present=True)
-        except ApiError as error:
+        except port.ApiError as error:
             record.refusal = refusal_of(error)
             return body
         return {**body, "metadata": {**body["metadata"], "finalizers": finalizers}}
@@ -175,7 +166,7 @@ class RunReconciler(Reconciler[RunMemory]):
                 stored = await self.kube.patch(RUN, name, namespace, {"metadata": metadata})
             return stored["metadata"].get("finalizers") or ()
 
-        return await persist(set_it, seconds=self.write_seconds)
+        return await port.persist(set_it, seconds=self.write_seconds)
 
     async def look_at_removal(self, body: Body) -> Fact:
         """Observe a deleted run, decide, write its status, act; return whether its finalizer can go."""
@@ -190,17 +181,17 @@ class RunReconciler(Reconciler[RunMemory]):
         run = self.read(body, record)
         try:
             seen = await self._gather(run, record, for_removal=True)
-        except (ForbiddenError, UnknownKindError) as error:
+        except (port.ForbiddenError, port.UnknownKindError) as error:
             refusal = refusal_of(error)
             status = status_of_removal(run, Fact.false(refusal.reason, refusal.message), self.now())
-            with suppress(NotFoundError):
+            with suppress(port.NotFoundError):
                 await self._write(run, status, record)
             raise
         now, seen = self.now(), replace(seen, refusal=record.refusal)
         progress = teardown(run, seen, self.settings, keep_volumes=False, now=now)
         status = status_of_removal(run, progress.fact, now)
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
-        with suppress(NotFoundError):
+        with suppress(port.NotFoundError):
             await self._write(run, status, record, acts=bool(progress.actions))
         if not progress.fact.holds:
             await self._act(run, progress.actions, record)
@@ -222,7 +213,7 @@ class RunReconciler(Reconciler[RunMemory]):
             burner = self.settings.burning.service if self.settings.burning and creates_claims(run) else None
             survey = provider_of(run).survey(run) if run.document is not None else None
             return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey, burner))
-        except ForbiddenError as error:
+        except port.ForbiddenError as error:
             record.refusal = refusal_of(error)
             return seen
 
@@ -281,8 +272,8 @@ class RunReconciler(Reconciler[RunMemory]):
         write = partial(self.kube.patch_status, RUN, run.name, run.namespace, status)
         try:
             ask = partial(write, version=record.version)
-            written = await persist(ask, seconds=self.write_seconds, errors=(TransientError,))
-        except ConflictError:
+            written = await port.persist(ask, seconds=self.write_seconds, errors=(port.TransientError,))
+        except port.ConflictError:
             stored = await self.kube.get(RUN, run.name, run.namespace)
             if stored is None or stored["metadata"]["uid"] != run.uid:
                 raise
@@ -299,7 +290,7 @@ class RunReconciler(Reconciler[RunMemory]):
             record.digests.forget_fixed()
         try:
             await execute(actions, self.kube, make_secret=self.make_secret)
-        except ApiError as error:
+        except port.ApiError as error:
             record.refusal = refusal_of(error)
             raise
         if record.refusal is not None and not record.refusal.is_permanent(run.namespace):

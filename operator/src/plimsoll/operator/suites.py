@@ -13,18 +13,8 @@ from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.api.suite_status import BenchmarkSuiteStatus
-from plimsoll.kube.port import (
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    Kind,
-    Kube,
-    NotFoundError,
-    Object,
-    UnauthorizedError,
-    UnknownKindError,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.run import is_over
@@ -42,7 +32,7 @@ from plimsoll.suite.rounds.turns import LABEL_SUITE
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 
 _PAGE_SIZE = 50  # runs in memory at once, of some 20 KiB each
-_REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
+_REFUSALS = (port.ForbiddenError, port.InvalidError, port.NotFoundError, port.UnknownKindError)
 
 _log = logging.getLogger(__name__)
 
@@ -225,7 +215,7 @@ async def perform(
             run = await kube.get(RUN, request.name, suite.namespace)
             if run is None:
                 asked = f"create {RUN.kind} {suite.namespace}/{request.name}"
-                raise ConflictError(asked, "it was deleted meanwhile")
+                raise port.ConflictError(asked, "it was deleted meanwhile")
             return _checked(run, suite, measured_digest(request.run["spec"]), now())
         case observed.GetRun():
             run = await kube.get(RUN, request.name, suite.namespace)
@@ -264,9 +254,9 @@ def _checked(
     return observed.RunRefusal(name=name, time=time, message=message, is_taken=True)
 
 
-def _reason(error: ApiError) -> str:
+def _reason(error: port.ApiError) -> str:
     """Return the API server's answer; raises UnauthorizedError: outdated credentials say nothing about the run."""
-    if isinstance(error, UnauthorizedError):
+    if isinstance(error, port.UnauthorizedError):
         raise error
     return error.reason
 

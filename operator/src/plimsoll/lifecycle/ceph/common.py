@@ -20,7 +20,7 @@ from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
 from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
-from plimsoll.lifecycle.observed import age_seconds, is_own_plan
+from plimsoll.lifecycle.observed import is_own_plan
 from plimsoll.lifecycle.refusals import refused_pod
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import network
@@ -36,7 +36,6 @@ JOB = "Job"
 _MAX_CHARACTERS = 500  # maximum length of a Job's own words in a message
 _REMOVE = "remove the run's objects from Ceph"
 _RESTORE = "restore the OSDs and options that the run changed"
-_LONG_SECONDS = 120.0  # a teardown Job takes a few seconds, and half a minute longer if a client of an image died
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,8 +332,7 @@ class Leftovers(CephResource):
     And what the conductor changes for others: OSDs and their options. One that is lost restores nothing.
     """
 
-    delay: ClassVar[str] = "check that Ceph responds"
-    """What may delay the Job for long."""
+    delay: ClassVar[str] = "check that Ceph responds, and the Job's log"
 
     def ready(self) -> Fact:
         return hidden_fact(holds=True)
@@ -438,12 +436,8 @@ class Leftovers(CephResource):
         if inactive := rook_facts.inactive_groups(self.there.cluster):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
-        if purge:
-            return removal_step(f"{message} (since {format_time(job.created)}): {purge}")
-        if age_seconds(job.created, self.view.now) > _LONG_SECONDS:
-            log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
-            message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
-        return removal_step(message)
+        message = f"{message} (since {format_time(job.created)})"
+        return removal_step(f"{message}: {purge}" if purge else f"{message}; if that takes minutes, {self.delay}")
 
 
 def target_of(run: Run) -> CephTarget | None:

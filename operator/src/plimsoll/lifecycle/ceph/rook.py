@@ -271,7 +271,7 @@ class RookLeftovers(common.Leftovers):
 class FileSystemLeftovers(RookLeftovers):
     """The leftovers of a run with its own file system: removed after its volumes, which Ceph purges after deletion."""
 
-    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
+    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and the Job's log"
 
     def remove(self) -> Teardown | None:
         """Return the progress; a Job from before the last volume was deleted is repeated."""
