@@ -9,9 +9,9 @@ from typing import Any
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
-from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdict
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, Outcome, Verdict
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.status import moment_of
+from plimsoll.api.status import HeadlineLatency, moment_of
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.plan.document import base_name, file_system_name
@@ -21,7 +21,7 @@ Object = Mapping[str, Any]
 _WAITS = frozenset({"ExternalProvisioning"})
 """Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
 
-_SHOWN_PERCENTILES = ("50", "99")
+_SHOWN = frozenset({"p50", "p99"})  # percentiles
 
 _MAX_WARNING = 2000  # characters of a warning that are kept: users can create events
 Warnings = Mapping[str, tuple[bool, str, str]]
@@ -147,16 +147,6 @@ class TrialFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationFact:
-    """The means of one operation over the trials that count."""
-
-    operation: Operation
-    iops: float
-    bytes_per_second: float
-    percentiles: Mapping[str, float]  # those that a headline shows: `"99"` -> nanoseconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """The digest of a result's status."""
 
@@ -164,7 +154,7 @@ class Measured:
     verdict: Verdict | None = None
     reason: str = ""  # the first reason of its verdict; empty if it is Valid
     remedy: str = ""  # what to do about it
-    operations: tuple[OperationFact, ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()  # of each operation the fields of a `Headline`
     line: Line | None = None  # of a search, as far as it is known
     trials: tuple[TrialFact, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -361,17 +351,18 @@ def result_fact(run_uid: str, obj: Object) -> ResultFact:
 
 def digest(status: ResultStatus) -> Measured:
     """Return what decisions need from a status; raises ValueError if a time is invalid."""
-    operations = (
-        OperationFact(
-            operation=summary.operation,
-            iops=summary.iops.mean,
-            bytes_per_second=summary.bytes_per_second.mean,
-            percentiles={
-                name: interval.mean for name, interval in summary.percentiles.items() if name in _SHOWN_PERCENTILES
-            },
+    operations = []
+    for summary in status.summary.operations if status.summary else ():
+        means = {f"p{name}": round(interval.mean) for name, interval in summary.percentiles.items()}
+        latency = HeadlineLatency.model_validate({name: mean for name, mean in means.items() if name in _SHOWN})
+        operations.append(
+            {
+                "operation": summary.operation,
+                "iops": round(summary.iops.mean),
+                "bytes_per_second": round(summary.bytes_per_second.mean),
+                "latency_nanoseconds": latency if latency.model_fields_set else None,
+            }
         )
-        for summary in (status.summary.operations if status.summary else ())
-    )
     trials = (
         TrialFact(
             epoch=trial.epoch,

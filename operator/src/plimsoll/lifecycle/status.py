@@ -21,7 +21,6 @@ from plimsoll.api.status import (
     Condition,
     Display,
     Headline,
-    HeadlineLatency,
     HeadlineLine,
     Points,
     RunState,
@@ -228,13 +227,7 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
             )
             yield headline(line=shown)
         for operation in result.operations:
-            latencies = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
-            yield headline(
-                operation=operation.operation,
-                iops=round(operation.iops),
-                bytes_per_second=round(operation.bytes_per_second),
-                latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
-            )
+            yield headline(**operation)
 
 
 def _storm_lines(seen: Observed) -> Mapping[str, Line]:

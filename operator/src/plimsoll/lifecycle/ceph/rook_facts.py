@@ -23,7 +23,7 @@ POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)  # the kinds of objects that pools belong
 MAX_WARNING_CHARACTERS = 500  # maximum length of a warning in a message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RookKind:
     """What messages and conditions say about objects of a kind."""
 
@@ -34,27 +34,13 @@ class RookKind:
     worker: str = ""  # what a deletion that hangs would block in Rook
 
 
+_POOL = (Reason.POOL_NOT_READY, Reason.POOL_FAILED, Reason.POOL_DELETION_BLOCKED)
+_FILES = (Reason.FILE_SYSTEM_NOT_READY, Reason.FILE_SYSTEM_FAILED, Reason.FILE_SYSTEM_DELETION_BLOCKED)
+_USER = (Reason.USER_NOT_READY, Reason.USER_FAILED, Reason.USER_DELETION_BLOCKED)
 ROOK_KINDS: Mapping[str, RookKind] = {
-    BLOCK_POOL: RookKind(
-        not_ready=Reason.POOL_NOT_READY,
-        failed=Reason.POOL_FAILED,
-        deletion_blocked=Reason.POOL_DELETION_BLOCKED,
-        listing="rbd ls {name}",
-        worker="pool controller for all pools",
-    ),
-    FILE_SYSTEM: RookKind(
-        not_ready=Reason.FILE_SYSTEM_NOT_READY,
-        failed=Reason.FILE_SYSTEM_FAILED,
-        deletion_blocked=Reason.FILE_SYSTEM_DELETION_BLOCKED,
-        listing="ceph fs subvolume ls {name} csi",
-        worker="file system controller for all file systems",
-    ),
-    CEPH_CLIENT: RookKind(
-        not_ready=Reason.USER_NOT_READY,
-        failed=Reason.USER_FAILED,
-        deletion_blocked=Reason.USER_DELETION_BLOCKED,
-        listing="ceph auth get client.{name}",
-    ),
+    BLOCK_POOL: RookKind(*_POOL, "rbd ls {name}", "pool controller for all pools"),
+    FILE_SYSTEM: RookKind(*_FILES, "ceph fs subvolume ls {name} csi", "file system controller for all file systems"),
+    CEPH_CLIENT: RookKind(*_USER, "ceph auth get client.{name}"),
 }
 """All kinds of objects that a run has in Rook's namespace."""
 

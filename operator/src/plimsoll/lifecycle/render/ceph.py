@@ -51,7 +51,7 @@ def client_access(run: Run, plan: Plan, client: int) -> Access:
     access = Access()
     if plan.ceph is not None and clients_use_ceph(plan) and not plan.is_server(client):
         access = Access(tuple(volumes(run, plan.ceph, naming.CLIENT)), (VOLUME_MOUNT,), ENVIRONMENT)
-    administrators = _keyring_of(plan, client)
+    administrators = administrator_keyring(plan, client)
     if administrators is None:
         return access
     items = [{"key": administrators.key, "path": KEYRING_FILE}]
@@ -79,7 +79,7 @@ def rados(plan: Plan, client: int) -> RadosNamespace | None:
 
 
 def osd_keyring(plan: Plan, client: int) -> str | None:
-    return None if _keyring_of(plan, client) is None else f"{OSD_BENCH_MOUNT}/{KEYRING_FILE}"
+    return None if administrator_keyring(plan, client) is None else f"{OSD_BENCH_MOUNT}/{KEYRING_FILE}"
 
 
 def tools_of(plan: Plan) -> tuple[str, ...]:
@@ -88,14 +88,11 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted({point.tool for point in plan.points} | prefilled))
 
 
-def administrator_keyring(plan: Plan) -> KeyringReference | None:
-    """Return the Secret with the administrator's keyring, one for all workloads; None if none needs it."""
-    point = next((point for point in plan.points if TOOLS[point.tool].target is TargetKind.OSDS), None)
+def administrator_keyring(plan: Plan, client: int = ACTOR_CLIENT) -> KeyringReference | None:
+    """Return the Secret with the administrator's keyring, one for all workloads; None if that client needs none."""
+    points = plan.points if client == ACTOR_CLIENT else ()
+    point = next((point for point in points if TOOLS[point.tool].target is TargetKind.OSDS), None)
     return None if point is None else point.typed_parameters.administrator_keyring
-
-
-def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
-    return administrator_keyring(plan) if client == ACTOR_CLIENT else None
 
 
 def _targets(plan: Plan) -> set[TargetKind]:
