@@ -21,29 +21,9 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
+from plimsoll.kube import port
 from plimsoll.kube.connection import ApiClock, Guard, Resource, connect
-from plimsoll.kube.port import (
-    READ_ATTEMPTS,
-    ApiError,
-    Changed,
-    ConflictError,
-    Followed,
-    InvalidError,
-    Keep,
-    Kind,
-    Kube,
-    Listed,
-    NotFoundError,
-    Object,
-    Selection,
-    Shape,
-    TooLargeError,
-    TransientError,
-    UnknownKindError,
-    Version,
-    error_of,
-    persist,
-)
+from plimsoll.kube.port import Keep, Kind, Kube, Object, Selection, Shape, Version
 
 ACCEPT_JSON = {"Accept": "application/json"}
 ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
@@ -178,7 +158,7 @@ class AioKube(Kube):
         take = partial(self._read, _decoder(shape).decode, asked)
         try:
             decoded = await self._request("get", resource.single(name, namespace), kind, asked, take)
-        except NotFoundError:
+        except port.NotFoundError:
             return None
         return _object(kind, decoded)
 
@@ -195,21 +175,21 @@ class AioKube(Kube):
     ) -> Sequence[Version]:
         return (await self._versions(kind, namespace, labels))[0]
 
-    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[port.Listed | port.Changed]:
         existing, since = await self._versions(kind, namespace, None)
-        yield Listed(existing)
+        yield port.Listed(existing)
         query = (("resourceVersion", since),)
         async with aclosing(self._watch(kind, namespace, query, _Entry, ACCEPT_METADATA)) as later:
             async for entry, is_gone in later:
-                yield Changed(entry.metadata, is_gone)
+                yield port.Changed(entry.metadata, is_gone)
 
     async def follow(
         self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Followed]:
+    ) -> AsyncGenerator[port.Followed]:
         # Without a resourceVersion, a watch begins with every existing object.
         async with aclosing(self._watch(kind, namespace, selectors(labels, None), shape, ACCEPT_JSON)) as later:
             async for decoded, is_gone in later:
-                yield Followed(_object(kind, decoded), is_gone)
+                yield port.Followed(_object(kind, decoded), is_gone)
 
     async def pages(self, kind: Kind, *, size: int, **selection: Unpack[Selection]) -> AsyncIterator[Sequence[Object]]:
         async for items, *_ in self._pages(kind, size, selection):
@@ -232,7 +212,7 @@ class AioKube(Kube):
         query = [_FIELD_MANAGER, *([("dryRun", "All"), ("fieldValidation", "Strict")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
-        except ConflictError as error:
+        except port.ConflictError as error:
             if error.already_exists:
                 return False
             raise
@@ -255,7 +235,7 @@ class AioKube(Kube):
                 operations.append({"op": "remove", "path": path})
         try:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
-        except InvalidError:
+        except port.InvalidError:
             merged = {"status": status, **({} if version is None else {"metadata": {"resourceVersion": version}})}
             return await self._patch(kind, name, namespace, merged, _MERGE_PATCH, subresource="/status")
 
@@ -270,9 +250,9 @@ class AioKube(Kube):
         path, asked = resource.single(name, namespace), _asked("delete", kind, name, namespace)
         try:
             await self._ask("delete", path, kind, asked, body=options)
-        except NotFoundError:
+        except port.NotFoundError:
             return False
-        except ConflictError:
+        except port.ConflictError:
             obj = None if uid is None else await self.get(kind, name, namespace)
             if uid is None or (obj is not None and obj["metadata"]["uid"] == uid):
                 raise
@@ -316,7 +296,7 @@ class AioKube(Kube):
             query = [("limit", str(limit)), *selected, *([("continue", token)] if token else [])]
             try:
                 answer = await self._request("get", path, kind, asked, take, query=query, accept=accept)
-            except TooLargeError:
+            except port.TooLargeError:
                 if limit == 1:
                     raise
                 limit = max(1, limit // 10)
@@ -351,7 +331,7 @@ class AioKube(Kube):
                     return
                 yield _decoder(shape).decode(change.object), change.type == "DELETED"
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise TransientError(asked, str(error) or type(error).__name__) from error
+            raise port.TransientError(asked, str(error) or type(error).__name__) from error
         finally:
             stream.close()
 
@@ -366,7 +346,7 @@ class AioKube(Kube):
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
                     response.close()
-                    raise TooLargeError(asked, f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+                    raise port.TooLargeError(asked, f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
             return parse(bytes(body))
 
     async def _patch(
@@ -395,7 +375,7 @@ class AioKube(Kube):
         if kind not in self._resources:
             root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
             document: Mapping[str, Any] = {}
-            with suppress(UnknownKindError):
+            with suppress(port.UnknownKindError):
                 document = await self._fetch(root)
             for entry in document.get("resources") or ():
                 if "/" not in entry["name"]:  # not a subresource
@@ -404,7 +384,7 @@ class AioKube(Kube):
         if kind not in self._resources:
             asked = f"look up {kind.kind} of {kind.api_version}"
             words = "the API server does not serve this kind; install its CRD or API service"
-            raise UnknownKindError(asked, words)
+            raise port.UnknownKindError(asked, words)
         return self._resources[kind]
 
     async def _fetch(self, path: str) -> Mapping[str, Any]:
@@ -452,11 +432,11 @@ class AioKube(Kube):
                 answer = await take(response)
             except ApiException as error:
                 refusal = str(error.status or "")
-                failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
+                failure = port.error_of(asked, error.status or 0, error.body or "", error.headers or {})
                 failure = _ExpiredError(asked, "expired") if error.status == HTTPStatus.GONE else failure
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 refusal = ""
-                raise TransientError(asked, str(error) or type(error).__name__) from error
+                raise port.TransientError(asked, str(error) or type(error).__name__) from error
             except asyncio.CancelledError:
                 observe = None  # neither answered nor refused
                 raise
@@ -465,15 +445,15 @@ class AioKube(Kube):
             finally:
                 if observe is not None:
                     observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
-            if kind is not None and isinstance(failure, UnknownKindError):
+            if kind is not None and isinstance(failure, port.UnknownKindError):
                 self._resources.pop(kind, None)
             raise failure
 
         seconds = self._read_seconds if method == "get" else 0.0
-        return await persist(send, seconds=seconds, attempts=READ_ATTEMPTS)
+        return await port.persist(send, seconds=seconds, attempts=port.READ_ATTEMPTS)
 
 
-class _ExpiredError(ApiError):
+class _ExpiredError(port.ApiError):
     """The continue token of a list has expired."""
 
 
