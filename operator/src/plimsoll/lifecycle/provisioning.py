@@ -131,10 +131,8 @@ def _rejections(run: Run, spec: RunSpec, settings: Settings) -> Iterator[RunEndi
     for number, workload in enumerate(spec.workloads):
         tool = TOOLS.get(workload.tool)
         if tool is not None and tool.target is TargetKind.OSDS and not settings.osd_bench:
-            message = (
-                f"{tool.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
-                "administrator to set the chart's osdBench.enabled"
-            )
+            remedy = "remove these workloads, or ask the administrator to set the chart's osdBench.enabled"
+            message = f"{tool.key} bypasses pools and writes to all OSDs; {remedy}"
             yield RunEnding.false(Reason.OSD_BENCH_NOT_ALLOWED, message)
         if tool is not None and tool.creates_claims and (problem := settings.burning_problem(run.namespace)):
             message = f"{tool.key}: {problem}, or remove these workloads"
@@ -177,11 +175,9 @@ def why_no_devices(namespace: str, pod_security: str) -> str:
     """Return why clients in a namespace that enforces a profile cannot open raw devices; empty if they can."""
     if pod_security != _RESTRICTED:
         return ""
-    return (
-        f"clients of a Block volume run as root, which Pod Security in namespace {namespace} forbids "
-        f"({ENFORCED_PROFILE}: {_RESTRICTED}); leave volume.mode out for Filesystem, with Ceph set volume.access to "
-        "LibRBD, or use a namespace that enforces baseline"
-    )
+    policy = f"Pod Security in namespace {namespace} forbids ({ENFORCED_PROFILE}: {_RESTRICTED})"
+    remedy = "leave volume.mode out for Filesystem, with Ceph set volume.access to LibRBD, or use a namespace that"
+    return f"clients of a Block volume run as root, which {policy}; {remedy} enforces baseline"
 
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
@@ -288,10 +284,8 @@ def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings)
             return RunEnding.false(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)
     if platform.storage_classes.get(name, {}).get("reclaimPolicy") == "Retain":
-        message = (
-            f"workload {points[0].workload}: {points[0].tool} would leave the volume of each PVC behind, because "
-            f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
-        )
+        why = f"would leave the volume of each PVC behind, because StorageClass {name} has reclaimPolicy Retain"
+        message = f"workload {points[0].workload}: {points[0].tool} {why}; name one with Delete"
         return RunEnding.false(Reason.VOLUMES_RETAINED, message)
     if not platform.burner_certificate:
         place = f"namespace {burning.service.namespace}"
@@ -304,16 +298,13 @@ def spec_excess(spec: RunSpec, limits: Limits) -> RunEnding | None:
     problems = []
     count, most = spec.clients.count, limits.max_clients
     if most is not None and count > most:
-        problems.append(
-            f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}; lower it, {_ASK} raise "
-            "the chart's limits.maxClients"
-        )
+        problem = f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}"
+        problems.append(f"{problem}; lower it, {_ASK} raise the chart's limits.maxClients")
     volume, largest = spec.storage.volume if spec.storage else None, limits.max_volume_size
     if volume is not None and largest is not None and volume.size > largest:
-        problems.append(
-            f"spec.storage.volume.size is {format_quantity(volume.size)}, but may be at most "
-            f"{format_quantity(largest)}; lower it, {_ASK} raise the chart's limits.maxVolumeSize"
-        )
+        size, limit = format_quantity(volume.size), format_quantity(largest)
+        problem = f"spec.storage.volume.size is {size}, but may be at most {limit}"
+        problems.append(f"{problem}; lower it, {_ASK} raise the chart's limits.maxVolumeSize")
     return RunEnding.false(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
 
 
@@ -329,12 +320,11 @@ def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | No
         return RunEnding.false(Reason.LIMIT_EXCEEDED, message)
     seconds = longest_load_seconds(plan)
     if next_start(settings.windows, now, seconds) is None:
-        message = (
-            f"the longest trial and the preparation before it take {seconds} s, and no maintenance window is that "
-            "long; lower runtimeSeconds, volume.size or prepare.settleSeconds, "
-            f"{_ASK} set longer ones in the chart's maintenanceWindows"
+        what = (
+            f"the longest trial and the preparation before it take {seconds} s, and no maintenance window is that long"
         )
-        return RunEnding.false(Reason.WINDOWS_TOO_SHORT, message)
+        remedy = f"runtimeSeconds, volume.size or prepare.settleSeconds, {_ASK} set longer ones in the chart's"
+        return RunEnding.false(Reason.WINDOWS_TOO_SHORT, f"{what}; lower {remedy} maintenanceWindows")
     return None
 
 
@@ -343,10 +333,8 @@ def closed_until(plan: Plan, settings: Settings, now: datetime) -> str:
     start = next_start(settings.windows, now, longest_load_seconds(plan))
     if start is None or start <= now:
         return ""
-    return (
-        f"waiting until {format_time(start)} for the next maintenance window that is long enough "
-        "(the chart's maintenanceWindows)"
-    )
+    window = "the next maintenance window that is long enough (the chart's maintenanceWindows)"
+    return f"waiting until {format_time(start)} for {window}"
 
 
 def writes_text(plan: Plan) -> str:

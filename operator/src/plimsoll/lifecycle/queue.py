@@ -151,12 +151,9 @@ def place_lost(run: Run, seen: Observed, settings: Settings, now: datetime) -> F
         return None
     if until is not None and now < until and not is_losing_place(run):
         return None
-    message = (
-        f"suspended for more than {settings.hold_seconds} s (queue.holdSeconds) without a measured trial in "
-        "between, so other runs on its target go first; its volumes are kept, and resuming puts it at the end of the "
-        "queue"
-    )
-    return Fact.false(Reason.SUSPENDED_TOO_LONG, message)
+    why = f"suspended for more than {settings.hold_seconds} s (queue.holdSeconds) without a measured trial in between"
+    then = "other runs on its target go first; its volumes are kept, and resuming puts it at the end of the queue"
+    return Fact.false(Reason.SUSPENDED_TOO_LONG, f"{why}, so {then}")
 
 
 def is_losing_place(run: Run) -> bool:

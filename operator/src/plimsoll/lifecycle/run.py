@@ -310,10 +310,8 @@ class Settings:
         place = "a Rook cluster" if cluster is None else f"CephCluster {cluster.namespace}/{cluster.name}"
         if cluster is not None and self.allows(cluster, namespace):
             return ""
-        return (
-            f"runs in namespace {namespace} may not use {place}; ask the administrator to add the namespace to the "
-            "chart's rook.clusters"
-        )
+        remedy = "ask the administrator to add the namespace to the chart's rook.clusters"
+        return f"runs in namespace {namespace} may not use {place}; {remedy}"
 
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:
         """Whether runs that may use a Rook cluster may set an option of its OSDs."""

@@ -235,10 +235,8 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
 def name_still_taken(seen: Observed, limit: int) -> RunEnding:
     """Return the end of a run whose name is still occupied by the objects of an earlier run."""
     first = seen.departing[0]
-    message = (
-        f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
-        "its finalizers and create the run again once it is gone, or rename the run"
-    )
+    what = f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s)"
+    message = f"{what}; check its finalizers and create the run again once it is gone, or rename the run"
     return RunEnding.false(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
@@ -280,10 +278,8 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
         missing.append(f"ConfigMap {state}")
     if not missing:
         return None
-    message = (
-        f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the "
-        f"run, after its first conductor had started; {_RECORDS_REMEDY}"
-    )
+    lost = f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the run"
+    message = f"{lost}, after its first conductor had started; {_RECORDS_REMEDY}"
     return RunEnding.false(Reason.RESULTS_INCOMPLETE, message)
 
 

@@ -201,11 +201,8 @@ class CephProvider(ClusterProvider):
         monitors = storage.ceph.monitors if storage is not None and storage.ceph is not None else ()
         if not settings.network_policies.enabled or not (monitor := network.unreachable_monitor(monitors)):
             return None
-        message = (
-            f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a "
-            "NetworkPolicy cannot name hosts; write its IP address"
-        )
-        return RunEnding.false(Reason.INVALID_SPEC, message)
+        why = f"{monitor} has a name, and another port than 3300 and 6789, and a NetworkPolicy cannot name hosts"
+        return RunEnding.false(Reason.INVALID_SPEC, f"spec.storage.ceph.monitors: {why}; write its IP address")
 
     def resources(self, view: View) -> Sequence[Resource]:
         there, claims = view.seen.external, Claims(view=view)
@@ -412,11 +409,9 @@ class Leftovers(CephResource):
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
             return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         if (refused := refused_pod(warning)) and not problem:
-            message = (
-                f"Job {job.child.place}, which is to {task}, has no pod: {warning[:_MAX_CHARACTERS]}; change the "
-                f"policy or quota that refuses it in namespace {job.child.namespace}"
-            )
-            return removal_step(message, reason=refused)
+            message = f"Job {job.child.place}, which is to {task}, has no pod: {warning[:_MAX_CHARACTERS]}"
+            remedy = f"change the policy or quota that refuses it in namespace {job.child.namespace}"
+            return removal_step(f"{message}; {remedy}", reason=refused)
         if not problem:
             return removal_step(f"waiting for Job {job.child.place} to {task}") if only_restores else self._waiting(job)
         message = (

@@ -299,22 +299,20 @@ def deletion_blocker(
         return None
     kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
-        message = (
-            f"{name} is not deleted while {inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal "
-            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to "
-            "it"
+        why = (
+            f"{inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal continues when they are active"
         )
-        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
+        remedy = f"{_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{name} is not deleted while {why}; {remedy}")
     if groups_answered or cluster.checked is None:
         return None
     patience = timedelta(seconds=_COMPLAINT_SECONDS if rook_facts.may_lose_groups(cluster) else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
-    message = (
-        f"{name} is deleted once Rook has checked again that all placement groups are active (last check: "
-        f"{format_time(cluster.checked)}); if that takes minutes, {_CHECK_ROOK}"
+    checked = (
+        f"Rook has checked again that all placement groups are active (last check: {format_time(cluster.checked)})"
     )
-    return Fact.false(Reason.IN_PROGRESS, message)
+    return Fact.false(Reason.IN_PROGRESS, f"{name} is deleted once {checked}; if that takes minutes, {_CHECK_ROOK}")
 
 
 def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
@@ -322,10 +320,10 @@ def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
     blocked = next((fact for fact in left if fact.blocked), None)
     if blocked is not None:
         child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
-        message = (
-            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, for example with "
-            f"`{kind.listing.format(name=child.name)}`, and remove unneeded content"
+        remedy = (
+            f"list its content, for example with `{kind.listing.format(name=child.name)}`, and remove unneeded content"
         )
+        message = f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; {remedy}"
         return Fact.false(kind.deletion_blocked, message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
     warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
@@ -456,12 +454,10 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
 def _volumes_fact(there: ExternalObjects) -> Fact | None:
     """Return the remaining PersistentVolumes, and the PVCs of others that they are bound to; None if none remains."""
     if volumes := there.claimed_by_others:
-        message = (
-            f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {first_few(volumes, 3)}; their storage in Ceph is kept until they are deleted, and the "
-            "next run may start"
-        )
-        return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
+        bound = f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound"
+        what = f"{bound} to PVCs of others: {first_few(volumes, 3)}"
+        kept = "their storage in Ceph is kept until they are deleted, and the next run may start"
+        return Fact.false(Reason.CLAIMED_BY_OTHERS, f"{what}; {kept}")
     if volumes := there.volumes:
         left = count_text(len(volumes), "PersistentVolume")
         message = f"waiting for the provisioner to delete {left}: {first_few(volumes, 3)}"
@@ -512,10 +508,8 @@ def _osds(namespace: str) -> Query:
 
 
 def _missing_permission(error: UnansweredError, namespace: str) -> str:
-    return (
-        f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
-        "or name the cluster in the chart's value rook.clusters"
-    )
+    remedy = f"bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}"
+    return f"{error.reason}; {remedy}, or name the cluster in the chart's value rook.clusters"
 
 
 def _surveyed(platform: Platform) -> RookPlatform:

@@ -168,11 +168,9 @@ def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fac
             return RunEnding.false(not_found, message)
     for name in names:
         if name not in allowed:
-            message = (
-                f"{_FIELD}.{field}: {kind} {name} does not allow benchmarks; its owner can allow them with `kubectl "
-                f'annotate {kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
-            )
-            return RunEnding.false(not_allowed, message)
+            how = f'with `kubectl annotate {kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
+            message = f"{kind} {name} does not allow benchmarks; its owner can allow them {how}"
+            return RunEnding.false(not_allowed, f"{_FIELD}.{field}: {message}")
     for name in names:
         phase = (existing[name].get("status") or {}).get("phase")
         if phase != READY or "deletionTimestamp" in existing[name]["metadata"]:
@@ -184,10 +182,8 @@ def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fac
 def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     """Return why Ceph could not place a pool, and what to do about it; empty if it could."""
     if not osds:
-        return (
-            f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check "
-            f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
-        )
+        check = f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
+        return f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check {check}"
     inside = [osd for osd in osds if _is_in_root(osd, pool)]
     if not inside:
         where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
@@ -247,10 +243,8 @@ def why_over_budget(
         return ""
     fits = _fitting(pool, osds, limit - used, headers=headers)
     remedy = f"set placementGroups to at most {fits}, or add OSDs" if fits else "delete pools, or add OSDs"
-    return (
-        f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use, in addition to "
-        f"{used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
-    )
+    added = f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use"
+    return f"{added}, in addition to {used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
 
 
 def fitting_placement_groups(
@@ -361,10 +355,8 @@ def provisioner_of(
     if not registered:
         problem = f"no other *{suffix} is registered; enable Rook's CSI drivers or the ceph-csi-operator's"
     else:
-        problem = (
-            f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster; "
-            "create one that names it as provisioner"
-        )
+        problem = f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster"
+        problem = f"{problem}; create one that names it as provisioner"
     return Provisioner(problem=f"CSIDriver {usual} does not exist, and {problem}")
 
 

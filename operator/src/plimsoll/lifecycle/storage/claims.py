@@ -99,14 +99,11 @@ class Namespaces(Resource):
             if burning := self.settings.burning:
                 helper = f"the helper {burning.service.namespace}/{burning.service.name}"
                 remedy = "if it does not, check its pod"
-            left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{helper} is deleting {count_text(len(left), 'namespace')}: {first_few(left, 3)}; {remedy}"
+            names = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
+            message = f"{helper} is deleting {count_text(len(names), 'namespace')}: {first_few(names, 3)}; {remedy}"
         elif self.outside.volumes:
-            names = first_few(self.outside.volumes, 3)
-            message = (
-                f"{count_text(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left: {names}; check the "
-                "provisioner of the StorageClass"
-            )
+            left = f"{count_text(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left"
+            message = f"{left}: {first_few(self.outside.volumes, 3)}; check the provisioner of the StorageClass"
         else:
             return None
         return Teardown(actions=(), fact=Fact.false(Reason.IN_PROGRESS, message))

@@ -44,10 +44,8 @@ class StorageClassProvider(Provider):
         if name is None or name in platform.storage_classes:
             return None
         existing = first_few(sorted(platform.storage_classes), 10) or "none"
-        message = (
-            f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
-            f"it, or name an existing one: {existing}"
-        )
+        why = f"StorageClass {name} does not exist, or belongs to another run"
+        message = f"spec.storage.storageClass.name: {why}; create it, or name an existing one: {existing}"
         return RunEnding.false(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
