@@ -75,7 +75,7 @@ class Daemon:
 
     def counted(self, name: str, **labels: str) -> float:
         """Return a sample of the operator's instruments; 0 if there is none."""
-        registry = self.context.instruments.registry
+        registry = self.context.runs.instruments.registry
         return registry.get_sample_value(f"plimsoll_operator_{name}", labels) or 0.0
 
     @property

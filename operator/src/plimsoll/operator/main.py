@@ -144,26 +144,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
         connection = AioKube(observer=instruments.answered, guard=memo.guard, read_seconds=READ_SECONDS)
         kube = await opened.enter_async_context(connection)
         namespaces, queue = memo.get("namespaces", ()), dict[str, Entry]()
-        runs = RunReconciler(
-            kube=kube,
-            settings=memo.settings,
-            now=kube.clock.now,
-            instruments=instruments,
-            post=post,
-            queue=queue.values,
-            namespaces=namespaces,
-            make_secret=make_secret,
-        )
-        suites = SuiteReconciler(
-            kube=kube,
-            settings=memo.settings,
-            now=kube.clock.now,
-            instruments=instruments,
-            post=post,
-            runs_known=runs.complete_queue,
-        )
+        shared: dict[str, Any] = {"kube": kube, "settings": memo.settings, "now": kube.clock.now, "post": post}
+        shared["instruments"] = instruments
+        runs = RunReconciler(**shared, queue=queue.values, namespaces=namespaces, make_secret=make_secret)
+        suites = SuiteReconciler(**shared, runs_known=runs.complete_queue)
         results = KnownResults(namespaces, now=kube.clock.now)
-        context = Context(runs=runs, suites=suites, instruments=instruments, results=results, queue=queue)
+        context = Context(runs=runs, suites=suites, queue=queue)
         memo.context = context
         for reconciler in (runs, suites):
             opened.push_async_callback(reconciler.stop)

@@ -24,7 +24,6 @@ from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_B
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import is_protected, needs_attention
-from plimsoll.metrics.exposition import Instruments
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.operator.loop import Body, Records
@@ -150,8 +149,6 @@ class Context:
 
     runs: RunReconciler
     suites: SuiteReconciler
-    instruments: Instruments = field(default_factory=Instruments)
-    results: KnownResults = field(default_factory=KnownResults)
     queue: dict[str, Entry] = field(default_factory=dict)
     exposed_runs: dict[str, Exposed] = field(default_factory=dict)
     exposed_suites: dict[str, Exposed] = field(default_factory=dict)

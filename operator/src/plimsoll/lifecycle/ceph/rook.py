@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import ClassVar
 
 from plimsoll.api.environment import PlatformEnvironment, RookDescription
@@ -347,18 +348,16 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     teardown = yield from common.look_at_teardown(view.settings.teardown_namespace, run.uid)
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
     try:
-        pools, users, clusters, config_maps = yield [
+        pools, users, clusters, config_maps, *file_systems = yield [
             Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=labels),
             # All of them, because the Secrets of other CephClients are taken.
             Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
             _cluster(namespace, str(cluster.get("name", ""))),
             Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
+            # Other runs need no right to read CephFilesystems.
+            *([_file_systems(namespace, labels)] if measures_files else []),
         ]
-        in_rook = [*pools, *users]
-        # Other runs need no right to read CephFilesystems.
-        if measures_files:
-            (file_systems,) = yield [_file_systems(namespace, labels)]
-            in_rook = [*pools, *file_systems, *users]
+        in_rook = [*pools, *chain.from_iterable(file_systems), *users]
         if uses_claims and not classes and view.run.end_time is None:
             osds, drivers, all_classes = yield [
                 _osds(namespace),
@@ -387,8 +386,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
     # The StorageClass may have been deleted. Without the users there are no volumes any more.
-    has_users = any(obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid) for obj in in_rook)
-    lost_class = uses_claims and view.run.end_time is not None and has_users
+    lost_class = uses_claims and view.run.end_time is not None and bool(own)
     # As long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
     if (classes or lost_class) and not view.seen.claims:
         # The API server does not select PersistentVolumes by their StorageClass.
