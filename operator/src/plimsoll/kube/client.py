@@ -105,12 +105,7 @@ def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None
 
 
 class AioKube(Kube):
-    """A connection to one API server: `async with AioKube() as kube`. See `plimsoll.kube.port.Kube` for the verbs.
-
-    Attributes:
-        clock: the API server's.
-
-    """
+    """A connection to one API server with that `clock`: `async with AioKube() as kube`. Its verbs are `Kube`'s."""
 
     _client: DynamicClient
     _api: ApiClient

@@ -148,12 +148,7 @@ class Kube(Protocol):
 
 
 class ApiError(Exception):
-    """A request failed. `asked` is the request, which begins the message, `reason` why it failed.
-
-    Attributes:
-        attempts: how often it was sent; the message names more than one.
-
-    """
+    """A request failed: `asked`, which begins the message, because of `reason`, after so many `attempts`."""
 
     def __init__(self, asked: str, reason: str) -> None:
         self.asked = asked

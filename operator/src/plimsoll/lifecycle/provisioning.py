@@ -227,10 +227,10 @@ def is_settled(cleaned_up: Fact) -> bool:
 
 
 def revoke_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
-    """Return the deletion of the RoleBinding of a conductor that has been stopped, once it has no end left to record.
+    """Return the deletion of the RoleBinding of a stopped conductor, once it has no end left to record.
 
-    Its pod may record its end until the deletion deadline. If it still exists then, its kubelet is dead, and may be if
-    the pod was deleted by force: a conductor that still has a connection would continue and change the results.
+    If its pod still exists after the deletion deadline, its kubelet may be dead, or the pod was deleted by force: a
+    conductor that still has a connection would continue and change the results.
     """
     pods = [pod for pod in seen.loading_pods if pod.client is None]
     is_gone = seen.conductor_job is None and not pods

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from math import ceil
 from typing import Any
 
@@ -210,10 +211,8 @@ def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[E
         if not entry.admitted:
             waiting[entry.namespace].append(entry)
 
-    def since(runs: list[Entry]) -> tuple[str, str, str]:
-        queued, name, uid = age(runs[0])
-        return max(queued, served[runs[0].namespace]), name, uid
+    def since(runs: list[Entry]) -> tuple[str, ...]:
+        return max(runs[0].queued, served[runs[0].namespace]), *age(runs[0])[1:]
 
-    by_turn = sorted(waiting.values(), key=since)
-    for number in range(max(map(len, by_turn), default=0)):
-        yield from (runs[number] for runs in by_turn if number < len(runs))
+    for round_ in zip_longest(*sorted(waiting.values(), key=since)):
+        yield from filter(None, round_)

@@ -65,10 +65,9 @@ async def execute(
 ) -> None:
     """Perform actions, a few at a time. Consecutive actions of one type finish before the next type starts.
 
-    So a Secret exists before what follows it in the given order, and creations never mix with deletions. RoleBindings
-    are a type of their own here: if their deletion is refused, the load before them has been stopped.
-
-    ApiError: naming the object, at the first failure that retries do not fix; later actions were not started.
+    So a Secret exists before what needs it, and creations never mix with deletions. RoleBindings are a type of their
+    own: if their deletion is refused, the load has been stopped. ApiError: the first failure that retries do not fix;
+    later actions were not started.
     """
 
     async def work(waiting: Iterator[Action]) -> None:

@@ -235,11 +235,10 @@ async def gather(
             if seen.all_registered and seen.state and seen.state.phase in _UNDER_WAY:
                 return replace(seen, external=digests.external)
         seen = await _gather(kube, run, digests, for_removal=for_removal)
-    except ExceptionGroup as failures:
+    except BaseException as error:
         digests.forget_members()
-        raise failures.exceptions[0] from None
-    except BaseException:
-        digests.forget_members()
+        if isinstance(error, ExceptionGroup):
+            raise error.exceptions[0] from None
         raise
     digests.external = None
     if look is not None and (outside := look(seen)) is not None:

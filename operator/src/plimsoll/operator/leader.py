@@ -55,12 +55,7 @@ def exit_at_once(reason: str) -> NoReturn:
 
 
 class Leadership:
-    """The leadership of this process. Its requests for the Lease are not guarded; all others call `check` first.
-
-    Attributes:
-        leads: whether this process has ever held the Lease, and has not released it.
-
-    """
+    """The leadership of this process. Its requests for the Lease are not guarded; all others call `check` first."""
 
     def __init__(
         self,
@@ -74,7 +69,7 @@ class Leadership:
         lose: Callable[[str], object] = exit_at_once,
     ) -> None:
         """Prepare to wait for the Lease with that name. `lose` ends the process."""
-        self.leads = False
+        self.leads = False  # whether this process has ever held the Lease, and has not released it
         self._kube = kube
         self._namespace, self._name, self._place = namespace, name, f"{namespace}/{name}"
         self._terms = terms

@@ -6,7 +6,7 @@ from dataclasses import replace
 from plimsoll.api.storage import KeyringReference
 from plimsoll.ceph.document import CONF_FILE, CONF_PATH, KEYRING_FILE, MOUNT, OSD_BENCH_MOUNT, ceph_conf
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secret, manifest, metadata
+from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secret, manifest, metadata, secret_volume
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, image_name, rados_namespace
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
@@ -54,10 +54,8 @@ def client_access(run: Run, plan: Plan, client: int) -> Access:
     administrators = administrator_keyring(plan, client)
     if administrators is None:
         return access
-    items = [{"key": administrators.key, "path": KEYRING_FILE}]
-    secret = {"secretName": administrators.name, "defaultMode": READABLE, "items": items}
     mount = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
-    volume = {"name": "osd-bench", "secret": secret}
+    volume = secret_volume("osd-bench", administrators.name, {administrators.key: KEYRING_FILE})
     return replace(access, volumes=(*access.volumes, volume), mounts=(*access.mounts, mount))
 
 

@@ -193,13 +193,14 @@ def container_security(*, is_root: bool = False) -> Json:
     }
 
 
+def secret_volume(name: str, secret: str, items: Mapping[str, str]) -> Json:
+    """Return the volume with some keys of a Secret, under these paths."""
+    files = [{"key": key, "path": path} for key, path in items.items()]
+    return {"name": name, "secret": {"secretName": secret, "defaultMode": READABLE, "items": files}}
+
+
 def session_volume(run: Run, items: Mapping[str, str]) -> Json:
-    secret = {
-        "secretName": naming.session_secret(run.uid),
-        "defaultMode": READABLE,
-        "items": [{"key": key, "path": path} for key, path in items.items()],
-    }
-    return {"name": "session", "secret": secret}
+    return secret_volume("session", naming.session_secret(run.uid), items)
 
 
 def environment(values: Mapping[str, str], fields: Mapping[str, str]) -> list[Json]:
