@@ -63,11 +63,6 @@ class Run:
         return time_of(self.status.get("startTime"))
 
     @property
-    def conductor_start_time(self) -> datetime | None:
-        """Return when the run's first conductor was created; None before that."""
-        return time_of(self.status.get("conductorStartTime"))
-
-    @property
     def completion_time(self) -> datetime | None:
         """Return when the run ended according to its status; None before that."""
         return time_of(self.status.get("completionTime"))

@@ -269,7 +269,7 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     With a new one it would measure again, and silently lose what was recorded. Before the first conductor, nothing is
     recorded, and `provisioning` creates what is missing.
     """
-    if run.conductor_start_time is None and seen.conductor_job is None:
+    if not run.status.get("conductorStartTime") and seen.conductor_job is None:
         return None
     results, state = [point.name for point in plan.points], naming.state_config_map(run.name)
     missing = [f"{RESULT_KIND} {naming.result(run.name, name)}" for name in results if name not in seen.results]

@@ -227,9 +227,9 @@ class CephResource(Resource):
     @property
     def plan(self) -> Plan:
         """Return the frozen plan; raises ValueError if there is none."""
-        if self.view.plan is None:
+        if self.view.seen.plan is None:
             raise ValueError(f"run {self.view.run.name} has no plan")
-        return self.view.plan
+        return self.view.seen.plan
 
     @property
     def target(self) -> CephTarget:
@@ -336,7 +336,7 @@ class Leftovers(CephResource):
 
     def restore(self, *, is_needed: bool) -> Teardown | None:
         there, job = self.there, self.there.restoration
-        target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.plan else None
+        target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.seen.plan else None
         if is_needed and target is not None and target.has_record:
             return self._in_ceph(job, there.restoration_pods, only_restores=True)
         if job is None:
@@ -357,7 +357,7 @@ class Leftovers(CephResource):
 
     def _restore_record(self) -> Teardown:
         """Return the new record, from the operator's plan or the specification, or why it is not written."""
-        run, there, plan = self.view.run, self.there, self.view.plan
+        run, there, plan = self.view.run, self.there, self.view.seen.plan
         own_plan = plan if plan is not None and is_own_plan(run, self.view.seen) else None
         if there.record is not None:
             message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"

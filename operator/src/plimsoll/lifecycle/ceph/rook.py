@@ -55,7 +55,10 @@ class RookProvider(common.ClusterProvider):
         return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"} if cluster else ())
 
     def resources(self, view: View) -> Sequence[Resource]:
-        there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
+        there, has_class = (
+            view.seen.external,
+            view.seen.plan is not None and rook_render.needs_storage_class(view.seen.plan),
+        )
         storage_class = self.claims_class(view.run) if has_class else ""
         claims = Claims(view=view, storage_class=storage_class, binds_immediately=has_class)
         if not isinstance(there, ExternalObjects):

@@ -16,6 +16,7 @@ from plimsoll.lifecycle.decision import Fact
 from plimsoll.plan.document import CephTarget
 
 READY = "Ready"  # phase of an object that Rook has applied
+FAILURE = "Failure"  # phase after an attempt that failed; Rook tries again
 FIRST_KEY = "1"  # what Rook counts for a key that was never rotated
 _INACTIVE = "PG_AVAILABILITY"  # Ceph's health check for inactive placement groups
 _EXTERNAL_ACCESS = "Secret rook-ceph-mon and ConfigMap rook-ceph-mon-endpoints of the external cluster"
@@ -57,11 +58,6 @@ class RookFact:
     secret: str  # the Secret with a user's key; empty until it is known, and for other kinds
     deleted: datetime | None  # when its deletion was requested; None if it was not
     key_generation: str = ""  # of a user's key, which rises when the key is rotated; empty if Rook does not count
-
-    @property
-    def failed(self) -> bool:
-        """Whether Rook's last attempt failed. It retries, so this may change."""
-        return self.phase == "Failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +118,7 @@ def readiness_fact(
         if fact is None:
             return Fact.false(ROOK_KINDS[kind].not_ready, f"{kind} {name} is not created yet")
         if not fact.ready:
-            reason = ROOK_KINDS[kind].failed if fact.failed else ROOK_KINDS[kind].not_ready
+            reason = ROOK_KINDS[kind].failed if fact.phase == FAILURE else ROOK_KINDS[kind].not_ready
             return Fact.false(reason, _waiting_message(fact))
     name = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
     return Fact.true(Reason.READY, f"Rook reports {name} as ready")
@@ -216,7 +212,7 @@ def _waiting_message(fact: RookFact) -> str:
             "check that its operator is running, and that it is not blocked by another object that it cannot delete"
         )
         return f"Rook has not reported the status of {what} yet{because}; {remedy}"
-    if fact.failed:
+    if fact.phase == FAILURE:
         return f"{what} failed{because}; Rook retries, and its operator's log has the details"
     if fact.phase == READY:
         return f"{what}: Rook has not applied its current specification yet"

@@ -31,7 +31,7 @@ class Claims(Resource):
     bound_by_clients: ClassVar[bool] = True
 
     def desired(self) -> Iterator[Create]:
-        plan, existing = self.view.plan, self.view.seen.names("PersistentVolumeClaim")
+        plan, existing = self.view.seen.plan, self.view.seen.names("PersistentVolumeClaim")
         if not self.storage_class or plan is None:
             return
         for claim in render.claims(self.view.run, plan, self.storage_class):
@@ -43,7 +43,7 @@ class Claims(Resource):
         return not (self.binds_immediately and self.view.seen.unbound_claims)
 
     def ready(self) -> Fact:
-        plan, seen = self.view.plan, self.view.seen
+        plan, seen = self.view.seen.plan, self.view.seen
         if plan is None or not plan.has_claims:
             return Fact.true(Reason.NOT_NEEDED)
         wanted = 1 if plan.volume is not None and plan.volume.is_shared else plan.clients

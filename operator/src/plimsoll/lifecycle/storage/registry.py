@@ -31,7 +31,7 @@ class StorageClassProvider(Provider):
         return frozenset({f"storageClass/{storage['storageClass'].get('name')}"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        described = view.plan.environment.storage_class if view.plan else None
+        described = view.seen.plan.environment.storage_class if view.seen.plan else None
         is_immediate = isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
         return [Claims(view=view, storage_class=self.claims_class(view.run), binds_immediately=is_immediate)]
 

@@ -69,11 +69,6 @@ class View:
     now: datetime
 
     @property
-    def plan(self) -> Plan | None:
-        """Return the frozen plan; None before it exists, or if it is unusable."""
-        return self.seen.plan
-
-    @property
     def in_use(self) -> bool:
         return bool(self.seen.jobs)
 
