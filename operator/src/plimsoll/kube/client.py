@@ -306,10 +306,7 @@ class AioKube(Kube):
     async def _watch(
         self, kind: Kind, namespace: str | None, query: Query, shape: type[T], accept: Mapping[str, str]
     ) -> AsyncGenerator[tuple[T, bool]]:
-        """Yield the changes that a watch reports, and whether the object is gone, until the API server ends the watch.
-
-        Raises TransientError if the connection breaks.
-        """
+        """Yield what a watch reports, and whether it is gone, until the watch ends. Raises TransientError."""
 
         async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
             return response

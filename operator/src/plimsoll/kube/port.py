@@ -35,10 +35,7 @@ Shape = type[msgspec.Struct]
 
 
 class Selection(TypedDict, total=False):
-    """Which objects are returned: those with these labels and, for selectable fields, these values.
-
-    `namespace` None means all namespaces. `shape`: of each object only these fields are returned.
-    """
+    """Which objects: in a namespace (None for all), with these labels and selectable fields. Only `shape` is read."""
 
     namespace: str | None
     labels: Mapping[str, str] | None
@@ -122,10 +119,7 @@ class Kube(Protocol):
         """Yield the selected objects in pages of at most `size`. One may be yielded twice, in two versions."""
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
-        """Create an object without its status; false if one with that name exists, which is not changed.
-
-        `dry_run`: the API server checks the object, refuses fields that it does not know, and does not store it.
-        """
+        """Create an object, without its status; false if its name is taken. `dry_run`: it is only checked, strictly."""
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         """Merge a patch (RFC 7386) into an object, except for its status."""
@@ -133,10 +127,7 @@ class Kube(Protocol):
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
     ) -> Object:
-        """Replace the given top-level fields of an object's status; a field that is None is removed.
-
-        `version`: the resourceVersion that the object must still have.
-        """
+        """Replace these fields of a status, or remove those that are None; `version`: the expected resourceVersion."""
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False

@@ -287,10 +287,7 @@ def last_seen(event: Object) -> str:
 
 
 def is_of_run(obj: Object, uid: str) -> bool:
-    """Whether an object belongs to the run with that UID: by its label and its owner; a pod has to be owned by a Job.
-
-    For results the specification decides: they may outlive the run, and users may change their labels.
-    """
+    """Whether an object is the run's: by label and owner, a pod by a Job; a result, which may outlive it, by spec."""
     if obj["kind"] == RESULT_KIND:
         return bool(obj.get("spec", {}).get("runUid") == uid)
     if label(obj, naming.LABEL_RUN_UID) != uid:

@@ -91,10 +91,7 @@ def crowding_conductor(plan: Plan, seen: Observed, now: datetime) -> tuple[Actio
 
 
 def _may_crowd_out_clients(plan: Plan, seen: Observed, now: datetime) -> bool:
-    """Whether a client's pod has had no room on any node for a while; until then, all of them start at once.
-
-    Clients that wait for something else, such as a volume or a quota, get it whether or not there is a conductor.
-    """
+    """Whether a client's pod has had no room on any node for a while; other clients do not wait for room."""
     pods = filter(None, map(seen.client_pod, range(plan.members)))
     return any("Unschedulable" in pod.problem and age_seconds(pod.created, now) > _SCHEDULING_SECONDS for pod in pods)
 

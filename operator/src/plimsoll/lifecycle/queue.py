@@ -196,10 +196,7 @@ def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
 
 
 def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[Entry]:
-    """Yield admitted runs, and then the others in the order in which they would be admitted if no run were created.
-
-    Times have whole seconds, so the name decides between runs created together.
-    """
+    """Yield admitted runs, and then the others in the order of admission if no run were created; names break ties."""
 
     def age(entry: Entry) -> tuple[str, str, str]:
         return entry.queued, entry.name, entry.uid

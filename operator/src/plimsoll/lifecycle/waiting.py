@@ -178,10 +178,7 @@ def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
 
 
 def waited_seconds(run: Run, now: datetime) -> float:
-    """Return how long a run has been active since it was admitted or last resumed; since its creation before that.
-
-    A suspended run, and one that lost its place and is not admitted again yet, waits for nothing: 0.
-    """
+    """Return how long a run has waited since its creation, admission or resumption; 0 without a place, or suspended."""
     changes = {ConditionType.SUSPENDED, *([] if run.start_time is None else [ConditionType.ADMITTED])}
     known = changes & run.conditions.keys()
     has_place = ConditionType.ADMITTED not in known or run.holds(ConditionType.ADMITTED)
@@ -266,8 +263,7 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     """Return the end of a run with a deleted result or state, from its first conductor on; None if all exist.
 
-    With a new one it would measure again, and silently lose what was recorded. Before the first conductor, nothing is
-    recorded, and `provisioning` creates what is missing.
+    With a new one it would measure again, and silently lose what was recorded.
     """
     if not run.status.get("conductorStartTime") and seen.conductor_job is None:
         return None
@@ -338,10 +334,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> R
 
 
 def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
-    """Return since when no conductor has been active; None if one is, or if none is expected.
-
-    A running conductor whose state cannot be read does not count as absent: it may be of another version.
-    """
+    """Return since when no conductor has been active; None if one is, or may be, or none is expected."""
     job = seen.conductor_job
     unreadable = seen.state is None and any(pod.is_running for pod in seen.conductor_pods)
     if job is None or seen.conductor_succeeded or unreadable or seen.conductor_in_charge:

@@ -141,8 +141,8 @@ class Reconciler(ABC, Generic[R]):
 async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:
     """Wait for the first of some events, or for the timeout.
 
-    Unlike `asyncio.timeout` of Python 3.11.2, also in a task that a failed group of requests has cancelled, and unlike
-    `asyncio.wait_for` there, a cancellation that arrives together with an event is never lost.
+    Unlike `asyncio.timeout` and `asyncio.wait_for` of Python 3.11.2, also in a task that a failed group of requests has
+    cancelled, and without losing a cancellation that arrives together with an event.
     """
     waiting = [asyncio.ensure_future(event) for event in events]
     try:

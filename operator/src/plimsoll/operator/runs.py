@@ -261,10 +261,9 @@ class RunReconciler(Reconciler[RunMemory]):
         return True
 
     async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory, *, acts: bool = False) -> bool:
-        """Write a status; return false if it has not changed.
+        """Write a status, also an unchanged one before actions; return whether it has changed.
 
-        Before actions, an unchanged status is written too. ConflictError: another operator has written a status, which
-        the next look starts from.
+        ConflictError: another operator has written a status, which the next look starts from.
         """
         has_changed = record.status != status
         if not has_changed and not acts:

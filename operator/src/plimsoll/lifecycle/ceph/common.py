@@ -455,14 +455,10 @@ def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROG
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
     """Whether a PersistentVolume is bound to a PVC whose name is not one of the run's."""
     claim = _bound_claim(volume)
-    if not claim:
-        return False
     name = str(claim.get("name", ""))
     client = name.rpartition("-")[2]
-    run_claims = {naming.shared_claim(run.name)}
-    if client.isdecimal():
-        run_claims.add(naming.client_claim(run.name, int(client)))
-    return name not in run_claims or claim.get("namespace") != run.namespace
+    own = naming.client_claim(run.name, int(client)) if client.isdecimal() else naming.shared_claim(run.name)
+    return bool(claim) and (claim.get("namespace"), name) != (run.namespace, own)
 
 
 def _name_with_claim(volume: Object) -> str:

@@ -80,10 +80,7 @@ def metadata(
 
 
 def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: str) -> Json:
-    """Return the metadata of an object outside the run's namespace; `namespace` None for a cluster-scoped one.
-
-    Owner references do not cross namespaces, so the run's finalizer removes these, and a label names its namespace.
-    """
+    """Return the metadata of an object elsewhere, or cluster-scoped (None), which the run's finalizer removes."""
     place = {} if namespace is None else {"namespace": namespace}
     labels = {**run_labels(run), naming.LABEL_RUN_NAMESPACE: run.namespace, naming.LABEL_COMPONENT: component}
     return {"name": name, **place, "labels": labels}
