@@ -69,8 +69,7 @@ class PodFact:
     node: str
     phase: str  # Succeeded or Failed once its container has ended, even if others, such as sidecars, still run
     created: datetime
-    # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
-    # node's clock, which may be wrong.
+    # When its container started or ended, by the API server's clock, because the node's may be wrong; None before.
     changed: datetime | None
     gone_by: datetime | None  # deletion deadline: its deletion plus the grace period; None if it is not being deleted
     problem: str  # why its container does not start: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty otherwise

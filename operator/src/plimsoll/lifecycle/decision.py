@@ -59,8 +59,7 @@ class CopyKeyring:
     namespace: str  # of the Secret with the key, as `secret` and `field`
     secret: str
     field: str
-    # Whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names that Secret,
-    # so it needs the annotation for benchmarks.
+    # Whether a user names that Secret, with a keyring file and the annotation for benchmarks, rather than with a key.
     is_keyring: bool = False
 
 

@@ -38,11 +38,8 @@ class Entry:
     uid: str
     namespace: str
     name: str
-    # What it loads; runs without a common target do not wait for each other. Empty: waits for no run.
-    targets: frozenset[str]
-    # When it entered the queue, in the API server's format, which sorts by time: its creation, or its resumption after
-    # it lost its place.
-    queued: str
+    targets: frozenset[str]  # what it loads: runs with a common target wait for each other
+    queued: str  # when it was created, or resumed after it lost its place, in the API server's format, which sorts
     admitted: bool  # whether it may run; it may until it is suspended for too long
     over: bool  # whether it has ended and no longer loads the target, or creates nothing for now
     suspended: bool = False  # whether it was admitted and is suspended

@@ -242,8 +242,7 @@ class NetworkPolicies(Model):
 
     enabled: bool = True  # whether there are any
     dns_ports: Annotated[tuple[Annotated[int, Field(ge=1, le=65535)], ...], Field(min_length=1)] = (53,)  # of its pods
-    # Networks of Ceph's daemons. All of their TCP ports are open, instead of a range at any address: some network
-    # plugins ignore the end of a range.
+    # Networks of Ceph's daemons, with all TCP ports open, instead of a range, whose end some network plugins ignore.
     ceph_networks: tuple[_Network, ...] = ()
     conductor_metrics_from: tuple[_Peer, ...] = ()  # who may scrape conductors; empty for none
 
@@ -275,8 +274,7 @@ class Settings:
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     limits: Limits = field(default_factory=Limits)
     windows: Windows = ()  # the maintenance windows in which trials may load; empty for any time
-    # How long a run may block others on its target while it does not measure: suspended, in total between two measured
-    # trials, or after its end until it is cleaned up.
+    # How long a run may block others while it does not measure: suspended between two trials, or being cleaned up.
     hold_seconds: int = 3600
     image_pull_policy: str = "IfNotPresent"  # of conductor and agents
     port: int = 8443  # of a conductor

@@ -27,7 +27,7 @@ from plimsoll.api.status import (
     format_time,
     set_condition,
 )
-from plimsoll.lifecycle.children import TrialFact, time_of
+from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.provisioning import is_settled
@@ -64,10 +64,11 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         remark = f"behind schedule: expected to be measured by {format_time(end)}"
         message = f"{situation.message}; {remark}" if situation.message else remark
         situation = replace(situation, message=message)
-    conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
+    facts = {**situation.facts, **_summary(situation)}
+    conditions = _conditions(run, facts, now)
     if seen.plan is None and run.status.get("completionTime"):
         # A finished run keeps its numbers although the objects they were read from were deleted.
-        return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
+        return updated_status(run, facts, now)
     headline, job = tuple(_headlines(seen)), seen.conductor_job
     is_admitted = (ConditionType.ADMITTED, ConditionStatus.TRUE) in {(entry.type, entry.status) for entry in conditions}
     admitted = situation.facts.get("Admitted")
@@ -120,7 +121,8 @@ def progress_message(seen: Observed) -> str:
 
 
 def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
-    return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(_conditions(run, facts, now))}
+    conditions = [condition.model_dump(mode="json") for condition in _conditions(run, facts, now)]
+    return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
 
 
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
@@ -154,7 +156,9 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, prefill + afterwards)
             # The estimate of the last attempt includes the preparations between trials.
-            is_known = before is not None and plan.renews_data_sets and any(_trials(seen))
+            is_known = (
+                before is not None and plan.renews_data_sets and any(result.trials for result in seen.results.values())
+            )
             is_filled = 0 < total <= done
             return before if is_known else _unless_close(before, new, now, may_grow=not is_filled)
         case _:
@@ -179,10 +183,6 @@ def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Con
         )
         conditions = set_condition(conditions, condition, now)
     return conditions
-
-
-def _dumped(conditions: Sequence[Condition]) -> list[Json]:
-    return [condition.model_dump(mode="json") for condition in conditions]
 
 
 def _summary(situation: Situation) -> dict[str, Fact]:
@@ -324,7 +324,8 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
         ]
         for point in plan.points
     }
-    in_order = pairwise(sorted(_trials(seen), key=lambda trial: trial.started))
+    trials = (trial for result in seen.results.values() for trial in result.trials)
+    in_order = pairwise(sorted(trials, key=lambda trial: trial.started))
     gaps = [
         max(0.0, (after.started - before.finished).total_seconds())
         for before, after in in_order
@@ -359,10 +360,6 @@ def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
         seconds += pace.seconds(point) * trials
     # Nothing is prepared after the last trial.
     return max(0.0, seconds - pace.between) if pace.preparing else seconds
-
-
-def _trials(seen: Observed) -> list[TrialFact]:
-    return [trial for result in seen.results.values() for trial in result.trials]
 
 
 def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_grow: bool) -> datetime:

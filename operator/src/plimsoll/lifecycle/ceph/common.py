@@ -42,9 +42,7 @@ _RESTORE = "restore the OSDs and options that the run changed"
 class ExternalObjects:
     """What a run has outside its namespace, and what Rook reports about its cluster."""
 
-    # Why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty if they can be
-    # read.
-    kinds_problem: str = ""
+    kinds_problem: str = ""  # why Rook's objects cannot be read, with the remedy; empty if they can be
     cluster: ClusterFact | None = None  # None if the CephCluster does not exist, or without Rook
     monitors: tuple[str, ...] = ()  # addresses that Rook publishes; empty without Rook
     provisioner: Provisioner | None = None  # of the StorageClass; known only while it has to be created
@@ -52,8 +50,7 @@ class ExternalObjects:
     users: tuple[RookFact, ...] = ()  # the run's CephClients
     all_users: tuple[Object, ...] = ()  # every CephClient in Rook's namespace
     storage_class: Child | None = None  # the run's own; None if there is none
-    # PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs: names, and
-    # which PVC each is bound to.
+    # PersistentVolumes of it, even if it is gone, that are deleted with their PVCs: names, and each one's PVC.
     volumes: tuple[str, ...] = ()
     volume_warning: str = ""  # the newest warning about one of them; empty if there is none
     # Volumes bound to PVCs of others: any user can create one for a StorageClass.

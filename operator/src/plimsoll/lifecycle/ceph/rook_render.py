@@ -58,9 +58,8 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
     if target.data_pool is not None:
         headers = made.model_copy(update={"compression_mode": None})
         size = metadata_size(made.erasure_coded.coding_chunks if made.erasure_coded else 1)
-        yield _rook_object(
-            run, BLOCK_POOL, cluster.namespace, target.pool, pool_spec(headers, _replicated(Replicated(size=size)))
-        )
+        spec = pool_spec(headers, _replicated(Replicated(size=size)))
+        yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.pool, spec)
     yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.data_pool or target.pool, pool_spec(made))
 
 

@@ -30,22 +30,23 @@ def service_account(run: Run) -> Json:
 def role(run: Run, plan: Plan) -> Json:
     """Return the conductor's Role: read and patch only this run's state and results."""
     results = [naming.result(run.name, point.name) for point in plan.points]
+    allowed = [
+        ("", "configmaps", [naming.state_config_map(run.name)], ["get", "patch"]),
+        (GROUP, "benchmarkresults", results, ["get"]),
+        (GROUP, "benchmarkresults/status", results, ["patch"]),
+    ]
     rules = [
-        _rule("", "configmaps", [naming.state_config_map(run.name)], ["get", "patch"]),
-        _rule(GROUP, "benchmarkresults", results, ["get"]),
-        _rule(GROUP, "benchmarkresults/status", results, ["patch"]),
+        {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
+        for group, resource, names, verbs in allowed
     ]
     return manifest("Role", _metadata(run, naming.conductor_account(run.name)), rules=rules)
 
 
 def role_binding(run: Run) -> Json:
     name = naming.conductor_account(run.name)
-    return manifest(
-        "RoleBinding",
-        _metadata(run, name),
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-        subjects=[{"kind": "ServiceAccount", "name": name, "namespace": run.namespace}],
-    )
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    account = {"kind": "ServiceAccount", "name": name, "namespace": run.namespace}
+    return manifest("RoleBinding", _metadata(run, name), roleRef=role, subjects=[account])
 
 
 def service(run: Run, settings: Settings) -> Json:
@@ -82,10 +83,6 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         "template": template,
     }
     return manifest("Job", _metadata(run, naming.conductor(run.name)), spec=spec)
-
-
-def _rule(group: str, resource: str, names: list[str], verbs: list[str]) -> Json:
-    return {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
 
 
 def _metadata(run: Run, name: str) -> Json:

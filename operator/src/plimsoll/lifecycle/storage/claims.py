@@ -116,9 +116,8 @@ def removable(seen: Observed) -> Sequence[Child]:
 
 def creates_claims(run: Run) -> bool:
     """Whether a tool of the run creates PVCs itself. It reads the specification as stored, and never raises."""
-    workloads = run.written.get("workloads")
-    if not isinstance(workloads, list):
-        return False
+    written = run.written.get("workloads")
+    workloads = written if isinstance(written, list) else []
     keys = {key for key, tool in TOOLS.items() if tool.creates_claims}
     return any(isinstance(workload, Mapping) and not keys.isdisjoint(workload) for workload in workloads)
 
