@@ -156,9 +156,8 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, prefill + afterwards)
             # The estimate of the last attempt includes the preparations between trials.
-            is_known = (
-                before is not None and plan.renews_data_sets and any(result.trials for result in seen.results.values())
-            )
+            has_trials = any(result.trials for result in seen.results.values())
+            is_known = before is not None and plan.renews_data_sets and has_trials
             is_filled = 0 < total <= done
             return before if is_known else _unless_close(before, new, now, may_grow=not is_filled)
         case _:

@@ -33,9 +33,7 @@ from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
 _HELD_SECONDS = 60
-"""After which results are up to date with a conductor that succeeded without completing its Job.
-
-Another container keeps its pod running, or has failed."""
+"""After which results are up to date with a conductor that succeeded, but whose Job a sidecar keeps from completing."""
 
 _PROBLEMS = {
     **dict.fromkeys(("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),

@@ -53,8 +53,7 @@ T = TypeVar("T")
 class Digests(Generic[T]):
     """A digest of each object of a kind, kept until the API server has another version of it.
 
-    `digest` is called with each object that is read, in that shape, which is then dropped. With fewer than `worthwhile`
-    objects, a look lists them in full: one request instead of several.
+    `digest` gets each object that is read, in that shape. Fewer than `worthwhile` objects are listed in one request.
     """
 
     _kind: Kind

@@ -79,8 +79,7 @@ class KnownResults:
 class ChildWatch:
     """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
 
-    Nothing is remembered of runs without a record, which are not looked at. A change that is undone before the watch
-    shows it wakes no run, though a look may have seen it; like after a missed event, the next regular look catches up.
+    Nothing is remembered of runs without a record. What is missed, the next regular look notices.
     """
 
     _records: Records[RunMemory]

@@ -336,11 +336,10 @@ def provisioner_of(
     drivers: Iterable[Object],
     classes: Iterable[Object],
 ) -> Provisioner:
-    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace.
+    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace, whose prefix is unknown.
 
-    Its prefix is the namespace of Rook's operator, the administrator's (`CSI_DRIVER_NAME_PREFIX`), or the name of a
-    Driver of the ceph-csi-operator. So all registered `drivers` are searched: for the driver of the operator that the
-    Deployments of `osds` name; then for the one that StorageClasses of the cluster use; then for the only one.
+    Of the registered `drivers` it is that of the operator that the Deployments of `osds` name; or the one that
+    StorageClasses of the cluster use; or the only one.
     """
     suffix = f".{driver}.csi.ceph.com"
     registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}

@@ -33,8 +33,8 @@ _DAEMON_PORTS: Json = {"port": 6800, "endPort": 7568, "protocol": "TCP"}
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     """Return the NetworkPolicies of a run: of its clients, and of its conductor.
 
-    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator knows
-    where Prometheus runs; without that setting no pod may scrape the conductor.
+    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator can let
+    Prometheus scrape the conductor.
     """
     allowed = settings.network_policies
     if not allowed.enabled:
@@ -68,11 +68,9 @@ def dns(allowed: NetworkPolicies) -> Json:
 
 
 def to_ceph(monitors: Iterable[str], allowed: NetworkPolicies) -> list[Json]:
-    """Return the egress rules for Ceph's daemons.
+    """Return the egress rules for Ceph's daemons: Ceph's ports at any address, or all in the administrator's networks.
 
-    Ceph's own ports are open to all addresses, because the OSDs' are not known, unless the administrator names their
-    networks. Other ports, which only the run's author names, are open to the monitors that have them. A policy cannot
-    name hosts: see `unreachable_monitor`.
+    Other ports, which only the run's author names, are open to the monitors that have them (`unreachable_monitor`).
     """
     others = sorted(place for key in monitor_keys(monitors) if (place := port_of_its_own(key)))
     networks = [_block(network) for network in allowed.ceph_networks]
