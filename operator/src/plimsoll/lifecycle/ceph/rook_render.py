@@ -142,9 +142,8 @@ class KeySecrets:
     def of_run(self, target: CephTarget) -> tuple[str, str] | None:
         """Return the Secrets for the keys of conductor and agents; None if the run may not have them yet.
 
-        These are the run's Secrets, or else the first free ones. A namespace may use as many Secrets as are free when
-        it takes one: the dynamic threshold by which switches share a buffer between queues (Choudhury and Hahne, 1998).
-        So a namespace that takes all that it can leaves half of what was free to the others.
+        These are the run's Secrets, or else the first free ones. A namespace may use as many as are free when it takes
+        one, which leaves half of what was free to the others: the dynamic threshold of Choudhury and Hahne, 1998.
         """
         users = (target.conductor_user, target.agent_user)
         missing = [user for user in users if user not in self.by_user]

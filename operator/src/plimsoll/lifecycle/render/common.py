@@ -249,8 +249,8 @@ def result(run: Run, plan: Plan, point: Point) -> Json:
 def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
     """Return the parts of a pod's specification that choose its node.
 
-    A required spread counts all nodes that the node selector matches. Nodes that the affinity to other pods excludes
-    would always have the fewest servers, so that no node could ever have a second one: servers have one of the two.
+    Servers have either a required spread or an affinity to other pods: nodes that the affinity excludes would always
+    have the fewest servers, so that no node could ever have a second one.
     """
     members = {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}
     not_a_server = [{"key": naming.LABEL_ROLE, "operator": "DoesNotExist"}]
