@@ -108,6 +108,6 @@ def test_what_exists_outside_the_namespace_of_a_run_is_the_runs_by_its_label(
 def test_a_pod_has_the_jobs_that_own_it() -> None:
     obj = pod("Running")
     obj["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "j"}, {"kind": RUN_KIND, "uid": "u"}]
-    assert (pod_fact("u", obj).jobs, pod_fact("u", obj).own) == ({"j"}, False)
+    assert (pod_fact("u", obj).jobs, pod_fact("u", obj).own) == (frozenset({"j"}), False)
     obj["metadata"]["labels"] = {naming.LABEL_RUN_UID: "u"}
     assert pod_fact("u", obj).own

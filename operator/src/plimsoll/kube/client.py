@@ -314,14 +314,14 @@ class AioKube(Kube):
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
         path, query = (await self._resource(kind)).collection(namespace), [*_WATCH, *query]
         request = partial(self._request, "get", path, kind, asked, unread, query=query, accept=accept)
-        stream = await request(patience=_WATCH_TIMEOUT)
+        stream, decode = await request(patience=_WATCH_TIMEOUT), msgspec.json.Decoder(shape).decode
         try:
             async for line in lines(stream.content):
                 change = _CHANGE.decode(line)
                 if change.type not in _CHANGES:
                     # The resourceVersion has expired: the caller has to list again.
                     return
-                yield _decoder(shape).decode(change.object), change.type == "DELETED"
+                yield decode(change.object), change.type == "DELETED"
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise port.TransientError(asked, str(error) or type(error).__name__) from error
         finally:

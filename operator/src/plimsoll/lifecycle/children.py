@@ -105,7 +105,7 @@ class Members:
 
     @property
     def uids(self) -> frozenset[str]:
-        facts = (*self.jobs, *self.claims, *self.own_pods)
+        facts: list[JobFact | ClaimFact | PodFact] = [*self.jobs, *self.claims, *self.own_pods]
         return frozenset(fact.child.uid for fact in facts if fact.own)
 
     @property
@@ -293,7 +293,7 @@ def is_of_run(obj: Object, uid: str) -> bool:
         return False
     if obj["kind"] == "Pod":
         return bool(_jobs_of(obj))
-    return any(owner["uid"] == uid for owner in _owners(obj))
+    return any(owner["uid"] == uid for owner in owners(obj))
 
 
 def belongs_to_a_run(obj: Object) -> bool:
@@ -313,18 +313,18 @@ def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
 def belongs_to_same_run(existing: Object, wanted: Object) -> bool:
     """Whether an existing object belongs to the same run as one that was to be created under its name."""
     uid = label(wanted, naming.LABEL_RUN_UID)
-    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
+    if owners(wanted) or wanted["kind"] == RESULT_KIND:
         return is_of_run(existing, uid)
     return label(existing, naming.LABEL_RUN_UID) == uid
 
 
 def _jobs_of(pod: Object) -> set[str]:
-    return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == "Job"}
+    return {str(owner["uid"]) for owner in owners(pod) if owner["kind"] == "Job"}
 
 
 def is_departing(obj: Object) -> bool:
     """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
-    return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in _owners(obj))
+    return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in owners(obj))
 
 
 def result_fact(run_uid: str, obj: Object) -> ResultFact:
@@ -407,5 +407,5 @@ def _containers(status: Object) -> list[Any]:
     return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
 
 
-def _owners(obj: Object) -> list[Any]:
+def owners(obj: Object) -> list[Any]:
     return list(obj["metadata"].get("ownerReferences") or ())

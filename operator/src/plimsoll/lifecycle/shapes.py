@@ -5,7 +5,6 @@ object has at most a few MiB, as Python objects ten times that. So of an object 
 are decoded. Fields have Kubernetes' names; those that an object does not have remain absent.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,10 +19,14 @@ _OPTIONAL: Any = (str | None, None)
 _REPORTED: Any = (dict[str, Any], {})  # a status that only controllers and kubelets write
 
 
-def _shape(name: str, rename: Mapping[str, str] | str = "camel", /, **fields: Any) -> Any:  # noqa: ANN401 - a type at run time
+def _shape(name: str, rename: Any = "camel", /, **fields: Any) -> Any:  # noqa: ANN401 - a type at run time
     """Return a struct with these fields: name -> type, and default if the field may be absent."""
     forms = [(field, *form) for field, form in fields.items()]
     return msgspec.defstruct(name, forms, rename=rename, omit_defaults=True)
+
+
+def _list(item: Any) -> Any:  # noqa: ANN401 - the same
+    return list[item] | None, None
 
 
 _LABELS = {"run_uid": naming.LABEL_RUN_UID, "client": naming.LABEL_CLIENT, "attempt": naming.LABEL_ATTEMPT}
@@ -39,12 +42,12 @@ _identity: dict[str, Any] = {
     "resource_version": _TEXT,
     "creation_timestamp": _TEXT,
     "deletion_timestamp": _OPTIONAL,
-    "finalizers": (list[str] | None, None),
+    "finalizers": _list(str),
     "labels": (_labels | None, None),
-    "owner_references": (list[_owner] | None, None),
+    "owner_references": _list(_owner),
 }
 _metadata = (_shape("Metadata", **_identity),)
-_pod_metadata = (_shape("PodMetadata", **_identity, managed_fields=(list[_written] | None, None)),)
+_pod_metadata = (_shape("PodMetadata", **_identity, managed_fields=_list(_written)),)
 _pod_spec = _shape("PodSpec", node_name=_TEXT)
 _result_spec = _shape("ResultSpec", run_uid=_TEXT)
 

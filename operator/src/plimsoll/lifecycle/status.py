@@ -188,11 +188,11 @@ def _summary(situation: Situation) -> dict[str, Fact]:
     """Return Succeeded, and Reconciling or Stalled if they hold: kstatus checks only for their presence."""
     ending = situation.ending
     if ending is None:
-        facts = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
+        facts: dict[str, Fact] = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
         if situation.stage is not Stage.SUSPENDED:
             facts["Reconciling"] = Fact.true(situation.reason, situation.message)
         return facts
-    facts: dict[str, Fact] = {"Succeeded": ending}
+    facts = {"Succeeded": ending}
     if not ending.holds:
         facts["Stalled"] = Fact.true(ending.reason, ending.message)
     elif not is_settled(situation.facts["CleanedUp"]):

@@ -18,7 +18,7 @@ import kopf
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
 from plimsoll.kube.port import ApiError, Followed, Kind, Kube, Object, Shape
 from plimsoll.lifecycle import shapes
-from plimsoll.lifecycle.children import label
+from plimsoll.lifecycle.children import label, owners
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
@@ -155,15 +155,12 @@ class Context:
 
 # kopf calls the handlers in this order, so a run that is looked at is in the queue. There are none of kopf's indices:
 # until all objects are indexed, kopf keeps each of them with a task, and every further one wakes all these tasks. With
-# 2000 runs, that blocks the event loop for longer than the Lease lasts.
+# 2000 runs, that blocks the event loop for longer than the Lease lasts. No handler waits, so kopf has no backlog.
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
 async def run_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep a run's entry in the queue, and its metrics; have the run looked at, and wake the suite that owns it.
-
-    Nothing here waits, so kopf has no backlog of its changes, however many there are.
-    """
+    """Keep a run's entry in the queue and its metrics, have it looked at, and wake the suite that owns it."""
     context, body = memo.context, event["object"]
     _drop_managers(body)
     if type == "DELETED":
@@ -173,7 +170,7 @@ async def run_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: ko
         context.queue[uid] = entry_of(body, context.runs.settings)
         context.exposed_runs[uid] = run_metrics(body)
     context.runs.notice(body, is_gone=type == "DELETED")
-    for owner in body["metadata"].get("ownerReferences") or ():
+    for owner in owners(body):
         if owner["kind"] == SUITE_KIND:
             context.suites.records.wake(owner["uid"])
 

@@ -155,7 +155,7 @@ async def test_definite_refusal_is_an_outcome_with_its_time(error: ApiError) -> 
 async def test_whatever_a_retry_may_fix_raises(error: ApiError) -> None:
     with pytest.raises(type(error)):
         await created(raising(error, "create"), run_of_suite())
-    requests = {
+    requests: dict[str, DryRun | GetRun | DeleteRun] = {
         "dry run of": DryRun(digest="d", runs={"small": run_of_suite()}),
         "get": GetRun(name="s"),
         "delete": DeleteRun(name="s", uid="u"),
