@@ -64,10 +64,8 @@ class Observed:
     claims: tuple[ClaimFact, ...] = ()
     others: tuple[Child, ...] = ()  # objects that need only to be deleted
     warnings: Mapping[str, str]  # UID of a PVC, a Job or a pod -> the newest warning about it
-    # What the storage provider found outside the run's namespace; None if there can be nothing.
-    external: object | None = None
-    # The cluster; None if the operator may not inspect it, or once the plan describes it.
-    platform: Platform | None = None
+    external: object | None = None  # what the storage provider found elsewhere; None if there can be nothing
+    platform: Platform | None = None  # None if it may not be inspected, or once the plan describes it
     turn: Turn = Turn()
     refusal: Refusal | None = None  # what the API server refused last; None if nothing
 

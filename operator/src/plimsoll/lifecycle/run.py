@@ -259,8 +259,7 @@ class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
 
     runner_image: str  # image of conductor and agents; frozen into the plan of each run
-    # Of the runs' teardown records, with their keyrings and Jobs: nothing else is in it.
-    teardown_namespace: str = "plimsoll-teardown"
+    teardown_namespace: str = "plimsoll-teardown"  # of the runs' teardown records, with their keyrings and Jobs
     # `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.

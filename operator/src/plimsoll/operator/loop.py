@@ -33,8 +33,7 @@ class Record:
     body: Body = field(default_factory=dict)  # as the watch last showed it
     is_gone: bool = False
     task: asyncio.Task[None] | None = None  # looks at the object
-    # Set when something that the object depends on has changed.
-    wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    wakeup: asyncio.Event = field(default_factory=asyncio.Event)  # set when what it depends on has changed
     was_woken: bool = False  # whether such a change preceded the present look
 
 
@@ -59,8 +58,7 @@ class Reconciler(ABC, Generic[R]):
 
     kube: Kube
     settings: Settings
-    # Returns the API server's time, because it is compared with times that the API server has set.
-    now: Callable[[], datetime]
+    now: Callable[[], datetime]  # returns the API server's time, which objects have
     instruments: Instruments
     post: Post
     records: Records[R]  # the record of each object

@@ -41,8 +41,7 @@ class RunMemory(Record):
     version: str = ""  # the resourceVersion that the run had with this status
     refusal: Refusal | None = None  # the last refused request, until a look at which every request succeeds
     admitted: bool = False  # whether the run is admitted, because a watch lags behind the written status
-    # Digests of its objects, so that the next look reads only those that have changed; None before the first.
-    digests: RunDigests | None = None
+    digests: RunDigests | None = None  # of its objects, so that a look reads only those that have changed
 
     def remember(self, document: Object) -> None:
         self.status, self.version = document.get("status") or {}, document["metadata"]["resourceVersion"]

@@ -41,13 +41,10 @@ _log = logging.getLogger(__name__)
 class SuiteMemory(Record):
     """What the operator remembers of a suite."""
 
-    # The suite's runs, so that the next look reads only those that have changed; None before the first look.
-    runs: Digests[observed.OwnedRun | None] | None = None
-    # With the generation of the suite that it was read from; reading it takes time.
-    specification: tuple[int, observed.Specification] | None = None
+    runs: Digests[observed.OwnedRun | None] | None = None  # so that a look reads only those that have changed
+    specification: tuple[int, observed.Specification] | None = None  # with the generation that it is of
     outcomes: observed.Memory = field(default_factory=observed.Memory)  # of the requests so far
-    # Whether the last look ended with the outcome of a request, and nothing has happened since.
-    has_outcome: bool = False
+    has_outcome: bool = False  # whether the last look ended with one, and nothing has happened since
     # Of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round is being
     # evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10 repeats and 20
     # points each are some 100 MB; usual suites have a hundredth.

@@ -53,8 +53,7 @@ class ExternalObjects:
     # PersistentVolumes of it, even if it is gone, that are deleted with their PVCs: names, and each one's PVC.
     volumes: tuple[str, ...] = ()
     volume_warning: str = ""  # the newest warning about one of them; empty if there is none
-    # Volumes bound to PVCs of others: any user can create one for a StorageClass.
-    claimed_by_others: tuple[str, ...] = ()
+    claimed_by_others: tuple[str, ...] = ()  # those bound to PVCs of others, which any user can create
     record: Child | None = None  # ConfigMap with what the run may leave in Ceph; None if it does not exist
     recorded: render_teardown.TeardownRecord | None = None  # its content; None if it cannot be read
     keyring: Child | None = None  # Secret of the teardown Job; None if it does not exist

@@ -71,8 +71,7 @@ class ClusterFact:
     health: str  # Ceph's health; empty before Rook has queried it
     checks: Mapping[str, str]  # health check that may be unmuted -> its severity
     messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
-    # Ceph versions of the daemons that a measurement depends on; more than one during an upgrade
-    versions: tuple[str, ...]
+    versions: tuple[str, ...]  # of Ceph, of the daemons that a measurement depends on; several in an upgrade
     version: str  # of Ceph, short form; empty if unknown
     message: str  # of Rook, about what it is doing
     checked: datetime | None  # when Rook last queried Ceph's health; None if unknown

@@ -78,8 +78,7 @@ class Outside:
     """What a run has outside its namespace."""
 
     storage: object | None = None  # what the storage provider found; None if there can be nothing
-    # Names of the namespaces that exist, with what blocks the deletion of each, if anything.
-    namespaces: Mapping[str, str]
+    namespaces: Mapping[str, str]  # names of those that exist -> what blocks the deletion, if anything
     volumes: Sequence[str] = ()  # names of the PersistentVolumes of PVCs in them that are deleted with these PVCs
 
 

@@ -115,8 +115,7 @@ class Storage:
     """The storage of one run."""
 
     resources: Sequence[Resource]  # each depends on those before it
-    # Existing objects with data, and those needed to remove it: `CephBlockPool plimsoll-a-0123abcd`.
-    kept: Sequence[str]
+    kept: Sequence[str]  # existing objects with data, and what removes it: `CephBlockPool plimsoll-a-0123abcd`
     in_use: bool  # whether clients may be using it
 
     def missing(self) -> Iterator[Action]:
