@@ -37,18 +37,21 @@ _MIN_SECONDS = 60
 _QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
 _DOCUMENTS: Mapping[str, tuple[str, TypeAdapter[Any], str]] = {
-    "rook_clusters": ("ROOK_CLUSTERS", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "rook.clusters"),
-    "rook_options": ("ROOK_OPTIONS", TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]]), "rook.options"),
-    "disturb": ("DISTURB", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "disturb"),
-    "caches": ("CACHES", TypeAdapter(Helper), "caches"),
-    "burning": ("KUBE_BURNER", TypeAdapter(Burning), "kubeBurner"),
-    "pod_defaults": ("POD_DEFAULTS", TypeAdapter(PodDefaults), "podDefaults"),
-    "limits": ("LIMITS", TypeAdapter(Limits), "limits"),
-    "windows": ("MAINTENANCE_WINDOWS", WINDOWS, "maintenanceWindows"),
-    "network_policies": ("NETWORK_POLICIES", TypeAdapter(NetworkPolicies), "networkPolicies"),
+    "rook_clusters": ("PLIMSOLL_ROOK_CLUSTERS", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "rook.clusters"),
+    "rook_options": (
+        "PLIMSOLL_ROOK_OPTIONS",
+        TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]]),
+        "rook.options",
+    ),
+    "disturb": ("PLIMSOLL_DISTURB", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "disturb"),
+    "caches": ("PLIMSOLL_CACHES", TypeAdapter(Helper), "caches"),
+    "burning": ("PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), "kubeBurner"),
+    "pod_defaults": ("PLIMSOLL_POD_DEFAULTS", TypeAdapter(PodDefaults), "podDefaults"),
+    "limits": ("PLIMSOLL_LIMITS", TypeAdapter(Limits), "limits"),
+    "windows": ("PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, "maintenanceWindows"),
+    "network_policies": ("PLIMSOLL_NETWORK_POLICIES", TypeAdapter(NetworkPolicies), "networkPolicies"),
 }
-"""Field of the settings -> what follows `PLIMSOLL_` in the name of the variable with its JSON document, its form, and
-the chart's value that it comes from."""
+"""Field of the settings -> the variable with its JSON document, its form, and the chart's value that it comes from."""
 
 _log = logging.getLogger(__name__)
 
@@ -255,13 +258,13 @@ def settings_of(environment: dict[str, str]) -> Settings:
         raise kopf.PermanentError(f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more")
     documents = {}
     for field, (name, form, chart_value) in _DOCUMENTS.items():
-        if text := environment.get(f"PLIMSOLL_{name}", "").strip():
+        if text := environment.get(name, "").strip():
             try:
                 documents[field] = form.validate_json(text)
             except ValidationError as error:
                 problem = error.errors()[0]
                 place = "".join(f"[{part!r}]" for part in problem["loc"])
-                message = f"PLIMSOLL_{name}{place}: {problem['msg']}; correct the chart's value {chart_value}"
+                message = f"{name}{place}: {problem['msg']}; correct the chart's value {chart_value}"
                 raise kopf.PermanentError(message) from error
     return Settings(
         runner_image=image,
