@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
-from plimsoll.measure.histogram import histogram_problem
+from plimsoll.measure.histogram import HistogramError, histogram_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
@@ -488,8 +488,10 @@ def clock_offset(evidence: Evidence) -> CheckedValues:
 def histogram_mismatch(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         latency, ios = share.sample.latency, share.sample.ios
-        if latency.kind is LatencyKind.FULL:
-            timed = f"{latency.count} operations were timed, but {ios} completed"
-            problem = histogram_problem(latency) if latency.count == ios else timed
-            if problem:
-                yield client_value(item.client, 1, f"{operation} latency: {quote(problem)}")
+        try:
+            if latency.kind is not LatencyKind.FULL or histogram_of(latency).total == ios:
+                continue
+            problem = f"{latency.count} operations were timed, but {ios} completed"
+        except HistogramError as error:
+            problem = quote(str(error))
+        yield client_value(item.client, 1, f"{operation} latency: {problem}")
