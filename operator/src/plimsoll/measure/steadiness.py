@@ -11,17 +11,16 @@ does not count as chance. Over means of more and more rounds it also shows scatt
 """
 
 import math
-from bisect import bisect
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, combinations
+from itertools import accumulate, combinations
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.text import number_text, percent_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided, histograms_between
 
 LEAST_ROUNDS = 10
 """With fewer, chance is hardly known. Rounds are no shorter than the intervals of the series, usually a second."""
@@ -106,29 +105,25 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
     is judged (`_of_few`), and otherwise nothing is known: None, as if the tool keeps no latencies over time, or if they
     are incomplete or damaged.
     """
-    try:
-        slices = []
-        for share in shares:
-            pieces, series = [*share.slices()], share.sample.slices
-            # The last one may be missing, and so may one that ended just before the tool did.
-            if share.sample.ios and series and len(pieces) + 1 < share.interval.length // series.width_nanoseconds:
-                return None
-            slices += [pieces] if pieces else []
-        if not slices:
+    widths, ends = list[int](), [window.end]
+    for share in shares:
+        slices = share.sample.slices
+        if not share.sample.ios or slices is None or slices.width_nanoseconds <= 0:
+            continue
+        width, number = slices.width_nanoseconds, len(slices.histograms)
+        # The last one, which is partial, may be missing, and so may one that ended just before the tool did.
+        if number + 1 < share.interval.length // width:
             return None
-        # The last one, which is partial, may be missing.
-        covered = Interval(start=window.start, end=min(window.end, *(part[-1][0].end for part in slices)))
-        timed = sum(share.sample.latency.count for share in shares)
-        widths, most = [part[0][0].length for part in slices], timed * (100 - percentile) // (100 * MINIMUM_BEYOND)
-        rounds = _rounds(covered, widths, most=most if most >= LEAST_ROUNDS else MAX_ROUNDS)
-        edges = divided(covered, max(1, rounds))
-        texts: list[list[str]] = [[] for _ in range(rounds)]
-        for piece, text in chain.from_iterable(slices):
-            # A slice belongs to the round in which its midpoint lies.
-            number = bisect(edges, piece.start + piece.length // 2) - 1
-            if 0 <= number < rounds:
-                texts[number].append(text)
-        merged = [Histogram.merge_texts(part) for part in texts]
+        if number:
+            widths.append(width)
+            ends.append(share.interval.start + number * width)
+    covered = Interval(start=window.start, end=min(ends))
+    most = sum(share.sample.latency.count for share in shares) * (100 - percentile) // (100 * MINIMUM_BEYOND)
+    rounds = _rounds(covered, widths, most=most if most >= LEAST_ROUNDS else MAX_ROUNDS)
+    if not rounds:
+        return None
+    try:
+        merged = histograms_between(shares, divided(covered, rounds))
     except HistogramError:
         return None
     if most < LEAST_ROUNDS:
@@ -163,12 +158,6 @@ def _of_few(rounds: Sequence[Histogram], window: Interval, percentile: int) -> S
         return None
     values = {"inside": inside, "outside": outside, "change": round(change, _DECIMALS)}
     return counted.model_copy(update=values | {"deviation": round(abs(change) / _deviations(counted), _DECIMALS)})
-
-
-def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
-    """Whether it is unknown if the rate was steady because the window is too short, if intervals are seconds."""
-    is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
-    return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
 
 
 def steadiness_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:

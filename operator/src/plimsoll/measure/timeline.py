@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 from plimsoll.api.operation import Series
 from plimsoll.api.result import Window
-from plimsoll.measure.histogram import HistogramError
+from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.sample import OperationSample
 
 NANOSECONDS = 10**9
@@ -265,6 +265,20 @@ def amounts_between(shares: Collection[Share], edges: Sequence[int]) -> list[Amo
             done = zip(totals, share.curve.until(edges), strict=True)
             totals = [(ios + more, volume + bytes_) for (ios, volume), (more, bytes_) in done]
     return [Amount(ios=after[0] - before[0], bytes=after[1] - before[1]) for before, after in pairwise(totals)]
+
+
+def histograms_between(shares: Iterable[Share], edges: Sequence[int]) -> list[Histogram]:
+    """Return all clients' latencies between consecutive edges; HistogramError if a tool kept none over time.
+
+    A slice counts where its midpoint lies.
+    """
+    texts: list[list[str]] = [[] for _ in edges[1:]]
+    for share in shares:
+        for piece, text in share.slices():
+            number = bisect_right(edges, piece.start + piece.length // 2) - 1
+            if 0 <= number < len(texts):
+                texts[number].append(text)
+    return [*map(Histogram.merge_texts, texts)]
 
 
 def series_of(shares: Collection[Share], window: Interval) -> Series | None:

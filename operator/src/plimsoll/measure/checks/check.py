@@ -16,7 +16,7 @@ from plimsoll.measure.cluster import PoolIo, polls_around, pool_io_within, statu
 from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
-from plimsoll.measure.rates import OperationRates, by_operation, grouped
+from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.text import clients_text, number_text, quote_finding
@@ -165,10 +165,7 @@ class Evidence:
     # The time that rates cover: the common window, or the whole run for a tool without a window; None if no client
     # measured.
     span: Interval | None
-    rates: Mapping[Operation, OperationRates]  # `rates.rates_of`
-    operations: tuple[
-        OperationResult, ...
-    ]  # `trial._operation`; percentiles over time by `steadiness.latency_steadiness`
+    operations: tuple[OperationResult, ...]  # `rates.rates_of`; with `steadiness.latency_steadiness`
     standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
     # `steadiness.rate_steadiness`: of the rate of all operations; None if it is not judged
     steadiness: Steadiness | None
@@ -223,13 +220,12 @@ class Evidence:
     @cached_property
     def slices(self) -> Mapping[Operation, Slices | None]:
         """The latencies over time of each operation, as `slices_of` returns them."""
-        shares = by_operation(
-            (share for item in self.measured for share in item.shares), lambda it: it.sample.operation
-        )
-        return {operation: slices_of(parts) for operation, parts in shares.items()}
+        return {operation: slices_of(shares) for operation, shares in self.shares.items()}
 
-    def shares_of(self, operation: Operation) -> list[Share]:
-        return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
+    @cached_property
+    def shares(self) -> Mapping[Operation, list[Share]]:
+        """The clients' shares of each operation."""
+        return by_operation(share for item in self.measured for share in item.shares)
 
 
 def slices_of(shares: Sequence[Share]) -> Slices | None:

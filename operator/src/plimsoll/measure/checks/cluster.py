@@ -295,9 +295,9 @@ def _io_text(io: PoolIo, counters: PoolCounters) -> str:
 )
 def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
     """Compare the pools' bytes with the least and the most that the counters can show, given their lag."""
-    is_synced = any(share.sample.ios for share in evidence.shares_of(Operation.SYNC))
+    is_synced = any(share.sample.ios for share in evidence.shares.get(Operation.SYNC, ()))
     for operation in (Operation.READ, Operation.WRITE):
-        shares, io = evidence.shares_of(operation), evidence.pool_io(operation)
+        shares, io = evidence.shares.get(operation, []), evidence.pool_io(operation)
         if io is None or not any(share.sample.bytes for share in shares):
             continue
         start, end = io.between.start, io.between.end

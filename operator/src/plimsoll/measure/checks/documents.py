@@ -8,7 +8,7 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.histogram import HistogramError, histogram_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, window_of
 
 FIO_REPORTS_START = (3, 36)
 """The first version of fio that reports when it began to measure."""
@@ -379,13 +379,12 @@ def no_io(evidence: Evidence) -> CheckedValues:
     # Without a measurement or a window, other checks give the reason.
     if not evidence.measured or (evidence.window and not evidence.window.seconds):
         return
-    if not evidence.rates:
+    if not evidence.operations:
         yield CheckedValue(value=0, detail="no operation was measured")
-    quantities = evidence.facts.quantities
-    amounts = {
-        operation: quantities.amount(rates.measured.ios, rates.measured.bytes)
-        for operation, rates in evidence.rates.items()
-    }
+    quantities, span, amounts = evidence.facts.quantities, evidence.span, dict[Operation, float]()
+    for operation in (result.operation for result in evidence.operations if span is not None):
+        done = add([share.within(span) for share in evidence.shares[operation]])
+        amounts[operation] = quantities.amount(done.ios, done.bytes)
     # Writes that never complete while reads do are a load that was not achieved.
     for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
         unit = quantities.unit
@@ -488,10 +487,11 @@ def clock_offset(evidence: Evidence) -> CheckedValues:
 def histogram_mismatch(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         latency, ios = share.sample.latency, share.sample.ios
-        try:
-            if latency.kind is not LatencyKind.FULL or histogram_of(latency).total == ios:
-                continue
-            problem = f"{latency.count} operations were timed, but {ios} completed"
-        except HistogramError as error:
-            problem = quote(str(error))
-        yield client_value(item.client, 1, f"{operation} latency: {problem}")
+        if latency.kind is LatencyKind.FULL:
+            problem = "" if latency.count == ios else f"{latency.count} operations were timed, but {ios} completed"
+            try:
+                histogram_of(latency)
+            except HistogramError as error:
+                problem = problem or str(error)
+            if problem:
+                yield client_value(item.client, 1, f"{operation} latency: {quote(problem)}")
