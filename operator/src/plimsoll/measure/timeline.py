@@ -72,22 +72,20 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
 
 def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
     """Return the intersection of two lists."""
-    shared, rest = list[Interval](), list(reversed(others))
-    for stretch in some:
-        while rest and rest[-1].end <= stretch.start:
-            rest.pop()
-        while rest and rest[-1].start < stretch.end:
-            shared.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
-            if rest[-1].end > stretch.end:
-                break
-            rest.pop()
+    shared, first, second = list[Interval](), 0, 0
+    while first < len(some) and second < len(others):
+        one, other = some[first], others[second]
+        start, end = max(one.start, other.start), min(one.end, other.end)
+        if start < end:
+            shared.append(Interval(start=start, end=end))
+        first, second = (first + 1, second) if one.end <= other.end else (first, second + 1)
     return shared
 
 
 def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval]:
-    """Return the union of any intervals, each extended at both ends."""
+    """Return the union of all intervals that have a length, each extended at both ends."""
     union = list[Interval]()
-    for stretch in sorted(stretches, key=lambda item: item.start):
+    for stretch in sorted((item for item in stretches if item.length > 0), key=lambda item: item.start):
         start, end = stretch.start - wider_by, stretch.end + wider_by
         if union and union[-1].end >= start:
             before = union.pop()

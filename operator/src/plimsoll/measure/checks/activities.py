@@ -91,13 +91,9 @@ class Neighbours:
 
     io: PoolIo
     ours: PoolCounters
+    part: float  # their operations or bytes as a part of the run's, whichever is more
     osd_time: float  # upper bound of their part of the OSDs' time, 0 to 1, if their operations cost what the run's do
     activity: Activity
-
-    @property
-    def part(self) -> float:
-        """Their operations or bytes as a part of the run's, whichever is more."""
-        return _larger_part(self.io.foreign, self.ours)
 
 
 def neighbours_of(evidence: Evidence) -> Neighbours | None:
@@ -122,8 +118,12 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     usual = max(times, default=math.inf) / NANOSECONDS
     own = _own_load_of_osds(evidence, watch)
 
+    def part_of(foreign: PoolCounters) -> float:
+        # Syncs, and operations on metadata, have no bytes.
+        return max(foreign.operations / ours.operations, foreign.bytes / ours.bytes if ours.bytes else 0.0)
+
     def is_heavy(between: Interval, foreign: PoolCounters) -> bool:
-        share = _larger_part(foreign, ours) * io.between.length / between.length
+        share = part_of(foreign) * io.between.length / between.length
         return max(share, _osd_time(watch, replace(io, between=between, foreign=foreign), own, usual)) > HEAVY_PART
 
     # The counters of all these polls may lag.
@@ -132,28 +132,40 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
     )
     span = evidence.span or io.between
     # The bytes of a mean foreign operation, of the kind with larger operations.
-    foreign = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
-    longest_transfer = max(volume / max(1, number) for number, volume in foreign) / _DISK_BYTES
+    kinds = ((io.foreign.reads, io.foreign.read_bytes), (io.foreign.writes, io.foreign.written_bytes))
+    longest_transfer = max(volume / max(1, number) for number, volume in kinds) / _DISK_BYTES
+    # By the utilisation law, each takes an OSD as long as a usual operation of the run took in all, and for its bytes.
+    osds, foreign = watch.placement.osds, _load_of_osds(watch, io)
+    taken = (foreign.ios * usual if foreign.ios else 0.0) + foreign.bytes / _DISK_BYTES
     activity = Activity(
         certain=[Interval(start=it.start, end=it.end - LAG) for it in busy if it.length > LAG],
         possible=[Interval(start=it.start - LAG, end=it.end) for it in busy],
         unknown=[Interval(start=span.start, end=io.between.start), Interval(start=io.between.end, end=span.end)],
-        part=min(1.0, _osds_per_operation(evidence) * _part_of_osds(watch, io, usual)),
+        part=min(1.0, _osds_per_operation(evidence) * min(1.0, taken / osds if osds else 1.0)),
         is_brief=longest_transfer <= usual,
     )
-    return Neighbours(io=io, ours=ours, osd_time=_osd_time(watch, io, own, usual), activity=activity)
+    osd_time = _osd_time(watch, io, own, usual)
+    return Neighbours(io=io, ours=ours, part=part_of(io.foreign), osd_time=osd_time, activity=activity)
 
 
 def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
     """Return the operations and bytes per second of the clients on all OSDs together: a write takes several of them."""
-    whole = Amount(ios=0, bytes=0)
+    loads = []
     for item in evidence.measured:
         for sample in (each for each in item.measurement.operations if each.operation is not Operation.SYNC):
             is_read = sample.operation is Operation.READ
             osds = watch.placement.per_read if is_read else watch.placement.per_write
             amount = Amount(ios=osds * sample.ios, bytes=osds * sample.bytes)
-            whole = add([whole, amount.per_second(item.interval.length)])
-    return whole
+            loads.append(amount.per_second(item.interval.length))
+    return add(loads)
+
+
+def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
+    """Return the foreign operations and bytes per second; a write takes as many OSDs as the widest group has."""
+    return Amount(
+        ios=io.per_second(io.foreign.reads) + watch.widest * io.per_second(io.foreign.writes),
+        bytes=io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes),
+    )
 
 
 def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float) -> float:
@@ -170,32 +182,6 @@ def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float
     per_byte = min(1 / _DISK_BYTES, osds / own.bytes if own.bytes else math.inf)
     of_operations = foreign.ios * seconds if foreign.ios and math.isfinite(seconds) else 0.0
     return min(1.0, max(of_operations, foreign.bytes * per_byte) / osds)
-
-
-def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
-    """Return the foreign operations and bytes per second; a write takes as many OSDs as the widest group has."""
-    return Amount(
-        ios=io.per_second(io.foreign.reads) + watch.widest * io.per_second(io.foreign.writes),
-        bytes=io.per_second(io.foreign.read_bytes) + watch.widest * io.per_second(io.foreign.written_bytes),
-    )
-
-
-def _larger_part(foreign: PoolCounters, ours: PoolCounters) -> float:
-    parts = [foreign.operations / ours.operations if ours.operations else 0.0]
-    # Syncs, and operations on metadata, have no bytes.
-    parts += [foreign.bytes / ours.bytes] if ours.bytes else []
-    return max(parts)
-
-
-def _part_of_osds(watch: ClusterWatch, io: PoolIo, usual_seconds: float) -> float:
-    """Return the part of the OSDs' time that foreign operations took, by the utilisation law: their rate times theirs.
-
-    Each takes an OSD at most as long as a usual operation of the run took in all, and for its bytes. 1 if unknown.
-    """
-    if not (osds := watch.placement.osds):
-        return 1.0
-    foreign = _load_of_osds(watch, io)
-    return min(1.0, ((foreign.ios * usual_seconds if foreign.ios else 0.0) + foreign.bytes / _DISK_BYTES) / osds)
 
 
 def throttling(client: ObservedClient) -> Activity | None:

@@ -182,7 +182,7 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
     detail += f", {_states_detail(states, 'moving')}" if states else ""
     # While data moves all the time, the storage is another one. An effect that chance may hide is not proven.
     hidden = recovery_traffic.limit(Verdict.INVALID) if effect.differences else 100.0
-    part = 100 * effect.size if effect.is_noticeable else hidden
+    part = 100 * effect.size if effect.noticed else hidden
     yield CheckedValue(value=0 if effect.is_harmless else part, detail=f"{detail}; {effect.text}")
 
 

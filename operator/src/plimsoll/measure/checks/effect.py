@@ -104,7 +104,6 @@ class Difference:
     size: float  # part by which it was worse; negative if it was better
     is_noticeable: bool  # worse by more than chance and the bound
     is_known: bool  # a serious effect is excluded
-    longer: float = 1.0  # how many times as long a window would probably exclude it, if there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,21 +112,20 @@ class Effect:
 
     activity: Activity
     time: float  # part of the window in which it may have gone on
-    seconds: float = 0.0  # length of the window
     most_touched: float = _MOST_TOUCHED  # part of the operations that it may touch if what it changed is unknown
     differences: tuple[Difference, ...] = ()  # of each kind of operation
     together: tuple[Difference, ...] = ()  # of all operations, if there are several kinds
     problem: str = "there was no calm time to compare with"  # why there are no differences
 
     @property
-    def is_noticeable(self) -> bool:
-        """Whether the numbers would have been different without the activity."""
-        return any(difference.is_noticeable for difference in (*self.differences, *self.together))
+    def noticed(self) -> list[Difference]:
+        """The differences that the numbers would not have had without the activity, of single kinds first."""
+        return [each for each in (*self.differences, *self.together) if each.is_noticeable]
 
     @property
     def size(self) -> float:
         """The largest part by which something was noticeably worse; 0 if nothing was."""
-        return max((each.size for each in (*self.differences, *self.together) if each.is_noticeable), default=0.0)
+        return max((each.size for each in self.noticed), default=0.0)
 
     @property
     def is_known(self) -> bool:
@@ -140,22 +138,14 @@ class Effect:
         """Whether the numbers are as good as without the activity."""
         if self.time < NEGLIGIBLE_TIME:
             return True
-        return not self.is_noticeable and (self.is_known or self.activity.part < self.most_touched)
+        return not self.noticed and (self.is_known or self.activity.part < self.most_touched)
 
     @property
     def text(self) -> str:
-        if self.is_noticeable or self.is_known:
-            noticed, together = (
-                [each for each in part if each.is_noticeable] for part in (self.differences, self.together)
-            )
-            return f"meanwhile {', '.join(each.text for each in noticed or together or self.differences)}"
-        if self.differences:
-            longer = max(difference.longer for difference in self.together or self.differences)
-            seconds = math.ceil(max(1.5, longer) * self.seconds / 10) * 10 if math.isfinite(longer) else 0
-            remedy = f" (set runtimeSeconds to about {seconds} to see it)" if seconds else ""
-            why = f"too few operations to distinguish it from chance{remedy}"
-        else:
-            why = self.problem
+        if self.noticed or self.is_known:
+            shown = [each for each in self.differences if each.is_noticeable] or self.noticed or self.differences
+            return f"meanwhile {', '.join(each.text for each in shown)}"
+        why = "too few operations to distinguish it from chance" if self.differences else self.problem
         part, limit = percent_text(100 * self.activity.part), percent_text(100 * self.most_touched)
         touched = f"it may have touched {part} of the operations (harmless: less than {limit})"
         return f"its effect is unknown, because {why}; {touched}"
@@ -170,62 +160,52 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
     span = evidence.span
     if span is None or not span.length:
         return Effect(activity=activity, time=1.0)
-    shares = by_operation(
-        (
-            share
-            for item in evidence.measured
-            if not activity.clients or item.client in activity.clients
-            for share in item.shares
-            # No tool keeps a series of its syncs.
-            if share.sample.operation is not Operation.SYNC
-        ),
-        lambda share: share.sample.operation,
-    )
-    shares = {operation: parts for operation, parts in shares.items() if any(share.sample.ios for share in parts)}
-    has_p99 = any(_publishes_p99(parts) for parts in shares.values())
+    measured = [item for item in evidence.measured if not activity.clients or item.client in activity.clients]
+    everything = [share for item in measured for share in item.shares if share.sample.ios]
+    # No tool keeps a series of its syncs.
+    shares = by_operation(share for share in everything if share.sample.operation is not Operation.SYNC)
+    has_p99 = any(map(_publishes_p99, shares.values()))
 
     def most_touched(each: Activity) -> float:
         return _MOST_TOUCHED if has_p99 and not each.is_brief else _MOST_TOUCHED_BRIEFLY
 
-    def time_of(each: Activity) -> list[Interval]:
-        return both(joined(part for part in (*each.possible, *each.unknown) if part.length > 0), [span])
+    def time_of(each: Activity) -> int:
+        return length_of(both(joined([*each.possible, *each.unknown]), [span]))
 
-    unknown = Effect(
-        activity=activity,
-        time=length_of(time_of(activity)) / span.length,
-        seconds=span.length / NANOSECONDS,
-        most_touched=most_touched(activity),
-    )
+    unknown = Effect(activity=activity, time=time_of(activity) / span.length, most_touched=most_touched(activity))
     taken = [*activity.possible, *activity.unknown]
     for other in all_activities:
-        if activity.clients and other.clients and not {*activity.clients} & {*other.clients}:
-            continue
-        matters = other.part >= most_touched(other) and length_of(time_of(other)) >= NEGLIGIBLE_TIME * span.length
-        taken += [*other.possible, *other.unknown] if matters else other.unknown
-    calm = without([span], joined(part for part in taken if part.length > 0))
-    possible = both(joined(part for part in activity.possible if part.length > 0), [span])
+        if not activity.clients or not other.clients or {*activity.clients} & {*other.clients}:
+            matters = other.part >= most_touched(other) and time_of(other) >= NEGLIGIBLE_TIME * span.length
+            taken += [*other.possible, *other.unknown] if matters else other.unknown
+    calm = without([span], joined(taken))
+    possible = both(joined(activity.possible), [span])
     if evidence.window is None or not possible or length_of(calm) < _LEAST_COMPARED:
         return unknown
     # The certain time alone, unless it is too short.
     certain = both(joined(activity.certain), [span])
-    busy = certain if length_of(certain) >= _LEAST_COMPARED else possible
+    busy = Coverage(certain if length_of(certain) >= _LEAST_COMPARED else possible)
+    quiet = Coverage(calm)
     slices = evidence.slices if not activity.clients else {kind: slices_of(parts) for kind, parts in shares.items()}
-    kinds = [[*_differences(f" {kind}", parts, slices[kind], span, busy, calm)] for kind, parts in shares.items()]
+    kinds = [[*_differences(f" {kind}", parts, slices[kind], span, busy, quiet)] for kind, parts in shares.items()]
     if not all(kinds):
         return replace(unknown, problem="rates or latencies over time are missing, or too coarse")
     differences = tuple(chain.from_iterable(kinds))
     if len(kinds) == 1:
         return replace(unknown, differences=differences)
     # An OSD's lost time affects all kinds of operations; rare kinds alone rarely exclude an effect.
-    everything = [share for parts in shares.values() for share in parts]
     slices_of_kinds = [slices[kind] or [] for kind in shares]
-    mixed: Slices = []
-    for same in zip(*slices_of_kinds, strict=False) if all(slices_of_kinds) else ():
-        time = Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same))
-        mixed.append((time, Histogram.merge(histogram for _, histogram in same)))
-    return replace(
-        unknown, differences=differences, together=tuple(_differences("", everything, mixed, span, busy, calm))
-    )
+    mixed = [
+        (
+            Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
+            Histogram.merge(histogram for _, histogram in same),
+        )
+        for same in zip(*slices_of_kinds, strict=False)
+        if all(slices_of_kinds)
+    ]
+    all_shares = [*chain.from_iterable(shares.values())]
+    together = tuple(_differences("", all_shares, mixed, span, busy, quiet))
+    return replace(unknown, differences=differences, together=together)
 
 
 def _publishes_p99(shares: Sequence[Share]) -> bool:
@@ -237,22 +217,16 @@ def _publishes_p99(shares: Sequence[Share]) -> bool:
 
 
 def _differences(
-    kind: str,
-    shares: Sequence[Share],
-    slices: Slices | None,
-    span: Interval,
-    busy: Sequence[Interval],
-    calm: Sequence[Interval],
+    kind: str, shares: Sequence[Share], slices: Slices | None, span: Interval, busy: Coverage, quiet: Coverage
 ) -> Iterator[Difference]:
     """Yield the differences of operations, such as ` write`; nothing if they are unknown."""
-    rate = _rate_difference(kind, shares, span, busy, calm) if slices is not None else None
+    rate = _rate_difference(kind, shares, span, busy, quiet) if slices is not None else None
     if rate is None:
         return
     yield rate
     # A tool without percentiles publishes only the rate, and a mean that follows from it.
     if slices:
-        active, quiet = Coverage(busy), Coverage(calm)
-        during = [histogram for time, histogram in slices if active.within(time)]
+        during = [histogram for time, histogram in slices if busy.within(time)]
         otherwise = [histogram for time, histogram in slices if quiet.within(time) == time.length]
         names = {50: "median", 99: "99th percentile"} if _publishes_p99(shares) else {50: "median"}
         for percentile, name in names.items():
@@ -260,7 +234,7 @@ def _differences(
 
 
 def _rate_difference(
-    kind: str, shares: Sequence[Share], span: Interval, busy: Sequence[Interval], calm: Sequence[Interval]
+    kind: str, shares: Sequence[Share], span: Interval, busy: Coverage, quiet: Coverage
 ) -> Difference | None:
     width = max(NANOSECONDS, -(-span.length // _MOST_BLOCKS))
     edges = [*range(span.start, span.end, width), span.end]
@@ -270,8 +244,7 @@ def _rate_difference(
     # The last block may be shorter.
     cells = [Interval(start=start, end=end) for start, end in pairwise(edges)]
     rates = [(cell, amount.per_second(cell.length).ios) for cell, amount in zip(cells, amounts, strict=True)]
-    active, quiet = Coverage(busy), Coverage(calm)
-    with_it = [rate for cell, rate in rates if active.within(cell)]
+    with_it = [rate for cell, rate in rates if busy.within(cell)]
     without_it = [rate for cell, rate in rates if quiet.within(cell) == cell.length]
     usual = math.fsum(without_it) / len(without_it) if without_it else 0.0
     if not with_it or not usual:
@@ -284,8 +257,6 @@ def _rate_difference(
         size=slower,
         is_noticeable=slower > MOST_SLOWER + chance,
         is_known=slower + excluded <= _SERIOUSLY_SLOWER,
-        # Then the rate may scatter by as much as is excluded.
-        longer=(2 * excluded / _SERIOUSLY_SLOWER) ** 2,
     )
 
 
@@ -305,13 +276,19 @@ def _percentile_difference(
     calm, disturbed = Histogram.merge(otherwise), Histogram.merge(during)
     usual, expected = calm.percentile(percentile), 1 - percentile / 100
     if not usual or not disturbed.total:
-        return Difference(text=f"the {name} is unknown", size=0.0, is_noticeable=False, is_known=False, longer=math.inf)
+        return Difference(text=f"the {name} is unknown", size=0.0, is_noticeable=False, is_known=False)
+
+    def beyond(limit: float, confidence: float) -> tuple[float, float]:
+        """Return the part of the operations beyond a limit, and how much it may differ between the times by chance."""
+        (part, residuals), (_, usual_residuals) = _beyond(during, limit), _beyond(otherwise, limit)
+        return part, margin_of_difference(residuals, usual_residuals, confidence)
+
     variance = expected * (1 - expected)
-    part, chance = _part_beyond(during, otherwise, (1 + MOST_LONGER) * usual, _CONFIDENCE)
+    part, chance = beyond((1 + MOST_LONGER) * usual, _CONFIDENCE)
     chance = max(chance, _DEVIATIONS * math.sqrt(variance * (1 / disturbed.total + 1 / calm.total)))
     rank = percentile - 100 * _EXCLUDING * math.sqrt(variance / calm.total)
     serious = (1 + _SERIOUSLY_LONGER) * ((calm.percentile(rank) if rank > 0 else None) or 0)
-    late, excluded = _part_beyond(during, otherwise, serious, 2 * _EXCLUSION - 1)
+    late, excluded = beyond(serious, 2 * _EXCLUSION - 1)
     longer = (disturbed.percentile(percentile) or math.inf) / usual - 1
     return Difference(
         text=f"the {name} was {percent_text(abs(100 * longer))} {'longer' if longer > 0 else 'shorter'}",
@@ -321,16 +298,7 @@ def _percentile_difference(
             late + excluded <= expected
             and binomial_p_value(round(late * disturbed.total), disturbed.total, expected) <= 1 - _EXCLUSION
         ),
-        longer=2 * max(_EXCLUDING**2 / expected / min(disturbed.total, calm.total), (excluded / expected) ** 2),
     )
-
-
-def _part_beyond(
-    during: Sequence[Histogram], otherwise: Sequence[Histogram], limit: float, confidence: float
-) -> tuple[float, float]:
-    """Return the part of the operations beyond a limit, and how much it may differ between two times by chance."""
-    (part, residuals), (_, usual_residuals) = _beyond(during, limit), _beyond(otherwise, limit)
-    return part, margin_of_difference(residuals, usual_residuals, confidence)
 
 
 def _beyond(histograms: Sequence[Histogram], limit: float) -> tuple[float, list[float]]:
