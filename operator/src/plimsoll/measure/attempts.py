@@ -6,7 +6,7 @@ first, with any verdict, that the harness alone did not spoil. So comparisons, r
 decided on both, by the same rules: see `on_first_attempts`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from statistics import median
 
@@ -17,7 +17,7 @@ from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons
 from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.text import passes_text
+from plimsoll.measure.text import numbered
 from plimsoll.measure.timeline import Amount
 
 _MOST_COST = 2
@@ -161,22 +161,21 @@ def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     ]
 
 
-def judge_replaced(
-    trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
-) -> tuple[Finding, ...]:
-    """Return the finding on attempts that were replaced, with all passes that have them as `named`."""
+def judge_replaced(trials: Sequence[Trial], noun: str = "pass") -> tuple[Finding, ...]:
+    """Return the finding on attempts that were replaced, with the numbers of all that have them."""
     replaced = replaced_attempts(trials)
-    detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, named)}"
+    detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, noun)}"
     return evaluate(ATTEMPTS_REPLACED, [CheckedValue(value=len(replaced), detail=detail)])
 
 
-def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str] | None = None) -> str:
-    """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, or unnamed `Stalled (2)`."""
+def reasons_text(trials: Iterable[Trial], noun: str = "") -> str:
+    """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, without noun `Stalled (2)`."""
     cases = [(", ".join(why_not_counted(trial)), trial.pass_number) for trial in trials]
     by_reason = grouped(cases, lambda case: case[0])
     texts = []
     for reason, of_reason in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        where = named({number for _, number in of_reason}) if named else len(of_reason) if len(of_reason) > 1 else ""
+        times = len(of_reason) if len(of_reason) > 1 else ""
+        where = numbered(noun, {number for _, number in of_reason}) if noun else times
         texts.append(f"{reason} ({where})" if where else reason)
     return "; ".join(texts[:8])
 

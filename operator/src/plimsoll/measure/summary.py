@@ -24,7 +24,7 @@ from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
 from plimsoll.measure.rates import counts_operations
 from plimsoll.measure.statistics import describe
-from plimsoll.measure.text import passes_text
+from plimsoll.measure.text import numbered
 
 MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
 OF_DISTURBANCES = frozenset({Metric.DURING, Metric.RECOVERY})
@@ -67,7 +67,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     agreement = (*judge_versions(good), *judge_clients(trials, good), *_agreement_findings(good))
-    findings = in_order([*rolled_up(numbered_findings(good or last.values()), passes_text), *agreement, *replication])
+    findings = in_order([*rolled_up(numbered_findings(good or last.values()), "pass"), *agreement, *replication])
     results = {operation: complete(results_of(good, operation)) for operation in operations_of(good)}
     operations = tuple(_operation(operation, of_all) for operation, of_all in results.items() if of_all)
     return PointNumbers(
@@ -107,7 +107,7 @@ def _listed(causes: Iterable[tuple[int, str]]) -> str:
     by_cause = defaultdict[str, set[int]](set)
     for number, cause in causes:
         by_cause[cause].add(number)
-    return "; ".join([f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()][:8])
+    return "; ".join([f"{numbered('pass', passes)} {cause}" for cause, passes in by_cause.items()][:8])
 
 
 def numbered_findings(trials: Iterable[Trial]) -> Iterator[tuple[int, Finding]]:

@@ -51,7 +51,7 @@ from plimsoll.measure.steadiness import (
     rate_steadiness,
     steadiness_text,
 )
-from plimsoll.measure.text import clients_text, number_text, quote, rounds_text
+from plimsoll.measure.text import number_text, numbered, quote
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -390,7 +390,7 @@ def _warnings(
         clients["takes no part in this trial; its document was ignored"].add(client)
     lines = [
         *(quote(f"the {cause} explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
-        *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
+        *(f"{numbered('client', numbers)}: {text}" for text, numbers in clients.items()),
         *doubts,
     ]
     if len(lines) <= MAX_WARNINGS:
@@ -421,8 +421,8 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     if len(rounds) == 1:
         findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
-    numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
-    findings = in_order([*rolled_up(numbered, rounds_text), *links])
+    of_rounds = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
+    findings = in_order([*rolled_up(of_rounds, "round"), *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     # The versions of all rounds and the command of the first; no digest covers several rounds.
     tools = [numbers.tool for numbers in rounds if numbers.tool]

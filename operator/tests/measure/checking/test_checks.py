@@ -32,7 +32,7 @@ from plimsoll.measure.checks.documents import (
 )
 from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.line import curve
-from plimsoll.measure.text import clients_text, number_text, passes_text, quote, size_text
+from plimsoll.measure.text import number_text, numbered, quote, size_text
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -199,10 +199,10 @@ def test_table_lists_every_check_with_its_limits() -> None:
 
 
 def test_wording() -> None:
-    assert clients_text([]) == ""
-    assert clients_text([3]) == "client 3"
-    assert clients_text([2, 0, 1]) == "clients 0, 1 and 2"
-    assert passes_text(range(9)) == "passes 0, 1, 2, 3, 4 and 4 more"
+    assert numbered("client", []) == ""
+    assert numbered("client", [3]) == "client 3"
+    assert numbered("client", [2, 0, 1]) == "clients 0, 1 and 2"
+    assert numbered("pass", range(9)) == "passes 0, 1, 2, 3, 4 and 4 more"
     assert [number_text(value) for value in (0.98, 2.5, 12_345_678, 1)] == ["0.98", "2.5", "12345678", "1"]
     assert [number_text(value) for value in (0.891135, 999.4, 999.6, 0.0)] == ["0.891", "999", "1000", "0"]
     assert [size_text(size) for size in (0, 1000, 1536, 3 * 2**40)] == ["0 bytes", "1000 bytes", "1.5 KiB", "3 TiB"]

@@ -1,6 +1,6 @@
 """The definition of a check, the evidence that judges a trial, and how values beyond limits become a finding."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -19,7 +19,7 @@ from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
 from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
-from plimsoll.measure.text import clients_text, number_text, quote_finding
+from plimsoll.measure.text import number_text, numbered, quote_finding
 from plimsoll.measure.timeline import Interval, Share
 
 MAX_NAMED_CLIENTS = 32
@@ -110,14 +110,14 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
     return list(dict.fromkeys(finding.reason for finding in findings if finding.verdict is Verdict.INVALID))
 
 
-def rolled_up(findings: Iterable[tuple[int, Finding]], named: Callable[[Collection[int]], str]) -> Iterator[Finding]:
+def rolled_up(findings: Iterable[tuple[int, Finding]], noun: str) -> Iterator[Finding]:
     """Yield the worst finding of each reason, preferably one that blames the storage, with all numbers that have it.
 
-    `findings` are numbered by pass, probe or round; `named` puts such numbers into words.
+    `findings` are numbered by what the noun says: pass, probe or round.
     """
     for cases in grouped(findings, lambda case: case[1].reason).values():
         worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
-        where = named({number for number, _ in cases})
+        where = numbered(noun, {number for number, _ in cases})
         yield worst.model_copy(update={"message": quote_finding(f"{where}: {worst.message}")})
 
 
@@ -130,7 +130,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     verdict = check.verdict(worst.value)
     clients = sorted({client for item in bad for client in item.clients})
     others = [client for client in clients if client not in worst.clients]
-    subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
+    subject = f"{numbered('client', worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
     limit = worst.limit
     if limit is None:
@@ -138,7 +138,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
         # A detail about something that must not occur needs no "limit 0".
         limit = check.with_unit(bound) if bound or not worst.detail else ""
     limit_text = f" (limit {limit})" if limit else ""
-    also = f"; also {clients_text(others)}" if others else ""
+    also = f"; also {numbered('client', others)}" if others else ""
     message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
     causes = {item.cause for item in bad if item.cause and check.verdict(item.value) is Verdict.INVALID}
     # One client that the storage may have spoiled is enough.

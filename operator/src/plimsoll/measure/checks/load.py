@@ -26,7 +26,7 @@ from plimsoll.measure.steadiness import (
     deviations_of,
     steadiness_text,
 )
-from plimsoll.measure.text import clients_text, number_text, percent_text
+from plimsoll.measure.text import number_text, numbered, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
 _MILLISECONDS = 1000
@@ -390,7 +390,7 @@ def mixed_versions(evidence: Evidence) -> CheckedValues:
     versions = clients_by_version(evidence.measured)
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: (-len(item[1]), item[0]))
-        named = "; ".join(f"{version}: {clients_text(clients)}" for version, clients in ordered[:4])
+        named = "; ".join(f"{version}: {numbered('client', clients)}" for version, clients in ordered[:4])
         # The clients of all versions but the most frequent.
         others = tuple(client for _, clients in ordered[1:] for client in clients)
         detail = f"{len(versions)} versions of the tool ({named})"

@@ -17,7 +17,7 @@ from plimsoll.api.result import ClientPlace, Finding, PlaceDigests, Trial
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.statistics import describe, least_variation, trend_of, two_groups_of
-from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
+from plimsoll.measure.text import first_few, number_text, numbered, percent_text, quote
 
 BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point exceed a limit
 LEAST_SCATTERED = 2
@@ -245,9 +245,7 @@ def _seen(before: _Seen | None, place: _Seen) -> _Seen:
     return before if before and place.volume == _UNKNOWN and place.node == before.node else place
 
 
-def judge_clients(
-    recorded: Iterable[Trial], counted: Collection[Trial], named: Callable[[Collection[int]], str] = passes_text
-) -> tuple[Finding, ...]:
+def judge_clients(recorded: Iterable[Trial], counted: Collection[Trial], noun: str = "pass") -> tuple[Finding, ...]:
     """Return the finding on clients that moved between trials that count; `recorded` are all trials, in their order."""
     attempts = {(trial.pass_number, trial.attempt) for trial in counted}
     passes = defaultdict[int, dict[_Seen, set[int]]](dict)
@@ -261,7 +259,7 @@ def judge_clients(
         if on_other_node or len({place.volume for place in seen if place.volume != _UNKNOWN}) > 1:
             what = "node" if on_other_node else "volume"
             texts = [
-                f"{quote(place.node_name if on_other_node else place.volume_name, 120)} in {named(numbers)}"
+                f"{quote(place.node_name if on_other_node else place.volume_name, 120)} in {numbered(noun, numbers)}"
                 for place, numbers in seen.items()
                 if on_other_node or place.volume != _UNKNOWN
             ]

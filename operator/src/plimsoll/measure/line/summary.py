@@ -16,7 +16,7 @@ from plimsoll.measure.line.curve import LINE_DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.observe import BROKEN
 from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
 from plimsoll.measure.summary import judge_versions, numbered_findings
-from plimsoll.measure.text import count_text, first_few, number_text, percent_text, probes_text
+from plimsoll.measure.text import count_text, first_few, number_text, percent_text
 
 _WHY = {
     ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
@@ -82,12 +82,12 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
     findings = in_order(
         [
             *rolled_up(
-                numbered_findings([trial for trial in good if _matters(trial, line)] if good else last), probes_text
+                numbered_findings([trial for trial in good if _matters(trial, line)] if good else last), "probe"
             ),
             *doubts,
             *judge_versions(good),
-            *judge_clients(trials, good, probes_text),
-            *judge_replaced(trials if good else (), probes_text),
+            *judge_clients(trials, good, "probe"),
+            *judge_replaced(trials if good else (), "probe"),
             *replication,
         ]
     )
