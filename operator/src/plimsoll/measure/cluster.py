@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from statistics import fmean, median
-from typing import NamedTuple
 
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
@@ -167,22 +166,14 @@ def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:
     return PoolCounters(**{name: sum(getattr(part, name) for part in parts) for name in _COUNTERS})
 
 
-class OsdSpeed(NamedTuple):
-    """One OSD's rates, over all measurements of it."""
-
-    osd: int
-    iops: float
-    bytes_per_second: float
-
-
-def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
-    """Return the speed of each OSD, by its number."""
+def speeds_of(measurements: Iterable[Measurement]) -> list[OsdResult]:
+    """Return the rates of each OSD over all measurements of it, by its number."""
     rates = grouped((rate for measurement in measurements for rate in measurement.osds), lambda rate: rate.osd)
     speeds = []
     for osd, measured in sorted(rates.items()):
         seconds = sum(rate.seconds for rate in measured)
-        ios, volume = sum(rate.ios for rate in measured), sum(rate.bytes for rate in measured)
-        speeds.append(OsdSpeed(osd, ios / seconds, volume / seconds))
+        iops, volume = (sum(counts) / seconds for counts in zip(*((it.ios, it.bytes) for it in measured), strict=True))
+        speeds.append(OsdResult(osd=osd, iops=rounded_iops(iops), bytes_per_second=round(volume)))
     return speeds
 
 
@@ -191,18 +182,15 @@ def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
     speeds = speeds_of(measurements)
     if not speeds:
         return None
+    iops, volumes = [speed.iops for speed in speeds], [speed.bytes_per_second for speed in speeds]
     slowest = sorted(speeds, key=lambda speed: (speed.bytes_per_second, speed.osd))
-    _, iops, volumes = zip(*speeds, strict=True)
     return Osds(
         count=len(speeds),
         iops=_spread(iops),
         bytes_per_second=_spread(volumes),
         mean_iops=rounded_iops(fmean(iops)),
         mean_bytes_per_second=round(fmean(volumes)),
-        slowest=tuple(
-            OsdResult(osd=osd, iops=rounded_iops(iops), bytes_per_second=round(volume))
-            for osd, iops, volume in slowest[:MAX_SLOWEST_OSDS]
-        ),
+        slowest=tuple(slowest[:MAX_SLOWEST_OSDS]),
     )
 
 

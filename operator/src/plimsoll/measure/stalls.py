@@ -75,14 +75,6 @@ class Standstill:
     together: IdleTime  # the time in which all clients were idle
     alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
 
-    def counted_of_all(self) -> float:
-        """Return the seconds that count against the numbers of all clients together."""
-        return self.together.counted(self.window)
-
-    def counted_of(self, client: int) -> float:
-        """Return the seconds that count against the numbers of one client alone."""
-        return self.alone[client].counted(self.window)
-
     def published(self) -> Stalls:
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
         return Stalls(

@@ -47,7 +47,7 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.counted_of_all()):
+    if standstill is not None and (seconds := standstill.together.counted(standstill.window)):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
@@ -67,8 +67,8 @@ def client_stalled(evidence: Evidence) -> CheckedValues:
     """
     standstill = evidence.standstill
     if standstill is not None:
-        for client in standstill.alone:
-            if seconds := standstill.counted_of(client):
+        for client, idle in standstill.alone.items():
+            if seconds := idle.counted(standstill.window):
                 yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
