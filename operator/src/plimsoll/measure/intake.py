@@ -198,6 +198,9 @@ class ClientMeasurement:
         size = self.measurement.data_bytes
         return self.answer.document.data_set_bytes if size is None else size
 
+    def bytes(self, operation: Operation) -> int:
+        return sum(sample.bytes for sample in self.measurement.operations if sample.operation is operation)
+
     def does(self, operation: Operation) -> bool:
         samples = self.measurement.operations
         return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)

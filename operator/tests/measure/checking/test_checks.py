@@ -162,9 +162,8 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
     (result,) = evaluate(late_client, observations)
     assert (result.reason, result.verdict, result.clients) == ("LateClient", Verdict.INVALID, (3, 4, 7))
     assert result.message == (
-        "client 7: delay of the start beyond the planned time, less the longest operation and the step in which the "
-        "tool ends its ramp: 6.5 s (limit 5 s); also clients 3 and 4; lengthen the ramp, and look for other load on "
-        "the client's node"
+        "client 7: delay of the start beyond the planned time, less the longest operation and the tool's step of the "
+        "ramp: 6.5 s (limit 5 s); also clients 3 and 4; lengthen the ramp, and look for other load on the client's node"
     )
 
 

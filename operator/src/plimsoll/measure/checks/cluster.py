@@ -127,10 +127,7 @@ def _part_of_changes(states: Sequence[object]) -> float:
     reason="GroupsNotClean",
     what="placement groups that were neither active+clean nor only moving their data",
     invalid=0,
-    remedy=(
-        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or if "
-        "they stay laggy without load, OSDs that have to be restarted"
-    ),
+    remedy="wait until `ceph status` shows only active+clean; restart OSDs whose groups stay laggy without load",
     concerns_health=True,
 )
 def groups_not_clean(evidence: Evidence) -> CheckedValues:
@@ -192,15 +189,10 @@ def _moved(status: ClusterStatus) -> int:
 
 @TrialCheck(
     reason="Scrubbing",
-    what=(
-        "part of the polls that showed placement groups being scrubbed or trimmed of snapshots, unless rate, median "
-        "and 99th percentile were no worse meanwhile"
-    ),
+    what="part of the polls with scrubs or snapshot trimming, unless rate, median and 99th percentile were no worse",
     unit="%",
     suspect=0,
-    remedy=(
-        "set gates.pauseScrub: true; scrubs of other pools share the disks, and `ceph osd set noscrub` prevents them"
-    ),
+    remedy="set gates.pauseScrub: true; for scrubs of other pools, which share the disks, `ceph osd set noscrub`",
 )
 def scrubbing(evidence: Evidence) -> CheckedValues:
     yield from _judged_by_effect(
@@ -213,10 +205,7 @@ def scrubbing(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="SlowOps",
-    what=(
-        "part of the polls that reported slow operations, unless rate, median and 99th percentile were no worse "
-        "meanwhile"
-    ),
+    what="part of the polls with slow operations, unless rate, median and 99th percentile were no worse meanwhile",
     unit="%",
     load_explains=True,
     suspect=0,

@@ -1,5 +1,6 @@
 """Whether the clients' documents form one complete measurement: answers, times, outputs and operations."""
 
+import math
 import signal
 from collections.abc import Iterator
 
@@ -29,12 +30,8 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
         if answer.failed:
             errors = answer.measurement.errors if answer.measurement else ()
             message = "; ".join(errors[:3]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
-            exit_code = answer.document.exit_code
-            how = f"exit code {quote(str(exit_code), 20)}"
-            if exit_code < 0:
-                is_known = -exit_code in [*signal.Signals]
-                name = f" ({signal.Signals(-exit_code).name})" if is_known else ""
-                how = f"ended by signal {quote(str(-exit_code), 20)}{name}"
+            code, names = answer.document.exit_code, {it.value: f" ({it.name})" for it in signal.Signals}
+            how = f"{'ended by signal' if code < 0 else 'exit code'} {quote(str(abs(code)), 20)}{names.get(-code, '')}"
             yield client_value(answer.client, max(1, len(errors)), f"{how}: {quote(message) or 'no error message'}")
 
 
@@ -43,10 +40,7 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
     cause=None,
     what="outputs of the tool that cannot be parsed",
     invalid=0,
-    remedy=(
-        "check that the disk of the client's temporary files is not full, and the tool's version and raw output; if "
-        "that version is supported, report a bug"
-    ),
+    remedy="free space on the disk of the client's temporary files; if the tool's version is supported, report a bug",
 )
 def output_unreadable(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
@@ -71,10 +65,7 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LateClient",
     cause=None,
-    what=(
-        "delay of the start beyond the planned time, less the longest operation and the step in which the tool ends "
-        "its ramp"
-    ),
+    what="delay of the start beyond the planned time, less the longest operation and the tool's step of the ramp",
     unit="s",
     suspect=1,
     invalid=5,
@@ -83,10 +74,8 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 def late_client(evidence: Evidence) -> CheckedValues:
     """Yield each client's delay on its own clock, without what long operations and the tool explain.
 
-    A ramp ends with a completion, or when the tool next checks whether it is over (`ramp_step`). Operations must be as
-    long on every client: on a client that was stopped, operations in flight are long too. A late launch is the client's
-    fault; a tool that was launched in time may have waited for the storage, to open its files, to lay them out, or to
-    complete an operation.
+    Operations must be as long on every client: on one that was stopped, operations in flight are long too. A late
+    launch is the client's fault; a tool that was launched in time may have waited for the storage.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)
@@ -177,18 +166,14 @@ def data_set_unfinished(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=80,
     direction=Direction.BELOW,
-    remedy=(
-        "lower the requested rate, give the client more CPU, or look for a slow API server and the limits of API "
-        "priority and fairness; the load was not the requested one"
-    ),
+    remedy="lower the requested rate, give the client more CPU, or look for a slow or throttling API server",
 )
 def requests_slowed(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         if item.measurement.pace is not None:
             part = 100 * item.measurement.pace
-            yield client_value(
-                item.client, part, f"requests were submitted at {percent_text(part)} of the requested rate"
-            )
+            detail = f"requests were submitted at {percent_text(part)} of the requested rate"
+            yield client_value(item.client, part, detail)
 
 
 @TrialCheck(
@@ -202,18 +187,15 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,
-    remedy=(
-        "lengthen the ramp and the runtime, or find what delays the clients (with until DataSetDone, some may have "
-        "more work); rates cover the common window, but latencies cover each client's whole run"
-    ),
+    remedy="lengthen ramp and runtime, or find what delays the clients; latencies cover each client's whole run",
 )
 def low_overlap(evidence: Evidence) -> CheckedValues:
     """Yield the overlap. The harness explains it if the clients would have overlapped, had each been launched at T0."""
     window, measured = evidence.window, evidence.measured
     if window is None:
         return
-    last = max(measured, key=lambda item: item.interval.start).client
-    done = min(measured, key=lambda item: item.interval.end).client
+    last = max(measured, key=lambda item: item.interval.start)
+    done = min(measured, key=lambda item: item.interval.end)
     mean = window.seconds / window.overlap if window.overlap else 0.0
     detail = (
         f"all clients measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} "
@@ -226,7 +208,7 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
     if_launched_at_t0 = window_of([Interval(start=it.start - late, end=it.end - late) for it, late in lateness])
     explains = if_launched_at_t0 is not None and low_overlap.verdict(if_launched_at_t0.overlap) is not Verdict.INVALID
     yield CheckedValue(
-        clients=tuple(sorted({last, done})),
+        clients=tuple(sorted({last.client, done.client})),
         value=1.0 if passes else window.overlap,
         detail=detail if mean else "",
         cause=Cause.HARNESS if explains else Cause.STORAGE,
@@ -242,17 +224,13 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
 )
 def wide_spread(evidence: Evidence) -> CheckedValues:
     if evidence.window is not None:
-        first = min(evidence.measured, key=lambda item: item.interval.start)
-        last = max(evidence.measured, key=lambda item: item.interval.start)
+        ordered = sorted(evidence.measured, key=lambda item: item.interval.start)
+        first, last = ordered[0], ordered[-1]
         spread, step = evidence.window.spread_seconds, last.measurement.ramp_step
-        yield CheckedValue(
-            clients=tuple(sorted({first.client, last.client})),
-            value=spread - step / NANOSECONDS,
-            detail=(
-                f"the first and the last client's start were {number_text(spread)} s apart"
-                f"{f', of which the step of the ramp explains {_seconds(step)}' if step else ''}"
-            ),
-        )
+        explained = f", of which the step of the ramp explains {_seconds(step)}" if step else ""
+        detail = f"the first and the last client's start were {number_text(spread)} s apart{explained}"
+        clients = tuple(sorted({first.client, last.client}))
+        yield CheckedValue(clients=clients, value=spread - step / NANOSECONDS, detail=detail)
 
 
 @TrialCheck(
@@ -281,10 +259,7 @@ def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Oper
     reason="NotPrefilled",
     what="clients that read or overwrote a data set that was never written, or was trimmed since",
     suspect=0,
-    remedy=(
-        "set prepare.prefill: true, and trim in a separate run; reads of unwritten extents do not access the "
-        "storage, and first writes have to allocate them"
-    ),
+    remedy="set prepare.prefill: true and trim in a separate run; reads of unwritten extents access no storage",
 )
 def not_prefilled(evidence: Evidence) -> CheckedValues:
     # Then all writes are first writes, as planned: the same kind of work in every trial.
@@ -301,20 +276,14 @@ def not_prefilled(evidence: Evidence) -> CheckedValues:
     what="trims of blocks that were never written, or already trimmed (a lower bound)",
     unit="%",
     suspect=10,
-    remedy=(
-        "set prepare.prefill: true and prepare.perTrial: NewDataSet, so that every trial trims written data, and use "
-        "a volume larger than the data that a trial trims; trimming empty blocks costs the storage nothing"
-    ),
+    remedy="set prepare.prefill: true and prepare.perTrial: NewDataSet, and use a volume larger than what is trimmed",
 )
 def nothing_trimmed(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
-        trimmed = sum(sample.bytes for sample in item.measurement.operations if sample.operation is Operation.TRIM)
-        if not trimmed:
-            continue
-        if not item.answer.document.prefilled:
-            detail = "trimmed a data set that was never written, or was trimmed since"
-            yield client_value(item.client, 100, detail)
-        elif item.data_bytes:
+        trimmed = item.bytes(Operation.TRIM)
+        if trimmed and not item.answer.document.prefilled:
+            yield client_value(item.client, 100, "trimmed a data set that was never written, or was trimmed since")
+        elif trimmed and item.data_bytes:
             part = 100 * max(0.0, 1 - item.data_bytes / trimmed)
             detail = (
                 f"trimmed {size_text(trimmed)} of a data set of {size_text(item.data_bytes)}: {percent_text(part)} "
@@ -354,18 +323,14 @@ def dropped_io(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=0,
     invalid=0.01,
-    remedy=(
-        "look for storage errors in the client's kernel log, or for a network that drops packets; no latency includes "
-        "lost operations"
-    ),
+    remedy="look for errors in the client's kernel log, or a lossy network; no latency includes lost operations",
 )
 def lost_io(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         if lost := share.sample.lost_ios:
             part = 100 * lost / (share.sample.ios + lost)
-            yield client_value(
-                item.client, part, f"{lost} {operation} operations never completed: {percent_text(part)}"
-            )
+            detail = f"{lost} {operation} operations never completed: {percent_text(part)}"
+            yield client_value(item.client, part, detail)
 
 
 @TrialCheck(
@@ -386,9 +351,9 @@ def no_io(evidence: Evidence) -> CheckedValues:
         done = add([share.within(span) for share in evidence.shares[operation]])
         amounts[operation] = quantities.amount(done.ios, done.bytes)
     # Writes that never complete while reads do are a load that was not achieved.
-    for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
-        unit = quantities.unit
-        yield CheckedValue(value=done, detail=f"{number_text(done)} {operation} {unit} completed in the window")
+    for operation, amount in () if evidence.is_broken and any(amounts.values()) else amounts.items():
+        detail = f"{number_text(amount)} {operation} {quantities.unit} completed in the window"
+        yield CheckedValue(value=amount, detail=detail)
     # Other pairs of the round hide it in the sum.
     for item in evidence.measured:
         for rate in item.measurement.peers:
@@ -426,13 +391,9 @@ def untimed(evidence: Evidence) -> CheckedValues:
     reason="TimesInexact",
     what="operations whose times are less exact than the others, because the tool lost their ends",
     unit="%",
-    # The slowest operations lose their ends. Above this part, even the p90 may consist of inexact times; below
-    # it, a second more for each of them moves the mean by a tenth of a second at most.
+    # Above this part, even the p90 may consist of inexact times, because the slowest operations lose their ends.
     suspect=10,
-    remedy=(
-        "look for what delays or drops events in the cluster, such as the kubelets' eventRecordQPS, and lower the "
-        "requested rate; these times may be too long"
-    ),
+    remedy="look for what delays or drops events, such as the kubelets' eventRecordQPS, and lower the rate",
 )
 def times_inexact(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
@@ -446,19 +407,14 @@ def times_inexact(evidence: Evidence) -> CheckedValues:
     reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
-    remedy=(
-        "check the connection between conductor and client, and the CPU load on one machine or on busy nodes, which "
-        "also delays the comparison; without the comparison the window is unverified"
-    ),
+    remedy="check the connection and the CPU load of conductor and client; the window is unverified",
 )
 def clock_unknown(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
-        if answer.clock is None:
-            yield client_value(answer.client, 1, "its clock was not compared")
-            continue
-        error = abs(answer.clock.error) * _MILLISECONDS
+        error = abs(answer.clock.error) * _MILLISECONDS if answer.clock else math.inf
         if error > clock_offset.limit(Verdict.SUSPECT):
-            yield client_value(answer.client, 1, f"its clock was compared only to within {number_text(error)} ms")
+            how = f"compared only to within {number_text(error)} ms" if answer.clock else "not compared"
+            yield client_value(answer.client, 1, f"its clock was {how}")
 
 
 @TrialCheck(

@@ -30,7 +30,7 @@ from plimsoll.measure.text import number_text, numbered, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
 _MILLISECONDS = 1000
-_LONG_PAUSE_SECONDS = 1.0
+_LONG_PAUSE = 1.0  # seconds
 _TYPICAL = 10  # mean operations that a pause takes at least: a slow operation is not a pause
 _MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
 _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and caches, may be a thirtieth of the whole
@@ -80,10 +80,7 @@ def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = 
 
 @TrialCheck(
     reason="LongPause",
-    what=(
-        f"pauses of a tool without a common window of at least {_LONG_PAUSE_SECONDS:g} s and ten operations, as a part "
-        "of its time for the operation"
-    ),
+    what=f"pauses of {_LONG_PAUSE:g} s and ten operations or more, as a part of the time of tools without a window",
     unit="%",
     suspect=5,
     remedy="look for what stopped the storage or the client; the tool's mean rate includes the pause",
@@ -96,7 +93,7 @@ def long_pause(evidence: Evidence) -> CheckedValues:
             sample, seconds = share.sample, share.interval.length / NANOSECONDS
             is_longest_known = sample.latency.kind is LatencyKind.MAX_ONLY
             pauses = [sample.latency.max_nanoseconds / NANOSECONDS] if is_longest_known else lengths
-            least = max(_LONG_PAUSE_SECONDS, _TYPICAL * seconds / max(1, sample.ios))
+            least = max(_LONG_PAUSE, _TYPICAL * seconds / max(1, sample.ios))
             paused = sum(length for length in pauses if length >= least)
             if paused and sample.operation is not Operation.SYNC:
                 part, times = 100 * paused / seconds, f"{number_text(paused)} s of {number_text(seconds)} s"
@@ -106,17 +103,11 @@ def long_pause(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="PhasesApart",
-    what=(
-        "time in which all clients were in the same phase of a tool, as a part of its mean length, estimated from "
-        "the lengths of the earlier phases"
-    ),
+    what="time in which all clients were in the same phase, as a part of its mean length, estimated from lengths",
     unit="%",
     suspect=90,
     direction=Direction.BELOW,
-    remedy=(
-        "measure with one client, or with clients of equal speed; the rate of the phase is too high, because clients "
-        "in other phases left it more of the storage"
-    ),
+    remedy="measure with one client, or with clients of equal speed; the rate of the phase is too high",
 )
 def phases_apart(evidence: Evidence) -> CheckedValues:
     phases = defaultdict[Operation, list[Interval]](list)
@@ -142,18 +133,15 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        "standard deviations of chance by which a part of the window differs from the rest, if it differs by more than "
-        f"{100 * MAX_RATE_CHANGE:g} % of the mean in the rate of all operations, or {100 * MAX_LATENCY_CHANGE:g} % in "
-        "a 99th percentile (or a median, if the workload sets the rate). A part below a fifth of the window (in its "
-        "middle a third), or any part of fewer than ten intervals, counts only as a burst of the rate that raises the "
-        f"mean by more than {100 * MAX_SHIFT:g} % above the rest ({100 * MAX_SHIFT_OF_FEW:g} % if the intervals are "
-        "fewer than ten). Not judged with until DataSetDone, nor in a search by rate"
+        "standard deviations of chance by which a part of the window differs from the rest, if by more than "
+        f"{100 * MAX_RATE_CHANGE:g} % of the mean in the rate, or {100 * MAX_LATENCY_CHANGE:g} % in a 99th percentile "
+        "(or a median, if the workload sets the rate). A part below a fifth of the window (in its middle a third), or "
+        "any part of fewer than ten intervals, counts only as a burst that raises the mean by more than "
+        f"{100 * MAX_SHIFT:g} % ({100 * MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not judged with until DataSetDone, "
+        "nor in a search by rate"
     ),
     suspect=LEAST_DEVIATIONS,
-    remedy=(
-        "look for what else happened at that time, and lengthen ramp and runtime; for writes to flash, set "
-        "prepare.precondition; the numbers depend on when they were measured"
-    ),
+    remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`).
@@ -182,18 +170,13 @@ def not_steady(evidence: Evidence) -> CheckedValues:
     reason="NotAchieved",
     outage_explains=True,
     what=(
-        "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if it "
-        f"is more than {100 * LEAST_SHORTFALL:g} %, or operations beyond that rate, if more than "
-        f"{100 * LEAST_EXCESS:g} %; with random arrivals only if it is more than chance explains; a search applies its "
-        "own rule"
+        "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if more "
+        f"than {100 * LEAST_SHORTFALL:g} %, or operations beyond it, if more than {100 * LEAST_EXCESS:g} %; with "
+        "random arrivals only beyond chance; a search applies its own rule"
     ),
     unit="%",
     suspect=0,
-    remedy=(
-        "offer a load that the storage and the clients can handle, and lengthen the ramp if more operations "
-        "completed than were due; the numbers describe the load that arrived, and late or missing operations have no "
-        "latency"
-    ),
+    remedy="offer a load that storage and clients can handle, or lengthen the ramp; late operations have no latency",
 )
 def not_achieved(evidence: Evidence) -> CheckedValues:
     observation, facts = evidence.observation, evidence.facts
@@ -228,8 +211,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     suspect=100 * MOST_DEPTH_FULL,
     remedy=(
         "look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth (with "
-        "random arrivals 2, 4, 8, 16, 32 or 64, which fio counts); operations that were due meanwhile started late, "
-        "which their latency excludes"
+        "random arrivals 2, 4, 8, 16, 32 or 64); operations that were due meanwhile started late"
     ),
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
@@ -285,10 +267,7 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
     ),
     unit="%",
     suspect=90,
-    remedy=(
-        "use more jobs, streams (iperf3 uses one thread for all of them before 3.16) or clients; the tool limits the "
-        "rate, not the storage or the network"
-    ),
+    remedy="use more jobs, clients, or streams of an iperf3 from 3.16 on; the tool limits the rate, not the storage",
 )
 def tool_cpu_bound(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
@@ -315,9 +294,8 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LittlesLaw",
     what=(
-        "difference between the operations in flight, computed from rate and latency, and the requested "
-        "number, without the tool's 10 µs between two operations and the longest operation's part of the runtime "
-        "(at most a quarter)"
+        "difference between the operations in flight, by rate and latency, and the requested number, beyond 10 µs for "
+        "each operation and the longest operation's part of the runtime (at most a quarter)"
     ),
     unit="%",
     suspect=5,
@@ -353,10 +331,7 @@ def littles_law(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
-    remedy=(
-        "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; if the work ends "
-        "earlier, as with until DataSetDone, use a larger volume, or with osdBench a larger totalSize"
-    ),
+    remedy="raise runtimeSeconds, with a rampSeconds of 1 or more; if the work ends earlier, give the tool more of it",
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
     # Whether the work was all done is another check.

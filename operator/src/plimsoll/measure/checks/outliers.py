@@ -42,6 +42,7 @@ _CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are chance: sl
 _PAIR = 2
 _EITHER = "; either of the two may be the outlier"
 _LEAST_LINKS = 2
+_UNEVEN_REMEDY = "check the client's node, network and volume, and a fast client for a cache or another device"
 _SHORTEST_ROUND_TRIP = 200_000.0
 
 
@@ -117,10 +118,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     suspect=50,
     invalid=10,
     direction=Direction.BELOW,
-    remedy=(
-        "check the client's node, network and volume, and behind a fast client look for a cache, another "
-        "device or sparse data; measure clients that differ by design in separate runs"
-    ),
+    remedy=_UNEVEN_REMEDY,
 )
 def clients_uneven(evidence: Evidence) -> CheckedValues:
     # Clients whose tool failed are named by another check. Cells of a matrix are compared by LinkOutlier, which knows
@@ -217,10 +215,7 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
     unit="%",
     suspect=50,
     direction=Direction.BELOW,
-    remedy=(
-        "check the client's node, network and volume, and behind a fast client look for a cache, another device or "
-        "sparse data; a percentile over all clients describes none of them"
-    ),
+    remedy=_UNEVEN_REMEDY,
 )
 def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
     offer = evidence.facts.offer
@@ -288,32 +283,20 @@ LINK_OUTLIER = Check(
     # carries another flow, leaves half, and a link at a lower speed a tenth.
     suspect=70,
     direction=Direction.BELOW,
-    remedy=(
-        "check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link; storage that uses "
-        "it is slow too"
-    ),
+    remedy="check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link",
 )
 
 LOCAL_PAIRS = Check(
     reason="LocalPairs",
-    what=(
-        "pairs of clients on one node, whose traffic crosses no link and is not in the rates, if other pairs were "
-        "active at the same time, or if there are no others"
-    ),
+    what="pairs of clients on one node, whose traffic is not in the rates, beside other pairs or without any",
     suspect=0,
-    remedy=(
-        "use as many nodes as clients and servers, or pairing EachPair; pairs on one node load its processors, and do "
-        "not measure the network"
-    ),
+    remedy="use as many nodes as clients and servers, or pairing EachPair; such pairs do not measure the network",
 )
 
 
 ROUND_TRIP_OUTLIER = Check(
     reason="LinkOutlier",
-    what=(
-        "usual median round trip of the other pairs, in percent of the median round trip from one client to another; "
-        "round trips below 0.2 ms count as 0.2 ms"
-    ),
+    what="usual median round trip of the other pairs, in percent of that of a pair; below 0.2 ms it counts as 0.2 ms",
     unit="%",
     # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.
     suspect=20,

@@ -40,24 +40,18 @@ DRIFTING = Check(
     ),
     unit="%",
     suspect=10,
-    remedy=(
-        "precondition the storage, let it settle, and look for burst credits, a filling cache and other load, then run "
-        "again; the mean depends on when it was measured"
-    ),
+    remedy="precondition the storage, and look for burst credits, a filling cache and other load, then run again",
 )
 TRIALS_APART = Check(
     reason="TrialsApart",
     what=(
-        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, one of which may be a single "
-        "trial, as a part of its mean; only if chance separates two groups as clearly in less than 1 of 100 points "
-        "(Grubbs' test, for any number of outliers)"
+        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, as a part of its mean; only if "
+        "chance separates two groups as clearly in less than 1 of 100 points (Grubbs' test, for any number of "
+        "outliers)"
     ),
     unit="%",
     suspect=20,
-    remedy=(
-        "compare the trials of the two groups: look for storage with two states, such as another leader, a cache or "
-        "garbage collection, and for other load; the mean is the rate of neither group"
-    ),
+    remedy="look for storage with two states, such as another leader, a cache or garbage collection, and other load",
 )
 SCATTERED = Check(
     reason="Scattered",
@@ -67,10 +61,7 @@ SCATTERED = Check(
     ),
     unit="%",
     suspect=10,
-    remedy=(
-        "compare the trials: look for burst credits, caches, other load, and what else changed between them, and "
-        "measure for longer; no mean describes trials that contradict each other"
-    ),
+    remedy="compare the trials: look for burst credits, caches and other load, and measure for longer",
 )
 """Computed by `_variations`, with limits of 10 % for rates, 20 % for latencies if the workload sets the rate, and 30 %
 for other latencies. The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials,
@@ -80,8 +71,7 @@ for other latencies. The observed variation has to be far above its limit: if th
 def _of_latency(check: Check, factor: float, where: str) -> Check:
     quantity = f"a median or 99th percentile of latency, where {where} sets the rate,"
     what = check.what.replace("a rate", quantity)
-    remedy = check.remedy.replace("the rate of neither", "the latency of neither")
-    return replace(check, suspect=factor * (check.suspect or 0), what=what, remedy=remedy)
+    return replace(check, suspect=factor * (check.suspect or 0), what=what)
 
 
 AGREEMENT = (DRIFTING, TRIALS_APART, SCATTERED)
@@ -91,10 +81,7 @@ CLIENTS_CHANGED = Check(
     reason="ClientsChanged",
     what="clients that were replaced between trials by one on another node or volume",
     suspect=0,
-    remedy=(
-        "find out why the client was replaced, and run again, with spec.clients.nodeSelector if nodes differ; the "
-        "trials measured different machines or disks"
-    ),
+    remedy="find out why the client was replaced, and run again, with spec.clients.nodeSelector if nodes differ",
 )
 
 
