@@ -61,15 +61,11 @@ def stalled(evidence: Evidence) -> CheckedValues:
     remedy="check the client's node and everything that only its volume depends on",
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
-    """Judge the idle time of each client that counts (`stalls`) while another client worked.
-
-    One trial that is Suspect makes its point Suspect (`check.rolled_up`).
-    """
+    """Judge the idle time of each client that counts (`stalls`) while another client worked."""
     standstill = evidence.standstill
-    if standstill is not None:
-        for client, idle in standstill.alone.items():
-            if seconds := idle.counted(standstill.window):
-                yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
+    for client, idle in standstill.alone.items() if standstill else ():
+        if standstill and (seconds := idle.counted(standstill.window)):
+            yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
 def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = ()) -> CheckedValue:
@@ -90,9 +86,9 @@ def long_pause(evidence: Evidence) -> CheckedValues:
         gaps = item.measurement.gaps
         lengths = [length / _MILLISECONDS for length in gaps.lengths] if gaps else []
         for share in item.shares:
-            sample, seconds = share.sample, share.interval.length / NANOSECONDS
-            is_longest_known = sample.latency.kind is LatencyKind.MAX_ONLY
-            pauses = [sample.latency.max_nanoseconds / NANOSECONDS] if is_longest_known else lengths
+            sample, seconds, pauses = share.sample, share.interval.length / NANOSECONDS, lengths
+            if sample.latency.kind is LatencyKind.MAX_ONLY:
+                pauses = [sample.latency.max_nanoseconds / NANOSECONDS]
             least = max(_LONG_PAUSE, _TYPICAL * seconds / max(1, sample.ios))
             paused = sum(length for length in pauses if length >= least)
             if paused and sample.operation is not Operation.SYNC:
@@ -144,26 +140,17 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
-    """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`).
-
-    One trial that is not steady makes its point Suspect (`check.rolled_up`).
-    """
+    """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`)."""
     rate, window = evidence.steadiness, evidence.window
-    if window is None:
-        return
-    judged = []
-    if rate is not None:
-        text = steadiness_text(rate, f"{evidence.facts.quantities.unit}/s", number_text, window.seconds)
-        judged.append((rate, text))
+    judged = [(rate, f"{evidence.facts.quantities.unit}/s", number_text)]
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
-            for name, latency in (("p50", result.p50_steadiness), ("p99", result.p99_steadiness)):
-                if latency is not None:
-                    text = steadiness_text(latency, f"{result.operation} {name}", format_duration, window.seconds)
-                    judged.append((latency, text))
-    for measured, text in judged:
-        value = deviations_of(measured)
-        yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
+            judged.append((result.p50_steadiness, f"{result.operation} p50", format_duration))
+            judged.append((result.p99_steadiness, f"{result.operation} p99", format_duration))
+    for measured, quantity, show in judged:
+        if measured is not None and window is not None:
+            text, value = steadiness_text(measured, quantity, show, window.seconds), deviations_of(measured)
+            yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
 
 
 @TrialCheck(
@@ -193,8 +180,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
             f"{number_text(part.achieved)} of {number_text(part.offered)} {part.operation or 'operation'}s per second "
             f"that were due completed: {percent_text(arrived)} ({bound}{' but for chance' * (part.pending is None)})"
         )
-        is_other = arrived > most or not part.is_achieved(among)
-        value = abs(100 - arrived) if is_other else 0.0
+        value = abs(100 - arrived) if arrived > most or not part.is_achieved(among) else 0.0
         yield CheckedValue(clients=() if part.client is None else (part.client,), value=value, detail=detail)
 
 
@@ -233,16 +219,14 @@ def depth_full(evidence: Evidence) -> CheckedValues:
         longest = late.longest(_MUCH_LONGER)
         value = 100 * late.late if late.from_due > longest else 0.0
         yield CheckedValue(value=value, detail=detail, limit=format_duration(longest))
-    if not offer.is_open_loop:
-        return
-    if share is None:
+    if offer.is_open_loop and share is None:
         detail = f"how often ioDepth, {depth} on each client, was full is unknown"
         yield CheckedValue(value=100, detail=detail, limit="")
-        return
-    what = f"of the submissions filled ioDepth, {depth} on each client"
-    if depth == 1:
-        what = "of the time an operation was in flight, and ioDepth is 1"
-    yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
+    elif offer.is_open_loop and share is not None:
+        what = f"of the submissions filled ioDepth, {depth} on each client"
+        if depth == 1:
+            what = "of the time an operation was in flight, and ioDepth is 1"
+        yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
 
 
 @TrialCheck(
