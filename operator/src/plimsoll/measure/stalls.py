@@ -34,10 +34,8 @@ _CLOCK_DIFFERENCE = 10 * _MILLISECOND  # the tolerated difference between the cl
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
 _QUEUES_MISSED = 4
-_QUEUES_BETWEEN = 100
-"""With fewer between two pauses, the 99th percentile shows them: more than a hundredth of the operations wait."""
-_NO_BATCH = 500 * _MILLISECOND
-"""A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
+_QUEUES_BETWEEN = 100  # with fewer between two pauses, the 99th percentile shows them: over a hundredth wait
+_NO_BATCH = 500 * _MILLISECOND  # a pause of this length is a freeze, however much completes at once around it
 _UNUSUAL = 3  # on slow storage, a pause this many times as long as their mean is a freeze
 LEAST_PACE = 10
 """The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
@@ -50,20 +48,8 @@ _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions nex
 class IdleTime:
     """The idle time of a client, or of all clients together, in seconds."""
 
-    stalled: float  # in stalls
-    significant: float  # in the stalls that exceed chance at the client's pace
-    frozen: float  # in freezes
-    unsure: float  # how much longer the freezes may have been
-
-    @property
-    def seconds(self) -> float:
-        """All certain idle time."""
-        return self.stalled + self.frozen
-
-    def counted(self, window: float) -> float:
-        """Return the seconds that count against the numbers of a window of so many seconds."""
-        freezes_count = self.significant or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
-        return self.significant + (self.frozen if freezes_count else 0.0)
+    seconds: float  # all that is certain
+    counted: float  # what counts against the numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +71,8 @@ class Standstill:
 
 
 def least_pace(seconds: float) -> float:
-    """Return the operations per second from which on an empty second in so many seconds is more than chance.
-
-    If completions come at random, `e^-pace` of all seconds are empty.
-    """
+    """Return the operations per second from which on an empty second in so many seconds is more than chance."""
+    # If completions come at random, `e^-pace` of all seconds are empty.
     return max(LEAST_PACE, math.log(_CHANCE * max(1.0, seconds)))
 
 
@@ -129,12 +113,12 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         # For a client that completes nothing, the mean of the others.
         pace = _pace(client_progress.ios, active[client]) if client_progress.ios else usual
         significant = _significant(alone_stalled, client_progress, pace, window, clients=len(progress))
-        alone[client] = _idle_time(alone_stalled, significant, rest, blur)
+        alone[client] = _idle_time(alone_stalled, significant, rest, blur, window)
     pace = _pace(of_all.ios, window.length - length_of(of_all.not_working))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, _significant(stalls, of_all, pace, window), freezes, blur),
+        together=_idle_time(stalls, _significant(stalls, of_all, pace, window), freezes, blur, window),
         alone=alone,
     )
 
@@ -148,13 +132,18 @@ def _pace(ios: float, nanoseconds: int) -> float:
 
 
 def _idle_time(
-    stalls: Iterable[Interval], significant: Iterable[Interval], freezes: Collection[Interval], blur: int
+    stalls: Iterable[Interval],
+    significant: Iterable[Interval],
+    freezes: Collection[Interval],
+    blur: int,
+    window: Interval,
 ) -> IdleTime:
+    """Return the idle time; freezes may have been longer than they appear by `blur` each."""
+    counted, frozen = length_of(significant), length_of(freezes)
+    freezes_count = counted or frozen + len(freezes) * blur >= LEAST_FROZEN_PART * window.length
     return IdleTime(
-        stalled=length_of(stalls) / NANOSECONDS,
-        significant=length_of(significant) / NANOSECONDS,
-        frozen=length_of(freezes) / NANOSECONDS,
-        unsure=len(freezes) * blur / NANOSECONDS,
+        seconds=(length_of(stalls) + frozen) / NANOSECONDS,
+        counted=(counted + (frozen if freezes_count else 0)) / NANOSECONDS,
     )
 
 
@@ -167,8 +156,8 @@ class _Progress:
     idle: list[Interval]  # all recorded idle time
     pauses: int  # the number of idle stretches, some of which may not be recorded
     stalls: list[Interval]  # the part of it that is a stall at any pace
-    # The part that does not count as working time when the pace is computed: a gap between two completions except half
-    # a second at either end, so that a client that rarely completes anything does not seem fast.
+    # What is no working time when the pace is computed: a gap between completions but half a second at either end, so
+    # that a client that rarely completes anything does not seem fast.
     not_working: list[Interval]
 
     @property
@@ -180,13 +169,11 @@ class _Progress:
 def _significant(
     stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
 ) -> Collection[Interval]:
-    """Return the stalls that exceed chance at this pace; the head of the module has the rule.
-
-    Four queues have to be missing because storage may complete its queue at once.
-    """
+    """Return the stalls that exceed chance at this pace."""
     least = least_pace(window.length / NANOSECONDS * clients)
     if pace >= least:
         return stalls
+    # Storage may complete its queue at once.
     missed = max(least, progress.least_missed, _QUEUES_MISSED * progress.in_flight)
 
     def expected(stall: Interval) -> float:
@@ -214,9 +201,7 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
     ]
     least = longest_sync + _BESIDE_SYNC if longest_sync else 0
-    idle = [gap for gap in both(reported, [item.interval]) if not least or gap.length > least]
-    # Half a second at either end of a long gap counts as working time.
-    half = LONG // 2
+    idle, half = [gap for gap in both(reported, [item.interval]) if gap.length > least], LONG // 2
     narrowed = [Interval(start=gap.start + half, end=gap.end - half) for gap in idle if gap.length > LONG]
     recorded = both(joined(idle), [window])
     return _Progress(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -16,6 +17,7 @@ from plimsoll.api.result import (
     DisturbanceResult,
     Finding,
     Phase,
+    PhaseName,
     PhaseOperation,
     Stalls,
     ToolUse,
@@ -303,24 +305,17 @@ def _disturbance_of(
     )
 
 
-def _phase(name: str, part: Interval, measured: Sequence[ClientMeasurement]) -> Phase:
+def _phase(name: PhaseName, part: Interval, measured: Sequence[ClientMeasurement]) -> Phase:
     operations = []
     for operation, shares in by_operation(share for item in measured for share in item.shares).items():
         rate = add([share.within(part) for share in shares]).per_second(part.length)
-        try:
-            percentiles = percentiles_of(
-                Histogram.merge_texts(text for share in shares for text in share.slices_in(part))
-            )
-        except HistogramError:
-            percentiles = {}
-        operations.append(
-            PhaseOperation(
-                operation=operation,
-                iops=rounded_iops(rate.ios),
-                bytes_per_second=round(rate.bytes),
-                percentiles=percentiles,
-            )
+        result = PhaseOperation(
+            operation=operation, iops=rounded_iops(rate.ios), bytes_per_second=round(rate.bytes), percentiles={}
         )
+        with suppress(HistogramError):
+            latencies = Histogram.merge_texts(text for share in shares for text in share.slices_in(part))
+            result = result.model_copy(update={"percentiles": percentiles_of(latencies)})
+        operations.append(result)
     standstill = standstill_of(measured, part)
     return Phase(
         name=name,

@@ -341,13 +341,14 @@ def lost_io(evidence: Evidence) -> CheckedValues:
     remedy="look for a stalled cluster, or a tool that did something else; very slow storage needs a longer runtime",
 )
 def no_io(evidence: Evidence) -> CheckedValues:
+    span, quantities = evidence.span, evidence.facts.quantities
     # Without a measurement or a window, other checks give the reason.
-    if not evidence.measured or (evidence.window and not evidence.window.seconds):
+    if span is None or (evidence.window and not evidence.window.seconds):
         return
     if not evidence.operations:
         yield CheckedValue(value=0, detail="no operation was measured")
-    quantities, span, amounts = evidence.facts.quantities, evidence.span, dict[Operation, float]()
-    for operation in (result.operation for result in evidence.operations if span is not None):
+    amounts = dict[Operation, float]()
+    for operation in (result.operation for result in evidence.operations):
         done = add([share.within(span) for share in evidence.shares[operation]])
         amounts[operation] = quantities.amount(done.ios, done.bytes)
     # Writes that never complete while reads do are a load that was not achieved.

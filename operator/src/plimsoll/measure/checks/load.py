@@ -1,9 +1,10 @@
 """Whether the load was the requested one, all the time, for long enough, and of one tool."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
-from plimsoll.api.operation import SteadinessState
+from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.histogram import merge_latencies
@@ -47,7 +48,7 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.together.counted(standstill.window)):
+    if standstill is not None and (seconds := standstill.together.counted):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
@@ -64,8 +65,8 @@ def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the idle time of each client that counts (`stalls`) while another client worked."""
     standstill = evidence.standstill
     for client, idle in standstill.alone.items() if standstill else ():
-        if standstill and (seconds := idle.counted(standstill.window)):
-            yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
+        if standstill and idle.counted:
+            yield _stall("completed nothing while others did", idle.counted, standstill.window, (client,))
 
 
 def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = ()) -> CheckedValue:
@@ -142,7 +143,9 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 def not_steady(evidence: Evidence) -> CheckedValues:
     """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`)."""
     rate, window = evidence.steadiness, evidence.window
-    judged = [(rate, f"{evidence.facts.quantities.unit}/s", number_text)]
+    judged: list[tuple[Steadiness | None, str, Callable[[float], str]]] = [
+        (rate, f"{evidence.facts.quantities.unit}/s", number_text)
+    ]
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
             judged.append((result.p50_steadiness, f"{result.operation} p50", format_duration))
