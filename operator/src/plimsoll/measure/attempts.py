@@ -1,9 +1,8 @@
 """Which attempts of a trial count, which came first, and why attempts do not count.
 
 An attempt without trustworthy numbers is repeated, so the attempts that count are a selection: of storage that
-collapses in every tenth trial, they show only the other nine. The first attempts are not a selection: of each trial the
-first, with any verdict, that the harness alone did not spoil. So comparisons, rounds of suites and hypotheses are
-decided on both, by the same rules: see `on_first_attempts`.
+collapses in every tenth trial, they show only the other nine. The first attempt of each trial that the harness alone
+did not spoil is none. So comparisons, rounds of suites and hypotheses are decided on both (`on_first_attempts`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ it writes where the run reads."""
 MAX_REPLACED = 0.2
 """Above this share of attempts that were replaced or do not count, the numbers of a run, or of one of its points,
 describe selected moments only."""
-_HABIT = 2  # so many such attempts at one point are more than a chance that any of many points may meet
+_HABIT = 2  # so many at one point are more than a chance that any of many points may meet
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
@@ -117,7 +116,7 @@ def on_first_attempts(result: BenchmarkResult) -> BenchmarkResult:
     """Return a result in which the first attempts count; the result itself if they are the attempts that count.
 
     A first attempt without numbers counts as a trial without values, so that no metric has a value at this point. In a
-    search it is a probe that broke, like every attempt that the storage spoiled, and `status.first_line` is the line.
+    search, every attempt that the storage spoiled is a probe that broke, and `status.first_line` is the line.
     """
     status, first = result.status, first_attempts(result.status.trials)
     if all(map(counts, first)):
@@ -183,9 +182,8 @@ def reasons_text(trials: Iterable[Trial], noun: str = "") -> str:
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection.
 
-    The limit also applies to the attempts at each point that the harness alone spoiled, as users can: those that the
-    storage spoiled are first attempts, on which everything is decided as well. There it takes two, because one of three
-    would already be too many.
+    The limit also applies to the attempts at each point that the harness alone spoiled, as users can. There it takes
+    two, because one of three would already be too many.
     """
     all_failed, places = list[Trial](), []
     for result in results:

@@ -1,9 +1,8 @@
 """The state and the I/O of the Ceph cluster while a trial measured.
 
 The pools' counters lag: an OSD reports to the manager every 5 s (`mgr_stats_period`), the manager to the monitors every
-5 s (`mon_mgr_digest_period`), and the monitors answer. Counters read at t reflect some moment between t - 10 s and t.
-With C[x, y] the I/O from x to y, counters read at a and b therefore differ by no less than C[a, b - 10 s] and no more
-than C[a - 10 s, b].
+5 s (`mon_mgr_digest_period`). With C[x, y] the I/O from x to y, counters read at a and b therefore differ by no less
+than C[a, b - 10 s] and no more than C[a - 10 s, b].
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -85,10 +84,7 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
 
 
 def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
-    """Return the I/O between the polls farthest apart whose counters reflect only moments within a time.
-
-    None unless that is longer than twice the lag: it would be too vague to compare with the clients' own numbers.
-    """
+    """Return the I/O between the polls whose counters reflect only moments within a time; None up to twice the lag."""
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
     io = pool_io(watch, inner)
     return io if io is not None and io.between.length > 2 * LAG else None

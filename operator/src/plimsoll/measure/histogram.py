@@ -2,8 +2,7 @@
 
 The layout is from fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds, one
 nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value in
-it. The last bin is open: it counts everything from 17.05 s on, so it has no midpoint to publish, and the maximum is
-kept separately.
+it. The last bin counts everything from 17.05 s on, so it has no midpoint to publish.
 
 The text form is `fio-plat-6-29:` followed by base64 of the zlib stream of JSON `[[delta, count], ...]`: the non-empty
 bins by ascending index, each as its distance from the previous one (the first from 0) and its number of operations.
@@ -64,8 +63,7 @@ def bin_index(value_ns: int) -> int:
 def bin_bounds(index: int) -> tuple[int, int]:
     """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
 
-    The last bin has the bounds of its layout, although it also counts everything above. UnknownBinError if there is no
-    such bin.
+    The last bin also counts everything above. UnknownBinError if there is no such bin.
     """
     if not 0 <= index < BIN_COUNT:
         raise UnknownBinError(f"{LAYOUT} has no bin {index}: bins are 0 to {BIN_COUNT - 1}")
@@ -131,8 +129,7 @@ class Histogram:
         """Return the p-th percentile (0 < p <= 100) in nanoseconds; None without operations, or in the open last bin.
 
         fio's rule: the midpoint of the first bin at which the cumulative count reaches p/100 of the total, where p is
-        the exact value of the double. fio computes the product in `long double`, which gives the same bin for every
-        published percentile. ValueError if p is out of range.
+        the exact value of the double. ValueError if p is out of range.
         """
         if not 0 < p <= 100:  # noqa: PLR2004  # the range of a percentage
             raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
@@ -143,10 +140,7 @@ class Histogram:
         return None if reached == OPEN_BIN else bin_midpoint(reached)
 
     def samples_beyond(self, p: float) -> int:
-        """Return how many operations lie beyond the p-th percentile: total * (1 - p/100), rounded down.
-
-        Here p is the decimal number as written: of 10 000 operations exactly 10 lie beyond 99.9.
-        """
+        """Return total * (1 - p/100), rounded down, with p as written: of 10 000 operations 10 lie beyond 99.9."""
         return math.floor(self.total * (1 - Fraction(str(p)) / 100))
 
     def encode(self) -> str:
@@ -157,11 +151,7 @@ class Histogram:
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """Read the text form.
-
-        UnknownBinError if it has another layout, or a bin outside this one; HistogramError if `encode` does not write
-        such a text, or it would expand beyond 64 KiB.
-        """
+        """Read the text form; HistogramError if `encode` does not write such a text, of this layout and size."""
         return cls(counts=dict(_entries(text)))
 
 

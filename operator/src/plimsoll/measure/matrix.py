@@ -75,8 +75,7 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
 def extended(before: Matrix | None, trial: Matrix) -> Matrix:
     """Return a point's matrix with another trial that counts.
 
-    It starts again with a trial of other pairs or on other nodes, as after the replacement of a client: a mean of
-    different links has no meaning.
+    It starts again with other pairs or nodes: a mean of different links has no meaning.
     """
     links = (trial.clients, trial.peers, trial.members)
     if before is None or (before.clients, before.peers, before.members) != links:

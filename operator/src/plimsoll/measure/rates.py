@@ -58,8 +58,7 @@ def rates_of(shares: Sequence[Share], *, common: Interval | None, whole: Interva
     """Return the numbers of one operation, whose steadiness is not judged, over all clients that did it.
 
     `common` is the common window of all clients of the trial, `whole` the time from their first start to their last
-    end. Without a common window, for a tool whose clients do a fixed amount of work, the headline covers the whole run,
-    or the operation's own phase.
+    end. Without a common window, the headline covers the whole run, or the operation's own phase.
     """
     samples = [share.sample for share in shares]
     everything = _total(samples)

@@ -6,12 +6,9 @@
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
   99th percentile shows them (`_is_slow`), only one of 0.5 s or three times their mean is a freeze.
 
-Against the numbers count (`IdleTime.counted`):
-
-- all stalls of a client that is so fast outside of its stalls that an empty second is more than chance: `least_pace`
-  operations a second, 10 or more (13 in a window of 60 s with 100 clients). Of a slower client the stalls in which as
-  many operations should have completed as in a second at that pace, as in a freeze, and four queues;
-- freezes, if a stall counts, or if all of them take 5 % of the window.
+Against the numbers count (`IdleTime.counted`) all stalls of a client so fast outside of its stalls that an empty second
+is more than chance (`least_pace`), and of a slower one those in which as many operations should have completed as in a
+second at that pace, as in a freeze, and four queues; and freezes, if a stall counts, or if they take 5 % of the window.
 """
 
 import math

@@ -105,10 +105,7 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
 
 
 def f_p_value(f: float, numerator: float, denominator: float) -> float:
-    """Return the probability that a ratio of two variances with these degrees of freedom exceeds `f`, by chance.
-
-    P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f).
-    """
+    """Return P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f)."""
     whole = denominator + numerator * f
     return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
 
@@ -176,8 +173,7 @@ class Trend:
 def trend_of(values: Sequence[float]) -> Trend:
     """Return the trend of equally spaced values with a mean above 0; ValueError if there are fewer than three.
 
-    The p-value is of the slope divided by its standard error: Student's t with n - 2 degrees of freedom (Draper and
-    Smith, Applied Regression Analysis, section 1.4).
+    The p-value is that of Student's t of the slope (Draper and Smith, Applied Regression Analysis, section 1.4).
     """
     n = len(values)
     if n < 3:  # noqa: PLR2004  # a line through two points has no error

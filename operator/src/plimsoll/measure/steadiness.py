@@ -3,11 +3,10 @@
 The window is divided into equal rounds. Of all its parts (the beginning, the end, a stretch in the middle) the test
 takes the part that differs most from the rest: the likelihood ratio test for a change at an unknown time (Quandt, JASA
 55, 1960), with the epidemic alternative of a change that ends again (Levin and Kline, Statistics in Medicine 4, 1985).
-A drift shows as a difference between halves, a burst or a disturbance as a difference from the time around it.
 
 Chance is the scatter of counts (Poisson), or of the rounds themselves if that is larger: the Allan variance (Allan,
 Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the change in question
-does not count as chance. Over means of more and more rounds it also shows scatter of many seconds.
+does not count as chance.
 """
 
 import math
@@ -80,11 +79,10 @@ def _rates(shares: Collection[Share], window: Interval, quantities: Quantities) 
 def is_change_of_states(
     measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
 ) -> bool:
-    """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
+    """Whether the state is unknown although the rate changed by more than twice the limit.
 
     Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
-    rounds at a time, for which the window is then too short. Standstills have checks of their own. A change beyond all
-    scatter is unknown only because the rounds are few.
+    rounds at a time. Standstills have checks of their own.
     """
     is_unknown = measured.state is SteadinessState.UNKNOWN and _deviations(measured) <= LEAST_DEVIATIONS
     if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
@@ -101,9 +99,8 @@ def is_change_of_states(
 def latency_steadiness(shares: Collection[Share], window: Interval, percentile: int) -> Steadiness | None:
     """Judge a percentile, 0 to 100, of one operation's latency, in nanoseconds, over all clients.
 
-    Where there are not ten rounds with ten operations beyond the percentile, only a change that these operations show
-    is judged (`_of_few`), and otherwise nothing is known: None, as if the tool keeps no latencies over time, or if they
-    are incomplete or damaged.
+    Without ten rounds with ten operations beyond the percentile, only a change that these operations show is judged
+    (`_of_few`). None if nothing is known, as without usable latencies over time.
     """
     widths, ends = list[int](), [window.end]
     for share in shares:
@@ -255,8 +252,7 @@ def _parts(rounds: int) -> tuple[_Part, ...]:
 def _bursts(rounds: Sequence[float]) -> list[_Part]:
     """Return the parts, of any length up to half of the window, that raise the mean far above the rate of the rest.
 
-    None if nothing completed in half of the rounds: then most of the window has no rate. Standstills, which lower the
-    mean, have checks of their own.
+    None if nothing completed in half of the rounds: then most of the window has no rate.
     """
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
@@ -286,8 +282,8 @@ def _scatter(sums: Sequence[float], part: _Part, *, longest: int | None = None) 
     """Return the variance of one round that explains the means of several: times their number, it is the largest.
 
     It is the overlapping Allan variance over neighbours on the same side of the part's edges, of means over up to
-    `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, because few
-    neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
+    `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, sqrt(2 / degrees
+    of freedom) of a variance, because few neighbours underestimate it easily.
     """
     number = len(sums) - 1
     worst = 0.0

@@ -1,11 +1,9 @@
 """The numbers of a point over its trials, and their verdict.
 
-The unit of statistics is the trial: all trials have the same weight, and a percentile is a statistic of the trials' own
-percentiles. Histograms are merged over trials for display only, since pooling hides how much trials differ.
-
-A missing value is missing, never 0. It is not missing by chance: fast trials lack rates, because a tool could not time
-them, and slow ones lack percentiles, because too few operations completed. The others would be a selection, so a metric
-has a value at a point only if every trial that counts has one. Summaries, comparisons and hypotheses all use this rule.
+The unit of statistics is the trial: all trials have the same weight, and histograms are merged over trials for display
+only, since pooling hides how much trials differ. Values are not missing by chance: fast trials lack rates, because a
+tool could not time them, and slow ones percentiles, because too few operations completed. The others would be a
+selection, so a metric has a value at a point only if every trial that counts has one, also in comparisons.
 """
 
 import math

@@ -234,8 +234,7 @@ class Share:
     def slices_in(self, part: Interval) -> Iterator[str]:
         """Yield the slices that end in a part of the time, but for their last tenth; see `slices`.
 
-        Operations are in the slice in which they complete, so those that wait from the start of a part on are in it.
-        The last slice may end a little after the measurement.
+        Operations are in the slice in which they complete. The last one may end a little after the measurement.
         """
         return (text for piece, text in self.slices() if part.start < piece.start + piece.length * 9 // 10 <= part.end)
 
@@ -266,10 +265,7 @@ def amounts_between(shares: Collection[Share], edges: Sequence[int]) -> list[Amo
 
 
 def histograms_between(shares: Iterable[Share], edges: Sequence[int]) -> list[Histogram]:
-    """Return all clients' latencies between consecutive edges; HistogramError if a tool kept none over time.
-
-    A slice counts where its midpoint lies.
-    """
+    """Return all clients' latencies between consecutive edges, of slices by midpoint; HistogramError without them."""
     texts: list[list[str]] = [[] for _ in edges[1:]]
     for share in shares:
         for piece, text in share.slices():
@@ -283,8 +279,7 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
     """Return the throughput of one operation over the window; None if a client has no usable series.
 
     The intervals are the fewest whole seconds that give no more than 120 of them. The remainder at the end is an
-    interval of its own if it is at least half as long, and otherwise part of the previous one: the rate of a few
-    milliseconds is meaningless.
+    interval of its own if it is at least half as long, and otherwise part of the previous one.
     """
     if not window.length:
         return None

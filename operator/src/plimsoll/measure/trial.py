@@ -396,8 +396,7 @@ def _warnings(
 def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """Return the numbers of a trial: of its only round, or the means of the rounds' rates.
 
-    Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
-    together.
+    Several rounds have no time in common, so the result has no window and no series.
     """
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
     operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))

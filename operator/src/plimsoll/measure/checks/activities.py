@@ -185,15 +185,12 @@ def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float
 
 
 def throttling(client: ObservedClient) -> Activity | None:
-    """Return when its CPU quota stopped a client; None if it did not.
-
-    The kernel sums the stopped time over CPUs, so it can exceed the observed time: the part is the smaller of the parts
-    of the time and of the quota's periods.
-    """
+    """Return when its CPU quota stopped a client; None if it did not."""
     item, host = client
     if not (seconds := host.cpu.throttled_seconds):
         return None
     part = seconds / host.seconds
+    # The kernel sums the stopped time over CPUs, so it can exceed the observed time.
     if periods := host.cpu.throttled_periods:
         part = min(part, periods / (host.seconds * _PERIODS_PER_SECOND))
     start = item.interval.start

@@ -43,8 +43,7 @@ class Check:
     invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
     direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
-    # What makes an attempt Invalid: the storage, unless that is excluded. None if each value has a cause of its own, or
-    # if only other attempts show it. An attempt with a storage cause remains evidence.
+    # What makes an attempt Invalid. None if each value has a cause of its own, or if only other attempts show it.
     cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
@@ -154,23 +153,16 @@ Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A trial as planned, as received and as calculated: all that a check looks at.
-
-    `trial.measure_round` puts it together, with the functions that are named here.
-    """
+    """A trial as planned, as received and as calculated, by the functions that are named here."""
 
     facts: TrialFacts
     intake: Intake  # `intake.receive`
     window: Window | None  # `timeline.window_of`
-    # The time that rates cover: the common window, or the whole run for a tool without a window; None if no client
-    # measured.
-    span: Interval | None
+    span: Interval | None  # the common window, or the whole run for a tool without one; None if no client measured
     operations: tuple[OperationResult, ...]  # `rates.rates_of`; with `steadiness.latency_steadiness`
     standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
-    # `steadiness.rate_steadiness`: of the rate of all operations; None if it is not judged
-    steadiness: Steadiness | None
-    # `observe.observed`: what the trial shows of an offered load; None if it shows nothing
-    observation: Observation | None = None
+    steadiness: Steadiness | None  # `steadiness.rate_steadiness`; None if it is not judged
+    observation: Observation | None  # `observe.observed`; None if the trial shows nothing of an offered load
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:
@@ -183,22 +175,16 @@ class Evidence:
 
     @cached_property
     def polls(self) -> tuple[ClusterSample, ...]:
-        """The polls of the cluster during the trial, the last one before and the first one after it.
-
-        What the run's own disturbance causes is not in them.
-        """
+        """The polls around the trial, without what the run's own disturbance causes."""
         polls = polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
         return undisturbed(polls, outage) if (outage := self.facts.outage) else polls
 
     def pool_io(self, operation: Operation) -> PoolIo | None:
-        """Return what the pools' counters show of the window, if they can be compared with the clients' numbers.
-
-        A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics, so
-        a trial with a disturbance has no such time for reads but the one before it.
-        """
+        """Return what the pools' counters show of the window, if they can be compared with the clients' numbers."""
         watch, span, outage = self.facts.cluster, self.span, self.facts.outage
         if watch is None or self.window is None or span is None:
             return None
+        # A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics.
         if outage is not None and operation is Operation.READ:
             span = Interval(start=span.start, end=max(span.start, min(span.end, outage.start)))
         return pool_io_within(watch, span)
@@ -264,11 +250,10 @@ class TrialCheck(Check):
     # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
     # numbers.
     concerns_health: bool = False
-    # A load that storage cannot carry causes it. In a probe that broke it is only a warning: if it made probes Invalid,
-    # or the line Suspect, only storage that breaks without a trace would have a line.
+    # A load that storage cannot carry causes it: in a probe that broke it is only a warning. If it made probes Invalid,
+    # only storage that breaks without a trace would have a line.
     load_explains: bool = False
-    # OSDs that are away cause it: then it is a warning, too.
-    outage_explains: bool = False
+    outage_explains: bool = False  # OSDs that are away cause it: then it is a warning, too
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
         return replace(self, values_of=values_of)

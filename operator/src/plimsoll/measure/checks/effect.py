@@ -1,7 +1,7 @@
 """Whether an activity changed the numbers: scrubs, neighbours, a throttled client.
 
-A shared cluster always has some. An activity is harmless if rate, median and 99th percentile during it are no worse
-than without any activity, but for chance and a stated bound. For the reasoning see docs/explanation/trust.md.
+An activity is harmless if rate, median and 99th percentile during it are no worse than without any activity, but for
+chance and a stated bound. For the reasoning see docs/explanation/trust.md.
 """
 
 import math
@@ -68,10 +68,9 @@ class Activity:
     ) -> "Activity":
         """Return the activity that polls showed, each at a time and with the part of the OSDs that took part.
 
-        It may have begun just after the poll before and ended just before the next one. The part of a poll that was not
-        answered is None: it may have been the greatest that was seen, and the time around it is unknown, as are pauses
-        of more than 15 s and what lies in `span` outside of all answers. `touching` is the number of OSDs that an
-        operation takes.
+        It may have begun just after the poll before and ended just before the next one. A poll without an answer has
+        None: it may have been the greatest that was seen. The time around it is unknown, as are longer pauses, and what
+        lies in `span` outside of all answers. `touching` is the number of OSDs that an operation takes.
         """
         known = [(number, at, part) for number, (at, part) in enumerate(polls) if part is not None]
         most = max((part for _, _, part in known), default=0.0)

@@ -199,11 +199,9 @@ def _has_direct_io(item: ClientMeasurement) -> bool:
 
 
 def _submitted_bytes(item: ClientMeasurement, operation: Operation) -> float:
-    """Return how many bytes the tool submitted while it measured.
+    """Return how many bytes the tool submitted while it measured, because Linux counts I/O when it is submitted.
 
-    Linux counts the tool's I/O when it is submitted, and a device may have done most of it before it completes. What
-    was in flight when the measurement began is therefore missing in both counts: a part of all operations that is their
-    mean latency, divided by the runtime (Little's law).
+    What was in flight at the beginning is missing: mean latency / runtime of all operations (Little's law).
     """
     return sum(
         sample.bytes * max(0.0, 1 - sample.latency.mean_nanoseconds / item.measurement.runtime)
@@ -272,8 +270,7 @@ def _part_of_reads(
 ) -> tuple[float, str]:
     """Return how many of the reads memory may have answered at most, in percent, and the message of the check.
 
-    Memory may hold any part of the data, written or read last, but at best the hottest. If caches were dropped, it was
-    empty at the beginning, and only data that had been read or written since can come from it.
+    At best, memory holds the hottest data, and of caches that were dropped what was read or written since.
     """
     sizes = [item.data_bytes for item in readers]
     held, detail = _held_in_memory(data, sum(sizes), memory)

@@ -1,11 +1,8 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
-
-From a check to the verdict of a point: `trial.measure_round` computes the `Evidence`, `check.evaluate` makes a finding
-of values beyond a limit, `judge` orders the findings, `trial.trial_of_rounds` makes one trial of its rounds, and
-`summary.summarise` adds the findings on several trials ("Follow a reason" in CONTRIBUTING.md).
+sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`. "Follow a reason"
+in CONTRIBUTING.md has the way from a check to the verdict of a point.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Whether the trials of a point agree with each other, and whether the same clients measured all of them.
 
-A mean describes trials that scatter around it. If burst credits, a cache or a neighbour made one trial far better than
-the others, or if each is worse than the one before, it describes none of them, although each trial alone is sound.
+A mean describes trials that scatter around it: none of them if burst credits made one far better than the others, or if
+each is worse than the one before, although each trial alone is sound.
 """
 
 import re
@@ -95,9 +95,8 @@ def judge_agreement(
     """Return the findings on values over trials in the order of time, by name such as `read operations/s`.
 
     Latencies are in nanoseconds. Their limits depend on whether the workload sets its rate (`offers_load`). Each check
-    marks fewer than 1 of 100 points that vary by 10 % without a trend and without a second state: that probability is
-    divided among the values of a point (Bonferroni). Latencies of a closed loop have a percent of their own, so that
-    they do not weaken the tests of rates. They are judged only if all rates agree.
+    marks fewer than 1 of 100 points that vary by 10 % around a mean: that probability is divided among the values of a
+    point (Bonferroni). Latencies of a closed loop, judged only if all rates agree, have a percent of their own.
     """
     present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
     offered = latencies if offers_load else {}
