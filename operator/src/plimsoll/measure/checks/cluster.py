@@ -24,17 +24,18 @@ from plimsoll.ceph.gate import (
 from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.ceph.watch import LAG, ClusterStatus, PoolCounters
-from plimsoll.measure.checks.activities import (
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
+from plimsoll.measure.checks.effect import (
     HEAVY_PART,
+    MOST_SLOWER,
     SLOW_OPS,
+    Activity,
     judged,
     moving,
     neighbours_of,
     slow_operations,
     upkeep,
 )
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
-from plimsoll.measure.checks.effect import MOST_SLOWER, Activity
 from plimsoll.measure.cluster import PoolIo, statuses_of, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add

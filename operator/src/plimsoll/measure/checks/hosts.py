@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from plimsoll.api.names import Cause, Operation, Verdict
-from plimsoll.measure.checks.activities import judged, throttling
 from plimsoll.measure.checks.check import (
     CheckedValue,
     CheckedValues,
@@ -18,7 +17,7 @@ from plimsoll.measure.checks.check import (
     client_value,
     value_of_clients,
 )
-from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
+from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, judged, throttling
 from plimsoll.measure.intake import ClientMeasurement, TrialFacts, bytes_read_from, bytes_visited, part_read_again
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
