@@ -618,8 +618,6 @@ def test_a_drift_within_chance_leaves_the_verdict_and_says_unknown() -> None:
 
 def test_what_ends_when_its_work_is_done_is_not_judged() -> None:
     sample = changing([140, 120, 100, 80, 60])
-    done = facts(1, runtime_seconds=MINUTE, ends_when_done=True)
-    assert not done.is_judged_for_steadiness
     numbers = measure(
         document(0, measurement(sample, runtime=MINUTE * SECOND)), runtime_seconds=MINUTE, ends_when_done=True
     )

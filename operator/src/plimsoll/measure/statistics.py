@@ -1,7 +1,7 @@
 """Mean, deviation, confidence interval, trend and groups of the trials of a point.
 
-The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is the inverse of its distribution,
-a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
+The quantile of Student's t is the inverse of its distribution, a regularised incomplete beta function: P(|T| > t) =
+I_x(df/2, 1/2) with x = df / (df + t^2).
 """
 
 import math
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from statistics import fmean, linear_regression
 
 from plimsoll.api.operation import Statistic
 
@@ -25,7 +26,7 @@ def describe(values: Sequence[float]) -> Statistic:
     n = len(values)
     if not n:
         raise ValueError("nothing to describe: at least one value is needed")
-    mean = math.fsum(values) / n
+    mean = fmean(values)
     if n == 1:
         return Statistic(trials=n, mean=mean)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
@@ -90,7 +91,7 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
     """
     if not first or not second or len(first) + len(second) < 3:  # noqa: PLR2004  # two means use up two
         return math.inf
-    residuals = [[value - math.fsum(values) / len(values) for value in values] for values in (first, second)]
+    residuals = [[value - mean for value in values] for values in (first, second) for mean in [fmean(values)]]
     squares = math.fsum(residual * residual for part in residuals for residual in part)
     if not squares:
         return 0.0
@@ -178,13 +179,11 @@ def trend_of(values: Sequence[float]) -> Trend:
     n = len(values)
     if n < 3:  # noqa: PLR2004  # a line through two points has no error
         raise ValueError("no trend of fewer than three values")
-    mean, middle = math.fsum(values) / n, (n - 1) / 2
-    squares = math.fsum((index - middle) ** 2 for index in range(n))
-    slope = math.fsum((index - middle) * value for index, value in enumerate(values)) / squares
-    residuals = math.fsum((value - mean - (index - middle) * slope) ** 2 for index, value in enumerate(values))
-    error = math.sqrt(residuals / (n - 2) / squares)
+    slope, first = linear_regression(range(n), values)
+    residuals = math.fsum((value - first - index * slope) ** 2 for index, value in enumerate(values))
+    error = math.sqrt(12 * residuals / (n - 2) / (n**3 - n))
     p_value = t_two_sided_p_value(slope / error, n - 2) if error else float(not slope)
-    return Trend(first=mean - middle * slope, last=mean + middle * slope, p_value=p_value)
+    return Trend(first=first, last=first + (n - 1) * slope, p_value=p_value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,11 +199,10 @@ class TwoGroups:
 def two_groups_of(values: Sequence[float]) -> TwoGroups:
     """Return the division of values into two groups that differ most; ValueError if there are fewer than three.
 
-    For a group of one, an outlier, this is the test of Grubbs ("Sample criteria for testing outlying observations",
-    Annals of Mathematical Statistics 21, 1950); for several, the two-sided test of Tietjen and Moore ("Some Grubbs-type
-    statistics for the detection of several outliers", Technometrics 14, 1972). For given members of a group, the square
-    of Student's t between the groups has an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!)
-    groups of k values, and n / 2 sizes of the smaller one, could have differed as much (Bonferroni).
+    This is the test of Grubbs (Annals of Mathematical Statistics 21, 1950) for one outlier, and of Tietjen and Moore
+    (Technometrics 14, 1972) for several. For given members of a group, the square of Student's t between the groups has
+    an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!) groups of k values, and n / 2 sizes of the
+    smaller one, could have differed as much (Bonferroni).
     """
     n = len(values)
     if n < 3:  # noqa: PLR2004  # two groups of one have no scatter
@@ -213,11 +211,11 @@ def two_groups_of(values: Sequence[float]) -> TwoGroups:
     # The mean of equal values may not equal them, and this scatter of rounding would divide them for certain.
     if math.isclose(ordered[0], ordered[-1], rel_tol=1e-12):
         return TwoGroups(lows=1, low=ordered[0], high=ordered[-1], p_value=1)
-    mean = math.fsum(ordered) / n
+    mean = fmean(ordered)
     squares = math.fsum((value - mean) ** 2 for value in ordered)
     divisions = list[TwoGroups]()
     for lows in range(1, n):
-        low, high = math.fsum(ordered[:lows]) / lows, math.fsum(ordered[lows:]) / (n - lows)
+        low, high = fmean(ordered[:lows]), fmean(ordered[lows:])
         between = (high - low) ** 2 * lows * (n - lows) / n
         within = max(0.0, squares - between)
         p_value = f_p_value(between * (n - 2) / within, 1, n - 2) if within else float(not between)

@@ -163,15 +163,10 @@ class Curve:
         last_width = length - last * width
         amounts = []
         for moment in moments:
-            passed = moment - start
-            if passed <= 0:
-                amounts.append((0.0, 0.0))
-            elif passed >= length:
-                amounts.append((ios[-1], volume[-1]))
-            else:
-                index = passed // width
-                part = (passed - index * width) / (width if index < last else last_width)
-                amounts.append((_between(ios, index, part), _between(volume, index, part)))
+            passed = min(max(0, moment - start), length)
+            index = min(passed // width, last)
+            part = (passed - index * width) / (width if index < last else last_width)
+            amounts.append((_between(ios, index, part), _between(volume, index, part)))
         return amounts
 
 
@@ -299,7 +294,7 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
 
 
 def _between(done: Sequence[float], index: int, part: float) -> float:
-    return done[index] + (done[index + 1] - done[index]) * part
+    return done[index] * (1 - part) + done[index + 1] * part
 
 
 def _adds_up(cells: Sequence[float], expected: int) -> bool:

@@ -9,7 +9,7 @@ from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.intake import clients_by_version
-from plimsoll.measure.lateness import lateness_of
+from plimsoll.measure.lateness import MUCH_LONGER, lateness_of
 from plimsoll.measure.line.observe import (
     EDGE_SHARE,
     LEAST_EXCESS,
@@ -33,7 +33,6 @@ from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 _MILLISECONDS = 1000
 _LONG_PAUSE = 1.0  # seconds
 _TYPICAL = 10  # mean operations that a pause takes at least: a slow operation is not a pause
-_MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
 _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and caches, may be a thirtieth of the whole
 
 
@@ -194,7 +193,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
         "submissions that filled ioDepth, of the client with the most, if operations are due at random times; with "
         "an ioDepth of 1, time with an operation in flight. For any offered rate, operations above the highest "
         "published percentile up to the 99th, if that percentile, counted from when they were due, is more than "
-        f"{_MUCH_LONGER:g} times as long, and not by chance; a search applies its own rule"
+        f"{MUCH_LONGER:g} times as long, and not by chance; a search applies its own rule"
     ),
     unit="%",
     suspect=100 * MOST_DEPTH_FULL,
@@ -219,9 +218,8 @@ def depth_full(evidence: Evidence) -> CheckedValues:
             f"client, was full: counted from when they were due, p{late.percentile} is {format_duration(late.from_due)}"
             f" instead of {format_duration(late.published)}"
         )
-        longest = late.longest(_MUCH_LONGER)
-        value = 100 * late.late if late.from_due > longest else 0.0
-        yield CheckedValue(value=value, detail=detail, limit=format_duration(longest))
+        value = 100 * late.late if late.from_due > late.longest else 0.0
+        yield CheckedValue(value=value, detail=detail, limit=format_duration(late.longest))
     if offer.is_open_loop and share is None:
         detail = f"how often ioDepth, {depth} on each client, was full is unknown"
         yield CheckedValue(value=100, detail=detail, limit="")
