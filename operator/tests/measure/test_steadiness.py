@@ -32,7 +32,7 @@ from plimsoll.measure.steadiness import (
     rate_steadiness,
 )
 from plimsoll.measure.timeline import Interval, Share
-from support.client_documents import BLOCK, SECOND, T0, document, facts, latency, measure, measurement, only, operation
+from support.client_documents import BLOCK, SECOND, T0, document, latency, measure, measurement, only, operation
 
 MINUTE = 60
 MILLISECOND = 10**6
