@@ -5,7 +5,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -58,7 +57,7 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
     common, whole = common_interval(intervals), union_interval(intervals)
     if common is None or whole is None:
         return None
-    runtime = Fraction(sum(interval.length for interval in intervals), len(intervals))
+    runtimes = sum(interval.length for interval in intervals)
     return Window(
         start_nanoseconds=common.start,
         end_nanoseconds=min(interval.end for interval in intervals),
@@ -66,7 +65,7 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
         seconds=common.length / NANOSECONDS,
         whole_seconds=whole.length / NANOSECONDS,
         spread_seconds=(common.start - whole.start) / NANOSECONDS,
-        overlap=float(common.length / runtime) if runtime else 0.0,
+        overlap=common.length * len(intervals) / runtimes if runtimes else 0.0,
     )
 
 
@@ -123,10 +122,9 @@ class Coverage:
         return self._until(interval.end) - self._until(interval.start)
 
     def _until(self, moment: int) -> int:
-        index = bisect_right(self._starts, moment) - 1
-        return (
-            self._before[index] + min(self._stretches[index].length, moment - self._starts[index]) if index >= 0 else 0
-        )
+        if (index := bisect_right(self._starts, moment) - 1) < 0:
+            return 0
+        return self._before[index] + min(self._stretches[index].length, moment - self._starts[index])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +144,7 @@ def add(amounts: Collection[Amount]) -> Amount:
     return Amount(ios=math.fsum(item.ios for item in amounts), bytes=math.fsum(item.bytes for item in amounts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Curve:
     """A client's cumulative I/O at each edge of its cells, from the start of measuring on."""
 
@@ -194,12 +192,8 @@ class Share:
         number, width = len(cells.ios), cells.width_nanoseconds
         if number != len(cells.bytes) or not (number - 1) * width < self.interval.length <= number * width:
             return None
-        return Curve(
-            interval=self.interval,
-            width=width,
-            ios=array("d", accumulate(cells.ios, initial=0.0)),
-            bytes=array("d", accumulate(cells.bytes, initial=0.0)),
-        )
+        sums = (array("d", accumulate(counts, initial=0.0)) for counts in (cells.ios, cells.bytes))
+        return Curve(self.interval, width, *sums)
 
     @property
     def lacks_series(self) -> bool:
@@ -235,10 +229,7 @@ class Share:
 
 
 def rounded_iops(rate: float) -> float:
-    """Return operations per second as they are published: with 3 decimals, below 1 with 6.
-
-    A sync may take seconds: rounded to whole operations, 2.52 and 2.48 per second would be 3 and 2.
-    """
+    """Return operations per second as they are published: with 3 decimals, and with 6 below 1, as for slow syncs."""
     return round(rate, 3 if rate >= 1 else 6)
 
 

@@ -224,8 +224,7 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
 )
 def wide_spread(evidence: Evidence) -> CheckedValues:
     if evidence.window is not None:
-        ordered = sorted(evidence.measured, key=lambda item: item.interval.start)
-        first, last = ordered[0], ordered[-1]
+        first, last = (end(evidence.measured, key=lambda item: item.interval.start) for end in (min, max))
         spread, step = evidence.window.spread_seconds, last.measurement.ramp_step
         explained = f", of which the step of the ramp explains {_seconds(step)}" if step else ""
         detail = f"the first and the last client's start were {number_text(spread)} s apart{explained}"

@@ -316,7 +316,7 @@ def littles_law(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
-    remedy="raise runtimeSeconds, with a rampSeconds of 1 or more; if the work ends earlier, give the tool more of it",
+    remedy="raise runtimeSeconds, with a rampSeconds of 1 or more, or give the work a larger volume or totalSize",
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
     # Whether the work was all done is another check.
