@@ -152,10 +152,7 @@ def _judged_by_effect(evidence: Evidence, activity: Activity, shown: int, detail
 
 @TrialCheck(
     reason="RecoveryTraffic",
-    what=(
-        "part by which the rate was lower, or the median or 99th percentile longer, while data was recovered or moved; "
-        "the limit if chance hides it, and 100 % without a time to compare with"
-    ),
+    what="part by which rate, median or 99th percentile were worse while data moved; 100 % without calm time",
     unit="%",
     suspect=0,
     invalid=100 * MOST_SLOWER,

@@ -180,10 +180,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     reason="LowOverlap",
     load_explains=True,
     cause=None,
-    what=(
-        "time in which all clients measured, as a part of their mean runtime; "
-        f"Suspect only if more than {_MISSING_SECONDS} s are missing, besides the step in which the tool ends its ramp"
-    ),
+    what=f"time in which all clients measured, as a part of their mean runtime; {_MISSING_SECONDS} s may be missing",
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,

@@ -57,10 +57,7 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="ClientThrottled",
     cause=Cause.HARNESS,
-    what=(
-        "part of the time, or of the periods if that is less, in which the CPU quota throttled the client; Suspect "
-        "unless its rate, median and 99th percentile were no worse in these seconds"
-    ),
+    what="time, or periods if less, in which the CPU quota throttled the client; Suspect unless that was harmless",
     unit="%",
     suspect=0,
     invalid=10,
@@ -211,10 +208,7 @@ def _submitted_bytes(item: ClientMeasurement, operation: Operation) -> float:
 
 @TrialCheck(
     reason="CacheSized",
-    what=(
-        "largest part of a node's reads, or writes without fsync, through the page cache that memory may have held; "
-        "after the nodes dropped their caches, only data that was read again counts"
-    ),
+    what="largest part of a node's reads, or writes without fsync, that went through the page cache and memory holds",
     unit="%",
     suspect=_MOST_FROM_MEMORY,
     remedy="use direct I/O, larger volumes (twice the memory) or longer writes",
@@ -234,12 +228,8 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
                 was_empty=facts.dropped_node_caches,
             )
             yield value_of_clients(readers, part, detail)
-        writers = [
-            (item, host)
-            for item, host in clients
-            if item.does(Operation.WRITE) and not (item.does(Operation.SYNC) or item.measurement.flushes)
-        ]
-        if writers:
+        synced = [item for item, _ in clients if item.does(Operation.SYNC) or item.measurement.flushes]
+        if writers := [(item, host) for item, host in clients if item.does(Operation.WRITE) and item not in synced]:
             # Overwriting the same data takes no more memory.
             volumes = [(item.bytes(Operation.WRITE), item.data_bytes) for item, _ in writers]
             sizes = [bytes_visited(*each, at_random=facts.skew is not None, skew=facts.skew) for each in volumes]
@@ -258,10 +248,8 @@ def _page_cache(clients: Collection[ObservedClient]) -> int:
 def _held_in_memory(data: str, size: int, memory: int) -> tuple[float, str]:
     """Return the part of the data that memory can hold, 0 to 1, and how to say so."""
     held = min(1.0, memory / size)
-    return (
-        held,
-        f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(100 * held)}",
-    )
+    may_hold = f"{size_text(memory)} of memory may hold {percent_text(100 * held)}"
+    return held, f"{data}: {size_text(size)}, of which {may_hold}"
 
 
 def _part_of_reads(
@@ -288,10 +276,7 @@ def _part_of_reads(
 
 @TrialCheck(
     reason="ServerCacheSized",
-    what=(
-        "largest part of the reads that the OSDs' memory (the sum of osd_memory_target) may have answered; after they "
-        "dropped their caches, only data that was read again counts; not with caches: Warm"
-    ),
+    what="largest part of the reads that the OSDs' memory may have answered; not judged with caches: Warm",
     unit="%",
     suspect=_MOST_FROM_MEMORY,
     remedy="read from volumes of twice the memory, set prepare.dropCaches, or declare caches: Warm if that is meant",
@@ -359,10 +344,7 @@ def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operati
     return host.seconds * (counted.read if operation is Operation.READ else counted.written)
 
 
-_COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {
-    "zfs": _DATA,
-    "btrfs": (Operation.WRITE,),
-}
+_COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {"zfs": _DATA, "btrfs": (Operation.WRITE,)}
 """Operations that the kernel counts as I/O of the tool although memory answers them, by file system.
 
 OpenZFS counts all reads and writes (`zfs_vnops.c`). btrfs buffers direct writes of data with checksums, its default
@@ -405,9 +387,8 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
 class _Traffic:
     """The bytes or operations of a disk in the observed time."""
 
-    ways: Sequence[
-        tuple[float, float, float]
-    ]  # of each way: those moved, and the most and the least that tools explain
+    # Of each way: what was moved, and the most and the least that the tools explain.
+    ways: Sequence[tuple[float, float, float]]
 
     @property
     def moved(self) -> float:
@@ -440,16 +421,10 @@ def foreign_device_load(evidence: Evidence) -> CheckedValues:
     """Yield the foreign part of the traffic of each disk of each node, for all clients with data sets on it."""
     users = [(item, host) for item, host in evidence.observed if item.answer.document.data_set_bytes]
     for clients in _by_device(users, lambda host: host.disk or host.device):
-        # Cached writes reach the device at unpredictable times.
-        ways = [
-            operation
-            for operation in _DATA
-            if all(
-                item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
-                for item, host in clients
-            )
-        ]
-        if ways:
+        # Cached writes reach the device at unpredictable times, and cached reads unless the tool's are counted.
+        cached = [host for item, host in clients if not item.measurement.bypasses_cache]
+        ways = _DATA if not cached else (Operation.READ,)
+        if all(host.tool for host in cached):
             yield _foreign_part(clients, ways)
 
 

@@ -159,9 +159,9 @@ def not_steady(evidence: Evidence) -> CheckedValues:
     reason="NotAchieved",
     outage_explains=True,
     what=(
-        "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if more "
-        f"than {100 * LEAST_SHORTFALL:g} %, or operations beyond it, if more than {100 * LEAST_EXCESS:g} %; with "
-        "random arrivals only beyond chance; a search applies its own rule"
+        "part of an offered rate that did not arrive, for all clients, one client or kind of operation, if more than "
+        f"{100 * LEAST_SHORTFALL:g} %, or arrived beyond it, if more than {100 * LEAST_EXCESS:g} % (random arrivals: "
+        "beyond chance); not in a search"
     ),
     unit="%",
     suspect=0,
@@ -197,10 +197,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     ),
     unit="%",
     suspect=100 * MOST_DEPTH_FULL,
-    remedy=(
-        "look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth (with "
-        "random arrivals 2, 4, 8, 16, 32 or 64); operations that were due meanwhile started late"
-    ),
+    remedy="look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth",
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
     offer, observation = evidence.facts.offer, evidence.observation
@@ -246,10 +243,7 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ToolCpuBound",
-    what=(
-        "CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network; of "
-        "fio, of its busiest job, if it submits asynchronously and as fast as it can"
-    ),
+    what="CPU time of the threads that move data, as a part of their time, at the busier end; of fio its busiest job",
     unit="%",
     suspect=90,
     remedy="use more jobs, clients, or streams of an iperf3 from 3.16 on; the tool limits the rate, not the storage",
@@ -278,10 +272,7 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LittlesLaw",
-    what=(
-        "difference between the operations in flight, by rate and latency, and the requested number, beyond 10 µs for "
-        "each operation and the longest operation's part of the runtime (at most a quarter)"
-    ),
+    what="difference of the operations in flight, by rate and latency, from the requested, beyond the explained part",
     unit="%",
     suspect=5,
     remedy="give the client more CPU, or use more jobs or clients; the load was not the requested one",
@@ -309,9 +300,8 @@ def littles_law(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="RuntimeTooShort",
     what=(
-        "runtimeSeconds, or the time until the work ended if that is shorter, as a part of the tool's minimum: three "
-        "intervals of its time series, usually 3 s, and ten times as long without a ramp. A tool that runs for its "
-        "work has a minimum only if its work is timed (dd: 10 s; osdBench: 10 s of each OSD)"
+        "runtimeSeconds, or the time until the work ended, as a part of the tool's minimum: three intervals of its "
+        "series, usually 3 s, and ten times as long without a ramp; of dd and osdBench, 10 s of timed work"
     ),
     unit="%",
     suspect=100,

@@ -49,10 +49,7 @@ _SHORTEST_ROUND_TRIP = 200_000.0
 
 @TrialCheck(
     reason="OsdOutlier",
-    what=(
-        "rate of one OSD, as a part of the median of the others of its device class, or of 70 % of what a third of "
-        "them reach, if that is more"
-    ),
+    what="rate of an OSD, as a part of the others' median in its device class, or of 70 % of their fastest third",
     unit="%",
     suspect=70,
     direction=Direction.BELOW,
@@ -110,10 +107,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
 @TrialCheck(
     reason="ClientsUneven",
     outage_explains=True,
-    what=(
-        "operations of one client, as a part of the mean of the others; or the median of the others, as a part of a "
-        "faster client's operations, also if clients on one node share its rate; without what chance explains"
-    ),
+    what="operations of a client, as a part of the others' mean, or the others' median as a part of a fast client's",
     unit="%",
     suspect=50,
     invalid=10,
@@ -195,10 +189,7 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
 @TrialCheck(
     reason="ClientsUneven",
     outage_explains=True,
-    what=(
-        "where the workload sets the rate: median latency of the other clients (their median), as a part of a slower "
-        "client's, or a faster client's as a part of theirs, for each operation; without what chance explains"
-    ),
+    what="where the workload sets the rate: the others' median latency, as a part of a slow client's, or vice versa",
     unit="%",
     suspect=50,
     direction=Direction.BELOW,
@@ -255,10 +246,7 @@ def _client_speeds(evidence: Evidence, operation: Operation) -> Iterator[_Speed]
 
 LINK_OUTLIER = Check(
     reason="LinkOutlier",
-    what=(
-        "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
-        "in a round, or of 70 % of what a sixth of them reach, if that is more; not between clients on one node"
-    ),
+    what="rate between two clients, as a part of the median of similar pairs, or of 70 % of their fastest sixth",
     unit="%",
     # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
     # carries another flow, leaves half, and a link at a lower speed a tenth.

@@ -35,31 +35,21 @@ _DIGEST_NAME = re.compile(rf"#[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 
 DRIFTING = Check(
     reason="Drifting",
-    what=(
-        f"change of a rate from the first to the last of at least {LEAST_ALONG} trials, along a straight line "
-        "through them, as a part of its mean; only if chance makes a line as clear in less than 1 of 100 points"
-    ),
+    what=f"change of a rate along a line through {LEAST_ALONG} trials or more, as a part of its mean, if beyond chance",
     unit="%",
     suspect=10,
     remedy="precondition the storage, and look for burst credits, a filling cache and other load, then run again",
 )
 TRIALS_APART = Check(
     reason="TrialsApart",
-    what=(
-        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, as a part of its mean; only if "
-        "chance separates two groups as clearly in less than 1 of 100 points (Grubbs' test, for any number of "
-        "outliers)"
-    ),
+    what=f"difference of a rate between groups of {LEAST_ALONG} trials or more, as a part of its mean, beyond chance",
     unit="%",
     suspect=20,
     remedy="look for storage with two states, such as another leader, a cache or garbage collection, and other load",
 )
 SCATTERED = Check(
     reason="Scattered",
-    what=(
-        f"least variation of a rate over at least {LEAST_SCATTERED} trials, with 99 % confidence, or more if the point "
-        "has several values (the lower limit of its coefficient of variation, by chi-square)"
-    ),
+    what=f"least variation of a rate over {LEAST_SCATTERED} trials or more, with 99 % confidence, by chi-square",
     unit="%",
     suspect=10,
     remedy="compare the trials: look for burst credits, caches and other load, and measure for longer",
