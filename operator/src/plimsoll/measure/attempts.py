@@ -17,14 +17,9 @@ from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reason
 from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import numbered
-from plimsoll.measure.timeline import Amount
 
-_MOST_COST = 2
-"""Operations, or bytes, of the run that one of a neighbour's can cost: as many on storage that both use up, and more if
-it writes where the run reads."""
-MAX_REPLACED = 0.2
-"""Above this share of attempts that were replaced or do not count, the numbers of a run, or of one of its points,
-describe selected moments only."""
+_MOST_COST = 2  # operations, or bytes, of the run that one of a neighbour's can cost, if it writes where the run reads
+MAX_REPLACED = 0.2  # of more attempts that were replaced or do not count, the numbers describe selected moments only
 _HABIT = 2  # so many at one point are more than a chance that any of many points may meet
 
 
@@ -45,29 +40,24 @@ def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
 
 def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """Return the first attempt of every pass that counts or that the storage spoiled, by ascending pass."""
-    trials, first = [*trials], dict[int, Trial]()
-    for trial in _ordered(trials):
-        if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE:
-            first.setdefault(trial.pass_number, trial)
-    return [*first.values()]
+    trials = [*trials]
+    able = [trial for trial in _ordered(trials) if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE]
+    first = {trial.pass_number: trial for trial in reversed(able)}
+    return [first[number] for number in sorted(first)]
 
 
 def spoiled_by(trial: Trial, trials: Iterable[Trial]) -> Cause:
     """Return what spoiled an attempt of a point with these trials: the storage if a reason says so, or without any."""
     if trial.abort is not None:
         return trial.abort.cause or ATTEMPT_REASONS[trial.abort.reason].cause
-    causes = _causes(trial)
+    causes = {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
     is_of_storage = Cause.STORAGE in causes or not causes or (None in causes and _lost_more_than_taken(trial, trials))
     return Cause.STORAGE if is_of_storage else Cause.HARNESS
 
 
 def is_undecided(trial: Trial) -> bool:
     """Whether only other attempts can show what spoiled an attempt."""
-    return trial.abort is None and None in _causes(trial)
-
-
-def _causes(trial: Trial) -> set[Cause | None]:
-    return {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
+    return trial.abort is None and any(it.verdict is Verdict.INVALID and cause_of(it) is None for it in trial.findings)
 
 
 def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
@@ -77,21 +67,20 @@ def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
     is relative to the median of the attempts that count, in a search of those at the same load. False if unknown.
     """
     like = [other for other in trials if trial.probe is None or other.pass_number == trial.pass_number]
-    usual = [_rate_of(other) for other in like if counts(other)]
-    cluster, ios = trial.cluster, median(rate.ios for rate in usual) if usual else 0.0
+    usual, cluster = [_rate_of(other) for other in like if counts(other)], trial.cluster
     if cluster is None or cluster.foreign_operations_per_second is None or not trial.operations or not usual:
         return False
-    volume, rate = median(rate.bytes for rate in usual), _rate_of(trial)
-    lost = [1 - part / whole for part, whole in ((rate.ios, ios), (rate.bytes, volume)) if whole]
+    wholes = [median(values) for values in zip(*usual, strict=True)]
     foreign = (cluster.foreign_operations_per_second, cluster.foreign_bytes_per_second or 0)
-    taken = [part / whole for part, whole in zip(foreign, (ios, volume), strict=True) if whole]
+    lost = [1 - part / whole for part, whole in zip(_rate_of(trial), wholes, strict=True) if whole]
+    taken = [part / whole for part, whole in zip(foreign, wholes, strict=True) if whole]
     return bool(lost) and max(lost) > _MOST_COST * max(taken)
 
 
-def _rate_of(trial: Trial) -> Amount:
+def _rate_of(trial: Trial) -> tuple[float, float]:
     """Return operations and bytes per second of a trial, without syncs."""
     rates = [result.rates for result in trial.operations if result.operation is not Operation.SYNC]
-    return Amount(ios=sum(rate.iops for rate in rates), bytes=sum(rate.bytes_per_second for rate in rates))
+    return sum(rate.iops for rate in rates), sum(rate.bytes_per_second for rate in rates)
 
 
 def spoiled_attempts(results: Iterable[BenchmarkResult]) -> list[Trial]:
@@ -152,12 +141,8 @@ def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     trials = list(trials)
     last = last_attempts(trials)
     interruptions = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
-    return [
-        trial
-        for trial in trials
-        if trial.attempt < last[trial.pass_number].attempt
-        and not (trial.abort and trial.abort.reason in interruptions and not trial.abort.after_start)
-    ]
+    replaced = [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt]
+    return [it for it in replaced if not it.abort or it.abort.reason not in interruptions or it.abort.after_start]
 
 
 def judge_replaced(trials: Sequence[Trial], noun: str = "pass") -> tuple[Finding, ...]:
@@ -169,13 +154,11 @@ def judge_replaced(trials: Sequence[Trial], noun: str = "pass") -> tuple[Finding
 
 def reasons_text(trials: Iterable[Trial], noun: str = "") -> str:
     """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, without noun `Stalled (2)`."""
-    cases = [(", ".join(why_not_counted(trial)), trial.pass_number) for trial in trials]
-    by_reason = grouped(cases, lambda case: case[0])
+    by_reason = grouped(trials, lambda trial: ", ".join(why_not_counted(trial)))
     texts = []
-    for reason, of_reason in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        times = len(of_reason) if len(of_reason) > 1 else ""
-        where = numbered(noun, {number for _, number in of_reason}) if noun else times
-        texts.append(f"{reason} ({where})" if where else reason)
+    for reason, cases in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        times = f" ({len(cases)})" if len(cases) > 1 else ""
+        texts.append(reason + (f" ({numbered(noun, {trial.pass_number for trial in cases})})" if noun else times))
     return "; ".join(texts[:8])
 
 

@@ -140,7 +140,7 @@ def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> 
     """Return the value of each trial; None where it is missing."""
     if metric in OF_DISTURBANCES:
         return [_while_disturbed(trial, operation, metric) for trial in trials]
-    return [result and _value(result, metric) for result in results_of(trials, operation)]
+    return [None if result is None else _value(result, metric) for result in results_of(trials, operation)]
 
 
 def _value(result: OperationResult, metric: Metric) -> float | None:

@@ -83,20 +83,16 @@ _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the findings on a trial, by check, and apart those that a load that broke, or OSDs away, explain."""
-    judged = [(check, finding) for check in TRIAL_CHECKS for finding in check.judge(evidence)]
-    explained = [
-        finding
-        for check, finding in judged
-        if (check.load_explains and evidence.is_broken) or (check.outage_explains and evidence.facts.outage)
-    ]
-    return tuple(finding for _, finding in judged if finding not in explained), tuple(explained)
+    findings = list[Finding](), list[Finding]()
+    for check in TRIAL_CHECKS:
+        by_load, by_outage = check.load_explains and evidence.is_broken, check.outage_explains and evidence.facts.outage
+        findings[bool(by_load or by_outage)].extend(check.judge(evidence))
+    return tuple(findings[False]), tuple(findings[True])
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the worst verdict first, then in the order of `CHECKS`; status and tables show the first one."""
-    # Reasons of another version, from recorded trials, follow the known reasons of trials.
-    other = _ORDER[outliers.LINK_OUTLIER.reason]
-    return tuple(sorted(findings, key=lambda it: (-it.verdict.severity, _ORDER.get(it.reason, other))))
+    return tuple(sorted(findings, key=lambda it: (-it.verdict.severity, _ORDER.get(it.reason, len(_ORDER)))))
 
 
 def cause_of(finding: Finding) -> Cause | None:
