@@ -209,7 +209,6 @@ class Intake:
     answers: tuple[ClientAnswer, ...]
     measured: tuple[ClientMeasurement, ...]
     missing: tuple[int, ...]  # planned clients without a document
-    unplanned: tuple[int, ...]  # clients that sent one although they do not take part; it is ignored
 
 
 def part_read_again(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> float:
@@ -253,7 +252,6 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
         answers=answers,
         measured=tuple(_measured(answers)),
         missing=tuple(client for client in planned if client not in documents),
-        unplanned=tuple(sorted(documents.keys() - set(planned))),
     )
 
 

@@ -76,8 +76,27 @@ def _rates(shares: Collection[Share], window: Interval, quantities: Quantities) 
     return [total * per_second for total in totals], counting * per_second**2
 
 
-def is_change_of_states(
-    measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+def doubts_about(
+    measured: Steadiness | None, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> list[str]:
+    """Return why it is unknown whether the rate was steady: a short window, or a rate that may have several states."""
+    seconds, doubts = window.length / NANOSECONDS, list[str]()
+    if seconds < LEAST_ROUNDS and not (measured and measured.state is SteadinessState.NOT_STEADY):
+        doubts.append(
+            f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
+            f"{LEAST_ROUNDS} s or longer"
+        )
+    if measured and _is_change_of_states(measured, shares, window, quantities):
+        change = steadiness_text(measured, f"{quantities.unit}/s", number_text, seconds)
+        doubts.append(
+            f"it is unknown whether the rate was steady: {change}, but the scatter is too large to call that a "
+            "change; if the series shows different states, measure many times longer than they last"
+        )
+    return doubts
+
+
+def _is_change_of_states(
+    measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities
 ) -> bool:
     """Whether the state is unknown although the rate changed by more than twice the limit.
 
@@ -85,10 +104,8 @@ def is_change_of_states(
     rounds at a time. Standstills have checks of their own.
     """
     is_unknown = measured.state is SteadinessState.UNKNOWN and _deviations(measured) <= LEAST_DEVIATIONS
-    if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
-        return False
     rates, variance = _rates(shares, window, quantities)
-    if 0 in rates:
+    if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE or 0 in rates:
         return False
     part = _rounds_of(measured, window, len(rates))
     scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], part, longest=1))

@@ -1,7 +1,7 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,7 +9,7 @@ from statistics import median
 
 from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.operation import OperationResult, Steadiness, SteadinessState
+from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import (
     PHASES,
     ClientPlace,
@@ -46,14 +46,8 @@ from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.rates import by_operation, grouped, mean_rates, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
-from plimsoll.measure.steadiness import (
-    LEAST_ROUNDS,
-    is_change_of_states,
-    latency_steadiness,
-    rate_steadiness,
-    steadiness_text,
-)
-from plimsoll.measure.text import number_text, numbered, quote
+from plimsoll.measure.steadiness import doubts_about, latency_steadiness, rate_steadiness
+from plimsoll.measure.text import numbered, quote
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
@@ -67,7 +61,6 @@ from plimsoll.measure.timeline import (
 )
 
 _DECIMALS = 4
-_MOST_BYTES = 2**63
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
 _WARNING_CHARACTERS = 200
@@ -153,7 +146,9 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     )
     findings, explained = judge(evidence)
     verdict = verdict_of(findings)
-    doubts = _doubts(judged, steadiness, everything, facts) if judged and verdict is not Verdict.INVALID else []
+    doubts = list[str]()
+    if judged and verdict is not Verdict.INVALID:
+        doubts = doubts_about(steadiness, everything, judged, facts.quantities)
     published = operations
     # The traffic between clients on one node is not in the numbers.
     if whole is not None and any(cell.is_local for cell in cells):
@@ -215,8 +210,7 @@ def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
 
 def _request_bytes(volume: float, requests: float | None) -> int | None:
     """Return the mean size of a request from bytes and requests per second; None without requests, or beyond 2^63."""
-    mean = volume / requests if requests else _MOST_BYTES
-    return round(mean) if mean < _MOST_BYTES else None
+    return round(volume / requests) if requests and volume / requests < 2**63 else None
 
 
 def _rounded(value: float | None) -> float | None:
@@ -352,25 +346,6 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[Share], facts: TrialFacts) -> list[str]:
-    """Return why it is unknown whether the rate was steady."""
-    seconds, doubts = window.length / NANOSECONDS, list[str]()
-    is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
-    if window.length < LEAST_ROUNDS * NANOSECONDS and not is_found:
-        doubts.append(
-            f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
-            f"{LEAST_ROUNDS} s or longer"
-        )
-    if steadiness is not None and is_change_of_states(steadiness, shares, window, facts.quantities):
-        change = steadiness_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
-        doubts.append(
-            f"it is unknown whether the rate was steady: {change}, but the scatter is too large to call that a "
-            "change; if the series shows different states, measure many times longer than they last, or measure each "
-            "state separately"
-        )
-    return doubts
-
-
 def _warnings(
     intake: Intake, explained: Iterable[Finding], doubts: Iterable[str], *, cause: str = "load"
 ) -> tuple[str, ...]:
@@ -382,8 +357,6 @@ def _warnings(
             warnings.append(f"the observation of its host was discarded: {answer.implausible_host}")
         for warning in warnings:
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
-    for client in intake.unplanned:
-        clients["takes no part in this trial; its document was ignored"].add(client)
     lines = [
         *(quote(f"the {cause} explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
         *(f"{numbered('client', numbers)}: {text}" for text, numbers in clients.items()),
