@@ -5,28 +5,13 @@ from collections.abc import Callable
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
 from plimsoll.api.operation import Steadiness, SteadinessState
+from plimsoll.measure import steadiness
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.intake import clients_by_version
 from plimsoll.measure.lateness import MUCH_LONGER, lateness_of
-from plimsoll.measure.line.observe import (
-    EDGE_SHARE,
-    LEAST_EXCESS,
-    LEAST_SHORTFALL,
-    MOST_DEPTH_FULL,
-    THINKING_SECONDS,
-    THINKING_SHARE,
-)
-from plimsoll.measure.steadiness import (
-    LEAST_DEVIATIONS,
-    MAX_LATENCY_CHANGE,
-    MAX_RATE_CHANGE,
-    MAX_SHIFT,
-    MAX_SHIFT_OF_FEW,
-    deviations_of,
-    steadiness_text,
-)
+from plimsoll.measure.line import observe
 from plimsoll.measure.text import number_text, numbered, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
@@ -129,14 +114,13 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        "standard deviations of chance by which a part of the window differs from the rest, if by more than "
-        f"{100 * MAX_RATE_CHANGE:g} % of the mean in the rate, or {100 * MAX_LATENCY_CHANGE:g} % in a 99th percentile "
-        "(or a median, if the workload sets the rate). A part below a fifth of the window (in its middle a third), or "
-        "any part of fewer than ten intervals, counts only as a burst that raises the mean by more than "
-        f"{100 * MAX_SHIFT:g} % ({100 * MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not judged with until DataSetDone, "
-        "nor in a search by rate"
+        "standard deviations of chance by which a part of the window differs from the rest, beyond "
+        f"{100 * steadiness.MAX_RATE_CHANGE:g} % of the mean (of a 99th percentile, or a median at a set rate, "
+        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). A part below a fifth of the window (in its middle a third), or of "
+        f"fewer than ten intervals, counts only as a burst that raises the mean by {100 * steadiness.MAX_SHIFT:g} % "
+        f"({100 * steadiness.MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not with until DataSetDone, or a search by rate"
     ),
-    suspect=LEAST_DEVIATIONS,
+    suspect=steadiness.LEAST_DEVIATIONS,
     remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
@@ -151,7 +135,8 @@ def not_steady(evidence: Evidence) -> CheckedValues:
             judged.append((result.p99_steadiness, f"{result.operation} p99", format_duration))
     for measured, quantity, show in judged:
         if measured is not None and window is not None:
-            text, value = steadiness_text(measured, quantity, show, window.seconds), deviations_of(measured)
+            text = steadiness.steadiness_text(measured, quantity, show, window.seconds)
+            value = steadiness.deviations_of(measured)
             yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
 
 
@@ -159,9 +144,9 @@ def not_steady(evidence: Evidence) -> CheckedValues:
     reason="NotAchieved",
     outage_explains=True,
     what=(
-        "part of an offered rate that did not arrive, for all clients, one client or kind of operation, if more than "
-        f"{100 * LEAST_SHORTFALL:g} %, or arrived beyond it, if more than {100 * LEAST_EXCESS:g} % (random arrivals: "
-        "beyond chance); not in a search"
+        "part of an offered rate, of all clients, one client or kind of operation, that did not arrive, if more than "
+        f"{100 * observe.LEAST_SHORTFALL:g} %, or arrived beyond it, if more than {100 * observe.LEAST_EXCESS:g} %; "
+        "with random arrivals beyond chance; not in a search"
     ),
     unit="%",
     suspect=0,
@@ -190,13 +175,12 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     reason="DepthFull",
     outage_explains=True,
     what=(
-        "submissions that filled ioDepth, of the client with the most, if operations are due at random times; with "
-        "an ioDepth of 1, time with an operation in flight. For any offered rate, operations above the highest "
-        "published percentile up to the 99th, if that percentile, counted from when they were due, is more than "
-        f"{MUCH_LONGER:g} times as long, and not by chance; a search applies its own rule"
+        "submissions that filled ioDepth with random arrivals (with an ioDepth of 1, time with an operation in flight); "
+        "or operations above the highest published percentile up to the 99th, if it is more than "
+        f"{MUCH_LONGER:g} times as long from when they were due, and not by chance; not in a search"
     ),
     unit="%",
-    suspect=100 * MOST_DEPTH_FULL,
+    suspect=100 * observe.MOST_DEPTH_FULL,
     remedy="look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth",
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
@@ -285,11 +269,11 @@ def littles_law(evidence: Evidence) -> CheckedValues:
         if requested is None or not samples or any(not sample.latency.kind.has_mean for sample in samples):
             continue
         in_flight = sum(sample.ios * sample.latency.mean_nanoseconds for sample in samples) / runtime
-        thinking = sum(sample.ios for sample in samples) * THINKING_SECONDS * NANOSECONDS / runtime
+        thinking = sum(sample.ios for sample in samples) * observe.THINKING_SECONDS * NANOSECONDS / runtime
         at_edges = max(sample.latency.max_nanoseconds for sample in samples) / runtime
         excess = in_flight / requested - 1
-        explained = at_edges if excess > 0 else min(thinking / requested, THINKING_SHARE) + at_edges
-        beyond = 100 * max(0.0, abs(excess) - min(explained, EDGE_SHARE))
+        explained = at_edges if excess > 0 else min(thinking / requested, observe.THINKING_SHARE) + at_edges
+        beyond = 100 * max(0.0, abs(excess) - min(explained, observe.EDGE_SHARE))
         detail = (
             f"rate and latency give {number_text(in_flight)} operations in flight instead of {requested}: "
             f"{percent_text(beyond)} beyond the tolerance"
