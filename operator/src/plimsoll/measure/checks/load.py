@@ -116,8 +116,8 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
     what=(
         "standard deviations of chance by which a part of the window differs from the rest, beyond "
         f"{100 * steadiness.MAX_RATE_CHANGE:g} % of the mean (of a 99th percentile, or a median at a set rate, "
-        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). A part below a fifth of the window (in its middle a third), or of "
-        f"fewer than ten intervals, counts only as a burst that raises the mean by {100 * steadiness.MAX_SHIFT:g} % "
+        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). Parts below a fifth of the window (in its middle a third), or of "
+        f"fewer than ten intervals, count only as a burst that raises the mean by {100 * steadiness.MAX_SHIFT:g} % "
         f"({100 * steadiness.MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not with until DataSetDone, or a search by rate"
     ),
     suspect=steadiness.LEAST_DEVIATIONS,
@@ -175,7 +175,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     reason="DepthFull",
     outage_explains=True,
     what=(
-        "submissions that filled ioDepth with random arrivals (with an ioDepth of 1, time with an operation in flight); "
+        "submissions that filled ioDepth, with random arrivals (of an ioDepth of 1: time with an operation in flight), "
         "or operations above the highest published percentile up to the 99th, if it is more than "
         f"{MUCH_LONGER:g} times as long from when they were due, and not by chance; not in a search"
     ),
