@@ -14,7 +14,6 @@ from plimsoll.measure.checks.check import (
     MAX_NAMED_CLIENTS,
     Check,
     CheckedValue,
-    Direction,
     Evidence,
     evaluate,
     verdict_of,
@@ -109,10 +108,8 @@ def test_every_check_has_a_limit_and_a_remedy_and_invalid_is_farther_out(check: 
     limits = [limit for limit in (check.suspect, check.invalid) if limit is not None]
     assert limits
     assert check.remedy
-    assert limits == sorted(limits, reverse=check.direction is Direction.BELOW)
-    assert all(check.verdict(limit) is not check.verdict(limit + 0.001) for limit in limits) or (
-        check.direction is Direction.BELOW
-    )
+    assert limits == sorted(limits, reverse=check.is_low_bad)
+    assert all(check.verdict(limit) is not check.verdict(limit + 0.001) for limit in limits) or (check.is_low_bad)
 
 
 @pytest.mark.parametrize(

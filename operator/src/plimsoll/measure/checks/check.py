@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from typing import Self
 
@@ -25,13 +24,6 @@ from plimsoll.measure.timeline import Interval, Share
 MAX_NAMED_CLIENTS = 32
 
 
-class Direction(StrEnum):
-    """On which side of its limit a value is bad."""
-
-    ABOVE = "above"
-    BELOW = "below"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """What a value shows, its limits, and what to do beyond them."""
@@ -41,7 +33,7 @@ class Check:
     unit: str = ""  # of the value and the limits; empty for counts and ratios
     suspect: float | None = None  # a value beyond it makes the numbers Suspect; None if no value does
     invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
-    direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
+    is_low_bad: bool = False  # whether a value below a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
     # What makes an attempt Invalid. None if each value has a cause of its own, or if only other attempts show it.
     cause: Cause | None = Cause.STORAGE
@@ -63,7 +55,7 @@ class Check:
 
     def limit_text(self, limit: float | None) -> str:
         """Return a limit for a table; `-` for none."""
-        return f"{self.direction} {self.with_unit(limit)}" if limit is not None else "-"
+        return "-" if limit is None else f"{'below' if self.is_low_bad else 'above'} {self.with_unit(limit)}"
 
     def with_unit(self, value: float) -> str:
         """Return a value for people, with as many digits as it takes to differ from a limit."""
@@ -74,7 +66,7 @@ class Check:
 
     def badness(self, value: float) -> float:
         """Return a number that is greater for a worse value."""
-        return value if self.direction is Direction.ABOVE else -value
+        return -value if self.is_low_bad else value
 
     def _is_beyond(self, value: float, limit: float | None) -> bool:
         return limit is not None and self.badness(value) > self.badness(limit)
@@ -146,7 +138,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     return (Finding(reason=check.reason, verdict=verdict, message=message, clients=named, cause=cause),)
 
 
-ObservedClient = tuple[ClientMeasurement, HostUse]
+HostedClient = tuple[ClientMeasurement, HostUse]
 
 Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in order
 
@@ -169,7 +161,7 @@ class Evidence:
         return self.intake.measured
 
     @cached_property
-    def observed(self) -> list[ObservedClient]:
+    def observed(self) -> list[HostedClient]:
         """The usable measurements whose host was observed, with the observation."""
         return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
 
@@ -232,14 +224,6 @@ def slices_of(shares: Sequence[Share]) -> Slices | None:
         ]
     except HistogramError:
         return None
-
-
-def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
-    return grouped(clients, lambda client: client[0].node)
-
-
-def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: str) -> CheckedValue:
-    return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 
 from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck, client_value
 from plimsoll.measure.histogram import HistogramError, histogram_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
@@ -149,7 +149,7 @@ def short_run(evidence: Evidence) -> CheckedValues:
     what="part of the data set that a client processed, if the measurement ends when all of it is done",
     unit="%",
     invalid=100,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="raise runtimeSeconds, which limits the time, or use a smaller volume",
 )
 def data_set_unfinished(evidence: Evidence) -> CheckedValues:
@@ -165,7 +165,7 @@ def data_set_unfinished(evidence: Evidence) -> CheckedValues:
     what="rate at which the tool could submit its requests or datagrams, as a part of the requested rate",
     unit="%",
     suspect=80,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="lower the requested rate, give the client more CPU, or look for a slow or throttling API server",
 )
 def requests_slowed(evidence: Evidence) -> CheckedValues:
@@ -183,7 +183,7 @@ def requests_slowed(evidence: Evidence) -> CheckedValues:
     what=f"time in which all clients measured, as a part of their mean runtime; {_MISSING_SECONDS} s may be missing",
     suspect=0.98,
     invalid=0.90,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="lengthen ramp and runtime, or find what delays the clients; latencies cover each client's whole run",
 )
 def low_overlap(evidence: Evidence) -> CheckedValues:
@@ -333,7 +333,7 @@ def lost_io(evidence: Evidence) -> CheckedValues:
     reason="NoIo",
     what="operations completed in the window",
     invalid=1,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="look for a stalled cluster, or a tool that did something else; very slow storage needs a longer runtime",
 )
 def no_io(evidence: Evidence) -> CheckedValues:

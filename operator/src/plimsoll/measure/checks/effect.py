@@ -13,7 +13,7 @@ from statistics import NormalDist
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.ceph.gate import moving_states, standing_checks, unclean_states, upkeep_states
 from plimsoll.ceph.watch import LAG, ClusterStatus, ClusterWatch, PoolCounters
-from plimsoll.measure.checks.check import Evidence, ObservedClient, Slices, slices_of
+from plimsoll.measure.checks.check import Evidence, HostedClient, Slices, slices_of
 from plimsoll.measure.cluster import LONGEST_PAUSE, PoolIo, foreign_io, pool_io
 from plimsoll.measure.histogram import Histogram, bin_midpoint
 from plimsoll.measure.rates import by_operation
@@ -478,7 +478,7 @@ def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float
     return min(1.0, max(of_operations, foreign.bytes * per_byte) / osds)
 
 
-def throttling(client: ObservedClient) -> Activity | None:
+def throttling(client: HostedClient) -> Activity | None:
     """Return when its CPU quota stopped a client; None if it did not."""
     item, host = client
     if not (seconds := host.cpu.throttled_seconds):

@@ -6,17 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from plimsoll.api.names import Cause, Operation, Verdict
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    Evidence,
-    ObservedClient,
-    TrialCheck,
-    by_node,
-    client_value,
-    value_of_clients,
-)
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, HostedClient, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, judged, throttling
 from plimsoll.measure.intake import ClientMeasurement, TrialFacts, bytes_read_from, bytes_visited, part_read_again
 from plimsoll.measure.rates import grouped
@@ -36,6 +26,14 @@ _SYNC_OPERATIONS = 8
 _LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
 _PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
 _Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
+
+
+def _by_node(clients: Iterable[HostedClient]) -> dict[str, list[HostedClient]]:
+    return grouped(clients, lambda client: client[0].node)
+
+
+def _value_of(clients: Iterable[HostedClient], value: float, detail: str) -> CheckedValue:
+    return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
 
 
 @TrialCheck(
@@ -102,10 +100,10 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
     remedy="spread the clients over more nodes or remove other load; latencies include waiting for a CPU",
 )
 def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
-    for node, clients in by_node(evidence.observed).items():
+    for node, clients in _by_node(evidence.observed).items():
         busy = 100 * max(host.cpu.node_busy for _, host in clients)
         detail = f"the CPUs of {quote(node, 80)} were busy for {percent_text(busy)} of the time"
-        yield value_of_clients(clients, busy, detail)
+        yield _value_of(clients, busy, detail)
 
 
 @TrialCheck(
@@ -113,13 +111,13 @@ def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
     what="part of the node's memory that was available",
     unit="%",
     suspect=5,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="free memory on the node or use another node; reclaiming memory delays I/O",
 )
 def node_memory_short(evidence: Evidence) -> CheckedValues:
-    for node, clients in by_node(evidence.observed).items():
+    for node, clients in _by_node(evidence.observed).items():
         part = 100 * min(host.memory.node_available / host.memory.node_total for _, host in clients)
-        yield value_of_clients(clients, part, f"{quote(node, 80)} had {percent_text(part)} of its memory available")
+        yield _value_of(clients, part, f"{quote(node, 80)} had {percent_text(part)} of its memory available")
 
 
 @TrialCheck(
@@ -217,7 +215,7 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
     # Clients without a data set have nothing that their page cache could hold.
     cached = [(item, host) for item, host in evidence.observed if not item.measurement.bypasses_cache]
     facts = evidence.facts
-    for node, clients in by_node((item, host) for item, host in cached if item.data_bytes).items():
+    for node, clients in _by_node((item, host) for item, host in cached if item.data_bytes).items():
         # If a tool was too fast to be timed, a cache is even more likely.
         if readers := [(item, host) for item, host in clients if item.reads]:
             part, detail = _part_of_reads(
@@ -227,7 +225,7 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
                 _page_cache(readers),
                 was_empty=facts.dropped_node_caches,
             )
-            yield value_of_clients(readers, part, detail)
+            yield _value_of(readers, part, detail)
         synced = [item for item, _ in clients if item.does(Operation.SYNC) or item.measurement.flushes]
         if writers := [(item, host) for item, host in clients if item.does(Operation.WRITE) and item not in synced]:
             # Overwriting the same data takes no more memory.
@@ -235,10 +233,10 @@ def cache_sized(evidence: Evidence) -> CheckedValues:
             sizes = [bytes_visited(*each, at_random=facts.skew is not None, skew=facts.skew) for each in volumes]
             data = f"writes without fsync on {quote(node, 80)} through the page cache"
             held, detail = _held_in_memory(data, round(sum(sizes)), _page_cache(writers))
-            yield value_of_clients(writers, 100 * held, detail)
+            yield _value_of(writers, 100 * held, detail)
 
 
-def _page_cache(clients: Collection[ObservedClient]) -> int:
+def _page_cache(clients: Collection[HostedClient]) -> int:
     """Return the memory that can hold the data of a node's clients: the node's, or what their limits allow."""
     memory = max(host.memory.node_total for _, host in clients)
     limits = [host.memory.limit for _, host in clients if host.memory.limit]
@@ -310,7 +308,7 @@ def wrong_device(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=90,
     invalid=50,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="look for a cache, a hole in the file or another device between the tool and the volume",
 )
 def device_bypassed(evidence: Evidence) -> CheckedValues:
@@ -325,12 +323,12 @@ def device_bypassed(evidence: Evidence) -> CheckedValues:
                 seen = min(seen, sum(volume for volume in counted if volume is not None))
             part = 100 * seen / asked
             detail = f"the block device below the data set saw {percent_text(part)} of the direct {operation} bytes"
-            yield value_of_clients(clients, part, detail)
+            yield _value_of(clients, part, detail)
 
 
 def _by_device(
-    clients: Iterable[ObservedClient], device_of: Callable[[HostUse], DeviceUse | None]
-) -> list[list[ObservedClient]]:
+    clients: Iterable[HostedClient], device_of: Callable[[HostUse], DeviceUse | None]
+) -> list[list[HostedClient]]:
     """Return the clients of each device of each node, without devices that the kernel does not count."""
     devices = [(client, device) for client in clients if (device := device_of(client[1])) and _has_statistics(device)]
     groups = grouped(devices, lambda case: (case[0][0].node, case[1].number))
@@ -357,7 +355,7 @@ OpenZFS counts all reads and writes (`zfs_vnops.c`). btrfs buffers direct writes
     what="part of the direct reads or writes that the kernel counted as I/O, where no block device is visible",
     unit="%",
     suspect=90,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="use storage with a block device; memory or a hole in the file may have answered instead",
 )
 def cache_not_excluded(evidence: Evidence) -> CheckedValues:
@@ -428,7 +426,7 @@ def foreign_device_load(evidence: Evidence) -> CheckedValues:
             yield _foreign_part(clients, ways)
 
 
-def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operation]) -> CheckedValue:
+def _foreign_part(clients: Collection[HostedClient], ways: Collection[Operation]) -> CheckedValue:
     host = max((host for _, host in clients), key=lambda host: host.seconds)
     disk = host.disk or host.device
     volume = _Traffic([(_moved(host, disk, way) or 0.0, *_bytes_explained(clients, way)) for way in ways])
@@ -451,10 +449,10 @@ def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operatio
         f"time; the tools do not explain {percent_text(volume.part)} of the bytes and {percent_text(count.part)} of "
         "the operations"
     )
-    return value_of_clients(clients, max(volume.part, count.part) if matters else 0.0, detail)
+    return _value_of(clients, max(volume.part, count.part) if matters else 0.0, detail)
 
 
-def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple[float, float]:
+def _bytes_explained(clients: Iterable[HostedClient], way: Operation) -> tuple[float, float]:
     """Return the most and the least bytes that the clients' tools explain of their disk's in the observed time."""
     most = least = 0.0
     for item, host in clients:
@@ -467,7 +465,7 @@ def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple
     return most, least
 
 
-def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tuple[float, float]:
+def _operations_explained(clients: Iterable[HostedClient], ways: _Ways) -> tuple[float, float]:
     """Return the same for operations."""
     most = least = 0.0
     for item, host in clients:

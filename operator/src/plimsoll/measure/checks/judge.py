@@ -13,7 +13,7 @@ from plimsoll.api.names import Cause, Verdict
 from plimsoll.api.reasons.runs import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
-from plimsoll.measure.checks.check import Check, Direction, Evidence, TrialCheck
+from plimsoll.measure.checks.check import Check, Evidence, TrialCheck
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import first_few
 
@@ -30,7 +30,7 @@ NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",
     what="repetitions that count",
     invalid=1,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="fix the causes that the trials name, then run again",
 )
 PASSES_MISSING = Check(
@@ -49,7 +49,7 @@ UNREPLICATED = Check(
     reason="Unreplicated",
     what="repetitions that count",
     suspect=2,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
 )
 VERSIONS_CHANGED = Check(

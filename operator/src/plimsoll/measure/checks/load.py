@@ -6,7 +6,7 @@ from collections.abc import Callable
 from plimsoll.api.names import LatencyKind, Operation, format_duration
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure import steadiness
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.intake import clients_by_version
@@ -87,7 +87,7 @@ def long_pause(evidence: Evidence) -> CheckedValues:
     what="time in which all clients were in the same phase, as a part of its mean length, estimated from lengths",
     unit="%",
     suspect=90,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="measure with one client, or with clients of equal speed; the rate of the phase is too high",
 )
 def phases_apart(evidence: Evidence) -> CheckedValues:
@@ -289,7 +289,7 @@ def littles_law(evidence: Evidence) -> CheckedValues:
     ),
     unit="%",
     suspect=100,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="raise runtimeSeconds, with a rampSeconds of 1 or more, or give the work a larger volume or totalSize",
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:

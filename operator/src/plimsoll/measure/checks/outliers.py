@@ -23,7 +23,6 @@ from plimsoll.measure.checks.check import (
     Check,
     CheckedValue,
     CheckedValues,
-    Direction,
     Evidence,
     TrialCheck,
     client_value,
@@ -52,7 +51,7 @@ _SHORTEST_ROUND_TRIP = 200_000.0
     what="rate of an OSD, as a part of the others' median in its device class, or of 70 % of their fastest third",
     unit="%",
     suspect=70,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="check that OSD's device, firmware and node; the slowest OSD sets the pace of the whole pool",
 )
 def osd_outlier(evidence: Evidence) -> CheckedValues:
@@ -111,7 +110,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     unit="%",
     suspect=50,
     invalid=10,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy=_UNEVEN_REMEDY,
 )
 def clients_uneven(evidence: Evidence) -> CheckedValues:
@@ -192,7 +191,7 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
     what="where the workload sets the rate: the others' median latency, as a part of a slow client's, or vice versa",
     unit="%",
     suspect=50,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy=_UNEVEN_REMEDY,
 )
 def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
@@ -251,7 +250,7 @@ LINK_OUTLIER = Check(
     # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
     # carries another flow, leaves half, and a link at a lower speed a tenth.
     suspect=70,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link",
 )
 
@@ -269,7 +268,7 @@ ROUND_TRIP_OUTLIER = Check(
     unit="%",
     # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.
     suspect=20,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="check the route between these nodes, what else uses the links, and the power saving of the processors",
 )
 
