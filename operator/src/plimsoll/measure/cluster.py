@@ -47,10 +47,9 @@ def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSam
     """Return the polls within a time, the last one before it and the first one after it; all polls without a time."""
     if span is None:
         return watch.samples
-    before = [sample for sample in watch.samples if sample.at <= span.start]
-    within = [sample for sample in watch.samples if span.start < sample.at < span.end]
-    after = [sample for sample in watch.samples if sample.at >= span.end]
-    return (*before[-1:], *within, *after[:1])
+    before = sum(sample.at <= span.start for sample in watch.samples)
+    until = sum(sample.at < span.end for sample in watch.samples)
+    return watch.samples[max(0, before - 1) : until + 1]
 
 
 def statuses_of(samples: Iterable[ClusterSample]) -> list[ClusterStatus]:
@@ -62,10 +61,8 @@ def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
     answers = [sample.at for sample in watch.samples if sample.status is not None]
     if not answers:
         return span.length
-    first = max((at for at in answers if at <= span.start), default=span.start)
-    last = min((at for at in answers if at >= span.end), default=span.end)
-    edges = [first, *(at for at in answers if span.start < at < span.end), last]
-    pauses = [Interval(start=start, end=end) for start, end in pairwise(edges)]
+    first, last = min(*answers, span.start), max(*answers, span.end)
+    pauses = [Interval(start=start, end=end) for start, end in pairwise(sorted({first, *answers, last}))]
     return sum(span.clipped(pause) for pause in pauses if pause.length > LONGEST_PAUSE)
 
 
@@ -150,12 +147,10 @@ def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> lis
 
 def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str]) -> PoolCounters:
     """Return the I/O between two polls; counters decrease if a pool is recreated, or placement groups are merged."""
-    parts = []
-    for name in pools:
-        before, after = first.pools.get(name, PoolCounters()), last.pools[name]
-        counts = {counter: max(0, getattr(after, counter) - getattr(before, counter)) for counter in _COUNTERS}
-        parts.append(PoolCounters(**counts))
-    return _sum(parts)
+    pairs = [(first.pools.get(name, PoolCounters()), last.pools[name]) for name in pools]
+    return PoolCounters(
+        **{it: sum(max(0, getattr(new, it) - getattr(old, it)) for old, new in pairs) for it in _COUNTERS}
+    )
 
 
 def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:

@@ -23,10 +23,7 @@ _MOST_CORRELATED = 0.99
 
 def describe(values: Sequence[float]) -> Statistic:
     """Describe one quantity over the trials of a point, all with the same weight; ValueError without a value."""
-    n = len(values)
-    if not n:
-        raise ValueError("nothing to describe: at least one value is needed")
-    mean = fmean(values)
+    n, mean = len(values), fmean(values)
     if n == 1:
         return Statistic(trials=n, mean=mean)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
@@ -172,13 +169,11 @@ class Trend:
 
 
 def trend_of(values: Sequence[float]) -> Trend:
-    """Return the trend of equally spaced values with a mean above 0; ValueError if there are fewer than three.
+    """Return the trend of three or more equally spaced values with a mean above 0.
 
     The p-value is that of Student's t of the slope (Draper and Smith, Applied Regression Analysis, section 1.4).
     """
     n = len(values)
-    if n < 3:  # noqa: PLR2004  # a line through two points has no error
-        raise ValueError("no trend of fewer than three values")
     slope, first = linear_regression(range(n), values)
     residuals = math.fsum((value - first - index * slope) ** 2 for index, value in enumerate(values))
     error = math.sqrt(12 * residuals / (n - 2) / (n**3 - n))
@@ -197,17 +192,14 @@ class TwoGroups:
 
 
 def two_groups_of(values: Sequence[float]) -> TwoGroups:
-    """Return the division of values into two groups that differ most; ValueError if there are fewer than three.
+    """Return the division of three or more values into two groups that differ most.
 
     This is the test of Grubbs (Annals of Mathematical Statistics 21, 1950) for one outlier, and of Tietjen and Moore
     (Technometrics 14, 1972) for several. For given members of a group, the square of Student's t between the groups has
     an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!) groups of k values, and n / 2 sizes of the
     smaller one, could have differed as much (Bonferroni).
     """
-    n = len(values)
-    if n < 3:  # noqa: PLR2004  # two groups of one have no scatter
-        raise ValueError("no groups of fewer than three values")
-    ordered = sorted(values)
+    n, ordered = len(values), sorted(values)
     # The mean of equal values may not equal them, and this scatter of rounding would divide them for certain.
     if math.isclose(ordered[0], ordered[-1], rel_tol=1e-12):
         return TwoGroups(lows=1, low=ordered[0], high=ordered[-1], p_value=1)
