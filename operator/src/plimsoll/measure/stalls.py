@@ -6,7 +6,7 @@
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
   99th percentile shows them (`_is_slow`), only one of 0.5 s or three times their mean is a freeze.
 
-Against the numbers count (`IdleTime.counted`) all stalls of a client so fast outside of its stalls that an empty second
+Against the numbers count (`_counted`) all stalls of a client so fast outside of its stalls that an empty second
 is more than chance (`least_pace`), and of a slower one those in which as many operations should have completed as in a
 second at that pace, as in a freeze, and four queues; and freezes, if a stall counts, or if they take 5 % of the window.
 """
@@ -42,26 +42,19 @@ _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions nex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleTime:
-    """The idle time of a client, or of all clients together, in seconds."""
-
-    seconds: float  # all that is certain
-    counted: float  # what counts against the numbers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """The idle time of a trial's clients in the common window."""
+    """The idle time of a trial's clients in the common window, in seconds."""
 
-    window: float  # seconds
-    clients: Mapping[int, float]  # client -> seconds in which it was idle
-    together: IdleTime  # the time in which all clients were idle
-    alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
+    window: float
+    clients: Mapping[int, float]  # client -> its idle time
+    seconds: float  # in which all clients were idle
+    counted: float  # what of that counts against the numbers
+    alone: Mapping[int, float]  # client -> what counts of its idle time while another one worked
 
     def published(self) -> Stalls:
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
         return Stalls(
-            seconds=self.together.seconds,
+            seconds=self.seconds,
             worst_client_seconds=self.clients[worst],
             worst_client=worst if self.clients[worst] else None,
         )
@@ -106,16 +99,18 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, shortest)
         clients[client] = length_of(joined([*client_stalls, *client_freezes, *stalls, *freezes])) / NANOSECONDS
         rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= shortest]
-        alone_stalled = without(client_stalls, near)
         # For a client that completes nothing, the mean of the others.
         pace = _pace(client_progress.ios, active[client]) if client_progress.ios else usual
-        significant = _significant(alone_stalled, client_progress, pace, window, clients=len(progress))
-        alone[client] = _idle_time(alone_stalled, significant, rest, blur, window)
+        least = least_pace(window.length / NANOSECONDS * len(progress))
+        significant = _significant(without(client_stalls, near), client_progress, pace, window, least)
+        alone[client] = _counted(significant, rest, blur, window)
     pace = _pace(of_all.ios, window.length - length_of(of_all.not_working))
+    significant = _significant(stalls, of_all, pace, window, least_pace(window.length / NANOSECONDS))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, _significant(stalls, of_all, pace, window), freezes, blur, window),
+        seconds=length_of([*stalls, *freezes]) / NANOSECONDS,
+        counted=_counted(significant, freezes, blur, window),
         alone=alone,
     )
 
@@ -128,20 +123,11 @@ def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-def _idle_time(
-    stalls: Iterable[Interval],
-    significant: Iterable[Interval],
-    freezes: Collection[Interval],
-    blur: int,
-    window: Interval,
-) -> IdleTime:
-    """Return the idle time; freezes may have been longer than they appear by `blur` each."""
-    counted, frozen = length_of(significant), length_of(freezes)
-    freezes_count = counted or frozen + len(freezes) * blur >= LEAST_FROZEN_PART * window.length
-    return IdleTime(
-        seconds=(length_of(stalls) + frozen) / NANOSECONDS,
-        counted=(counted + (frozen if freezes_count else 0)) / NANOSECONDS,
-    )
+def _counted(stalls: Iterable[Interval], freezes: Collection[Interval], blur: int, window: Interval) -> float:
+    """Return the seconds that count; freezes may have been longer than they appear by `blur` each."""
+    stalled, frozen = length_of(stalls), length_of(freezes)
+    freezes_count = stalled or frozen + len(freezes) * blur >= LEAST_FROZEN_PART * window.length
+    return (stalled + (frozen if freezes_count else 0)) / NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +150,9 @@ class _Progress:
 
 
 def _significant(
-    stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
+    stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, least: float
 ) -> Collection[Interval]:
     """Return the stalls that exceed chance at this pace."""
-    least = least_pace(window.length / NANOSECONDS * clients)
     if pace >= least:
         return stalls
     # Storage may complete its queue at once.

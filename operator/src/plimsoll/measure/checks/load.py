@@ -32,7 +32,7 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.together.counted):
+    if standstill is not None and (seconds := standstill.counted):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
@@ -48,9 +48,9 @@ def stalled(evidence: Evidence) -> CheckedValues:
 def client_stalled(evidence: Evidence) -> CheckedValues:
     """Judge the idle time of each client that counts (`stalls`) while another client worked."""
     standstill = evidence.standstill
-    for client, idle in standstill.alone.items() if standstill else ():
-        if standstill and idle.counted:
-            yield _stall("completed nothing while others did", idle.counted, standstill.window, (client,))
+    for client, seconds in standstill.alone.items() if standstill else ():
+        if standstill and seconds:
+            yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
 def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = ()) -> CheckedValue:
