@@ -225,8 +225,7 @@ def test_seconds_together_are_those_that_are_empty_everywhere(empty: list[list[b
     shared = {second for second, column in enumerate(zip(*empty, strict=True)) if all(column)}
     near = {second + step for second in shared for step in (-1, 0, 1)}
     alone = [{second for second, flag in enumerate(flags) if flag} - near for flags in empty]
-    idle = {number: time.seconds for number, time in result.alone.items()}
-    assert idle == {number: len(seconds) for number, seconds in enumerate(alone)}
+    assert result.alone == {number: len(seconds) for number, seconds in enumerate(alone)}
 
 
 def test_there_is_no_standstill_without_a_window() -> None:
