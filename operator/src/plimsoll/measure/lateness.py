@@ -32,8 +32,7 @@ _PERCENTILES = ("99", "95", "90", "50")
 _MOST_REPLAYED = 65_536  # operations of a replayed queue; of more, quantiles stand for them
 _MILLISECOND = 10**6
 
-_Longer = Callable[[float], float]
-"""Nanoseconds -> the share of operations that took longer, counted from when they were due."""
+_Longer = Callable[[float], float]  # nanoseconds -> the share of operations that took longer from when they were due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,7 @@
 
 with c the network rate of one client, d the read rate and j the write rate of one OSD, in bytes per second, and as
 amplification the number of replicas, or (k + m) / k for k data and m coding chunks. Source: Gudu, Hardt, Streit,
-"Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III,
-where c was measured between two hosts, and j is half of the device's write rate if it also holds the journal;
-BlueStore has no such journal.
+"Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III.
 """
 
 from collections import defaultdict

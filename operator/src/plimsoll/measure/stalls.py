@@ -34,9 +34,7 @@ _QUEUES_MISSED = 4
 _QUEUES_BETWEEN = 100  # with fewer between two pauses, the 99th percentile shows them: over a hundredth wait
 _NO_BATCH = 500 * _MILLISECOND  # a pause of this length is a freeze, however much completes at once around it
 _UNUSUAL = 3  # on slow storage, a pause this many times as long as their mean is a freeze
-LEAST_PACE = 10
-"""The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
-random, fewer than one second in 20 000 would be empty."""
+LEAST_PACE = 10  # operations per second at which, even if completions came at random, one second in 22 000 is empty
 _CHANCE = 100  # one of so many trials, of any number of clients and seconds, may have an empty second by chance
 _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions next to it that belongs to the sync
 

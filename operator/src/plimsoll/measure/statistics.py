@@ -82,9 +82,8 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
     """Return half the width of the confidence interval of the difference of two means of consecutive values.
 
     Student's t test with a pooled variance and equivalent sample sizes n (1 - r) / (1 + r), where r is the correlation
-    of each value with the next one (Zwiers and von Storch, "Taking serial correlation into account in tests of the
-    mean", Journal of Climate 8, 1995), without the bias of its estimate (Kendall, "Note on bias in the estimation of
-    autocorrelation", Biometrika 41, 1954). Infinite with fewer than three values, or if one of the two has none.
+    of each value with the next one (Zwiers and von Storch, Journal of Climate 8, 1995), without the bias of its
+    estimate (Kendall, Biometrika 41, 1954). Infinite with fewer than three values, or if one of the two has none.
     """
     if not first or not second or len(first) + len(second) < 3:  # noqa: PLR2004  # two means use up two
         return math.inf
@@ -138,14 +137,10 @@ def chi_square_quantile(probability: float, degrees_of_freedom: int) -> float:
 
 
 def least_variation(statistic: Statistic, confidence: float) -> float | None:
-    """Return the lower confidence limit of the coefficient of variation; None without one.
+    """Return the lower confidence limit of the coefficient of variation of independent normal values; None without one.
 
-    With c the coefficient in n values, and u the quantile of chi-square with n - 1 degrees of freedom, it is
-
-        c / sqrt(((u + 2) / n - 1) c^2 + u / (n - 1)),
-
-    McKay's approximation (1932) as Vangel modified it ("Confidence intervals for a normal coefficient of variation",
-    The American Statistician 50, 1996), for independent normal values.
+    McKay's approximation as Vangel modified it ("Confidence intervals for a normal coefficient of variation", The
+    American Statistician 50, 1996).
     """
     coefficient, n = statistic.coefficient_of_variation, statistic.trials
     if coefficient is None:

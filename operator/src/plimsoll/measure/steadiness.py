@@ -21,18 +21,14 @@ from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.text import number_text, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided, histograms_between
 
-LEAST_ROUNDS = 10
-"""With fewer, chance is hardly known. Rounds are no shorter than the intervals of the series, usually a second."""
-FEWEST_ROUNDS = 5
-"""A window with fewer than `LEAST_ROUNDS` is never called steady, and not steady only because of a burst; of one with
-fewer than these nothing is known."""
+LEAST_ROUNDS = 10  # with fewer, a window is never called steady, and not steady only because of a burst
+FEWEST_ROUNDS = 5  # with fewer, nothing is known; rounds are no shorter than the intervals of the series
 MAX_ROUNDS = 40
 MAX_RATE_CHANGE = 0.10
 MAX_LATENCY_CHANGE = 0.20
 """Parts of the mean over the window; a smaller change moves the mean by half of it at most, and is no finding."""
 MAX_SHIFT, MAX_SHIFT_OF_FEW = 0.20, 0.40
-"""A burst, however short, is a change only if it raises the mean by more than this part of the mean above the rate of
-the rest of the window; with fewer than `LEAST_ROUNDS`, by more than the latter."""
+"""A burst is a change only if it raises the mean by more above the rate of the rest; of fewer rounds by the latter."""
 LEAST_DEVIATIONS = 6  # standard deviations of chance from which a change is one
 
 _DECIMALS = 6

@@ -37,15 +37,11 @@ SLOW_OPS = "SLOW_OPS"
 HEAVY_PART = 0.05  # part of the run's own operations or bytes from which foreign load is an activity
 MOST_SLOWER = 0.05  # part by which the rate may be lower
 MOST_LONGER = 0.10  # part by which the median and the 99th percentile of the latency may be longer
-NEGLIGIBLE_TIME = 0.005
-"""Part of the time in which an activity cannot matter: it changes the rate by no more, and adds less than half of the
-slowest hundredth of the operations."""
-_MOST_TOUCHED = 0.005
-"""Part of the operations that an activity may touch if its effect is unknown: half of those that a 99th percentile
-leaves out."""
+NEGLIGIBLE_TIME = 0.005  # part of the time in which an activity adds less than half of the slowest hundredth
+_MOST_TOUCHED = 0.005  # part of the operations that one of unknown effect may touch: half of what a p99 leaves out
 _MOST_TOUCHED_BRIEFLY = 0.02
-"""The same if no 99th percentile is published, so that only the rate and the median can change, and of an activity that
-delays an operation by no more than one usually takes: few become as late as the slowest hundredth."""
+"""The same if no 99th percentile is published, and of an activity that delays an operation by no more than one usually
+takes: few become as late as the slowest hundredth."""
 _SERIOUSLY_SLOWER = 0.25
 _SERIOUSLY_LONGER = 1.0  # an effect is known if one of this size is excluded
 _CONFIDENCE = 0.9973  # that an effect is more than chance: three standard deviations on both sides
@@ -162,10 +158,9 @@ class Effect:
 
 
 def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:
-    """Return the effect of an activity on the numbers of the clients that it concerns.
+    """Return the effect of an activity on the numbers of its clients, compared with the time free of all activities.
 
-    It is compared with the time that was free of all activities. It is unknown without 10 s of such time, if a client
-    has no series of its rates, or if a percentile is published whose course over time the tool did not keep.
+    It is unknown without 10 s of such time, or without series of the rates and of published percentiles.
     """
     span = evidence.span
     if span is None or not span.length:
@@ -275,13 +270,11 @@ def _percentile_difference(
 ) -> Difference:
     """Compare a percentile in two times by the part of the operations beyond it.
 
-    The percentile is longer by the bound if more than the usual part of the operations took longer than the bound
-    allows. Operations come in clusters, the blocks, so their part has the error of a ratio (Cochran, "Sampling
-    Techniques", 3rd edition, 1977, section 3.12), and at least the binomial one.
-
-    A serious increase is excluded if fewer operations than the usual part took twice the usual percentile, by an exact
-    binomial test (Clopper and Pearson, 1934) and by the error of the ratio. The usual percentile is then its lower
-    confidence limit by order statistics (Conover, "Practical Nonparametric Statistics", section 3.2).
+    The percentile is longer if more than the usual part of the operations took longer than the bound allows. They come
+    in clusters, so their part has the error of a ratio (Cochran, "Sampling Techniques", 3rd edition, 1977, section
+    3.12), and at least the binomial one. A serious increase is excluded if fewer operations than the usual part took
+    twice the lower confidence limit of the usual percentile (by order statistics: Conover, "Practical Nonparametric
+    Statistics", section 3.2), by the error of the ratio and an exact binomial test (Clopper and Pearson, 1934).
     """
     calm, disturbed = Histogram.merge(otherwise), Histogram.merge(during)
     usual, expected = calm.percentile(percentile), 1 - percentile / 100
@@ -342,8 +335,7 @@ def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch],
 def _osds_per_operation(evidence: Evidence) -> int:
     if (watch := evidence.facts.cluster) is None:
         return 1
-    samples = [sample for item in evidence.measured for sample in item.measurement.operations]
-    writes = any(sample.ios or sample.bytes for sample in samples if sample.operation is not Operation.READ)
+    writes = any(item.does(operation) for item in evidence.measured for operation in {*Operation} - {Operation.READ})
     return max(watch.placement.per_read, watch.placement.per_write) if writes else watch.placement.per_read
 
 
@@ -445,12 +437,11 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
 def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
     """Return the operations and bytes per second of the clients on all OSDs together: a write takes several of them."""
     loads = []
-    for item in evidence.measured:
-        for sample in (each for each in item.measurement.operations if each.operation is not Operation.SYNC):
-            is_read = sample.operation is Operation.READ
-            osds = watch.placement.per_read if is_read else watch.placement.per_write
-            amount = Amount(ios=osds * sample.ios, bytes=osds * sample.bytes)
-            loads.append(amount.per_second(item.interval.length))
+    for operation, shares in evidence.shares.items():
+        osds = watch.placement.per_read if operation is Operation.READ else watch.placement.per_write
+        for share in shares if operation is not Operation.SYNC else ():
+            amount = Amount(ios=osds * share.sample.ios, bytes=osds * share.sample.bytes)
+            loads.append(amount.per_second(share.interval.length))
     return add(loads)
 
 
@@ -465,9 +456,8 @@ def _load_of_osds(watch: ClusterWatch, io: PoolIo) -> Amount:
 def _osd_time(watch: ClusterWatch, io: PoolIo, own: Amount, usual_seconds: float) -> float:
     """Return the larger part of the OSDs' time that foreign operations, or bytes, took; 0 if unknown.
 
-    No OSD is busy for longer than all the time (utilisation law). So an operation of the run, or a byte, took at most
-    the OSDs' time divided by the run's number of them, and at most as long as a usual operation, or a byte of a slow
-    disk. A foreign one counts as much.
+    An operation of the run, or a byte, took at most the OSDs' time divided by the run's number of them (utilisation
+    law), and at most as long as a usual operation, or a byte of a slow disk. A foreign one counts as much.
     """
     if not (osds := watch.placement.osds):
         return 0.0

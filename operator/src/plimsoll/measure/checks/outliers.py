@@ -5,8 +5,7 @@ the fastest others reach counts, a third of the OSDs or a sixth of the links, as
 them. Of two pairs, or the two directions between two clients, the slower one is compared with the faster one.
 
 In a matrix only like pairs are compared, with as many pairs from the client's node, and to the server's node, in their
-round, since pairs of a round share links. Traffic between two clients on one node crosses no link: no headline contains
-it. The rounds of a trial have to be complete, because a pair may have a round of its own.
+round, since pairs of a round share links. Traffic between two clients on one node crosses no link.
 """
 
 import math
