@@ -102,7 +102,7 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
 
 
 def rolled_up(findings: Iterable[tuple[int, Finding]], noun: str) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, preferably one that blames the storage, of all passes, probes or rounds."""
+    """Yield the worst finding of each reason, preferably one that blames the storage, of all passes or rounds."""
     for cases in grouped(findings, lambda case: case[1].reason).values():
         worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
         where = numbered(noun, {number for number, _ in cases})

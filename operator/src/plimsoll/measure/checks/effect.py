@@ -436,12 +436,13 @@ def neighbours_of(evidence: Evidence) -> Neighbours | None:
 
 def _own_load_of_osds(evidence: Evidence, watch: ClusterWatch) -> Amount:
     """Return the operations and bytes per second of the clients on all OSDs together: a write takes several of them."""
-    loads = []
-    for operation, shares in evidence.shares.items():
-        osds = watch.placement.per_read if operation is Operation.READ else watch.placement.per_write
-        for share in shares if operation is not Operation.SYNC else ():
-            amount = Amount(ios=osds * share.sample.ios, bytes=osds * share.sample.bytes)
-            loads.append(amount.per_second(share.interval.length))
+    loads = [
+        Amount(ios=osds * sample.ios, bytes=osds * sample.bytes).per_second(item.interval.length)
+        for item in evidence.measured
+        for sample in item.measurement.operations
+        for osds in [watch.placement.per_read if sample.operation is Operation.READ else watch.placement.per_write]
+        if sample.operation is not Operation.SYNC
+    ]
     return add(loads)
 
 
