@@ -146,13 +146,8 @@ class ClientAnswer:
         return None if self.implausible_host else self.document.host
 
     @property
-    def measurement(self) -> Measurement | None:
-        """The content of the tool's output, plausible or not."""
-        return self.document.measurement
-
-    @property
     def failed(self) -> bool:
-        return bool(self.document.exit_code or (self.measurement and self.measurement.errors))
+        return bool(self.document.exit_code or (self.document.measurement and self.document.measurement.errors))
 
     @property
     def problem(self) -> str:
@@ -161,9 +156,9 @@ class ClientAnswer:
             return self.document.parse_error or self.implausible
         if self.failed:
             return ""
-        if self.measurement is None:
+        if self.document.measurement is None:
             return "the tool succeeded, but there is no measurement"
-        return "" if self.measurement.runtime else "the tool succeeded, but its measured part has no length"
+        return "" if self.document.measurement.runtime else "the tool succeeded, but its measured part has no length"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +252,7 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
 
 def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
     for answer in answers:
-        measurement = answer.measurement
+        measurement = answer.document.measurement
         # A tool that failed before it measured may report any start, which would distort the window.
         if measurement is None or answer.implausible or not measurement.runtime:
             continue

@@ -52,9 +52,7 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
     ordered = sorted(cells, key=lambda cell: (cell.client, cell.peer))
     if not ordered:
         return None
-    nodes: dict[int, str] = {}
-    for cell in ordered:
-        nodes[cell.client], nodes[cell.peer] = cell.client_node, cell.peer_node
+    nodes = {cell.client: cell.client_node for cell in ordered} | {cell.peer: cell.peer_node for cell in ordered}
     volumes = tuple(round(cell.bytes_per_second) for cell in ordered)
     rates = tuple(rounded_iops(cell.iops) for cell in ordered) if any(cell.iops for cell in ordered) else None
     again = tuple(cell.retransmits for cell in ordered if cell.retransmits is not None)

@@ -112,10 +112,8 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
             calm = Interval(start=common.start, end=min(max(facts.outage.start, common.start), common.end))
     # In a search by rate, latency near the line depends on the bursts among arrivals: it compares many trials.
     judged = calm if facts.windowed and not facts.ends_when_done and not facts.searches_rate else None
-    # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
-    is_offered = facts.offer is not None and facts.search is None
     operations = tuple(
-        _judged(rates_of(part, common=common, whole=whole), part, facts, common, judged, offers_load=is_offered)
+        _judged(rates_of(part, common=common, whole=whole), part, facts, common, judged)
         for part in shares.values()
         if whole is not None
     )
@@ -174,7 +172,7 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         matrix=cells,
         probe=probe,
         places=places_of(measured, facts.nodes),
-        load=offered_load(facts.offer, observation) if facts.offer and is_offered else None,
+        load=offered_load(facts.offer, observation) if facts.offer and not facts.search else None,
     )
 
 
@@ -223,14 +221,14 @@ def _judged(
     facts: TrialFacts,
     common: Interval | None,
     judged: Interval | None,
-    *,
-    offers_load: bool,
 ) -> OperationResult:
     """Return the result with the steadiness of its latencies, and of a disturbed trial their course over time."""
     update: dict[str, object] = {}
-    if judged is not None:
-        update["p99_steadiness"] = latency_steadiness(shares, judged, 99)
-        update["p50_steadiness"] = latency_steadiness(shares, judged, 50) if offers_load else None
+    if calm is not None:
+        update["p99_steadiness"] = latency_steadiness(shares, calm, 99)
+        # The load that a trial offers, and not its storage, decides its rate.
+        if facts.offer and not facts.search:
+            update["p50_steadiness"] = latency_steadiness(shares, calm, 50)
     series = result.series
     if facts.outage and common is not None and series is not None and series.iops:
         starts = [common.start + number * series.interval_seconds * NANOSECONDS for number in range(len(series.iops))]
@@ -352,7 +350,7 @@ def _warnings(
     """Return the warnings, each once with its clients: what `cause` explains, and the window's doubts."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
-        warnings = [*answer.measurement.warnings] if answer.measurement else []
+        warnings = [*answer.document.measurement.warnings] if answer.document.measurement else []
         if answer.implausible_host:
             warnings.append(f"the observation of its host was discarded: {answer.implausible_host}")
         for warning in warnings:

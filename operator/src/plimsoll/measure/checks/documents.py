@@ -28,7 +28,7 @@ _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 def tool_failed(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
         if answer.failed:
-            errors = answer.measurement.errors if answer.measurement else ()
+            errors = answer.document.measurement.errors if answer.document.measurement else ()
             message = "; ".join(errors[:3]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
             code, names = answer.document.exit_code, {it.value: f" ({it.name})" for it in signal.Signals}
             how = f"{'ended by signal' if code < 0 else 'exit code'} {quote(str(abs(code)), 20)}{names.get(-code, '')}"

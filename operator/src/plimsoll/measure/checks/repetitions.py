@@ -22,15 +22,10 @@ from plimsoll.measure.text import first_few, number_text, numbered, percent_text
 
 BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point exceed a limit
 LEAST_SCATTERED = 2
-LEAST_ALONG = 5
-"""Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
+LEAST_ALONG = 5  # a line through fewer trials is rarely clear, and through three often steep
 LATENCY_FACTOR = 2  # limit of a latency / limit of a rate, the same as in steadiness
-CLOSED_LOOP_FACTOR = 3
-"""The same if the storage sets the rate. The tails of sound storage scatter, and one hiccup in five trials is neither a
-trend nor a second state, so of these latencies only the scatter is judged."""
-_DIGEST_BYTES = 4
-"""Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
-with 2e-10."""
+CLOSED_LOOP_FACTOR = 3  # the same if the storage sets the rate: then only the scatter is judged, and tails scatter
+_DIGEST_BYTES = 4  # two of a thousand volumes have the same digest with a probability of 0.01 %
 _DIGEST_NAME = re.compile(rf"#[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 
 DRIFTING = Check(
@@ -54,9 +49,8 @@ SCATTERED = Check(
     suspect=10,
     remedy="compare the trials: look for burst credits, caches and other load, and measure for longer",
 )
-"""Computed by `_variation`, with limits of 10 % for rates, 20 % for latencies if the workload sets the rate, and 30 %
-for other latencies. The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials,
-22 % in 3, 18 % in 5, and 16 % in 10."""
+"""The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials, 22 % in 3, 18 % in
+5, and 16 % in 10."""
 
 
 def _of_latency(check: Check, factor: float, where: str) -> Check:
