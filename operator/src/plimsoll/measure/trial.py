@@ -216,11 +216,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _judged(
-    result: OperationResult,
-    shares: Sequence[Share],
-    facts: TrialFacts,
-    common: Interval | None,
-    judged: Interval | None,
+    result: OperationResult, shares: Sequence[Share], facts: TrialFacts, common: Interval | None, calm: Interval | None
 ) -> OperationResult:
     """Return the result with the steadiness of its latencies, and of a disturbed trial their course over time."""
     update: dict[str, object] = {}
