@@ -29,7 +29,6 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def counts(trial: Trial) -> bool:
-    """Whether an attempt has trustworthy numbers."""
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
@@ -78,7 +77,6 @@ def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
 
 
 def _rate_of(trial: Trial) -> tuple[float, float]:
-    """Return operations and bytes per second of a trial, without syncs."""
     rates = [result.rates for result in trial.operations if result.operation is not Operation.SYNC]
     return sum(rate.iops for rate in rates), sum(rate.bytes_per_second for rate in rates)
 

@@ -104,7 +104,6 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """Number of operations."""
         return sum(self.counts.values())
 
     @classmethod
@@ -224,7 +223,7 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
         kind=kind,
         count=count,
         mean_nanoseconds=mean,
-        standard_deviation_nanoseconds=_deviation(timed, mean),
+        standard_deviation_nanoseconds=_deviation(timed, count, mean),
         min_nanoseconds=min(part.min_nanoseconds or 0 for part in timed),
         max_nanoseconds=greatest,
         percentiles={} if merged is None else percentiles_of(merged),
@@ -232,16 +231,13 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
     )
 
 
-def _deviation(parts: Sequence[Latency | LatencySample], mean: float) -> float | None:
+def _deviation(parts: Sequence[Latency | LatencySample], count: int, mean: float) -> float | None:
     """Return the sample standard deviation of all operations; None if a part's is unknown, or of one operation."""
-    squares = 0.0
-    for part in parts:
-        deviation = 0.0 if part.count == 1 else part.standard_deviation_nanoseconds
-        if deviation is None:
-            return None
-        squares += deviation**2 * (part.count - 1) + part.count * ((part.mean_nanoseconds or 0.0) - mean) ** 2
-    count = sum(part.count for part in parts)
-    return math.sqrt(squares / (count - 1)) if count > 1 else None
+    if count == 1 or any(part.standard_deviation_nanoseconds is None and part.count > 1 for part in parts):
+        return None
+    within = math.fsum((part.standard_deviation_nanoseconds or 0.0) ** 2 * (part.count - 1) for part in parts)
+    between = math.fsum(part.count * ((part.mean_nanoseconds or 0.0) - mean) ** 2 for part in parts)
+    return math.sqrt((within + between) / (count - 1))
 
 
 def histogram_of(latency: Latency | LatencySample) -> Histogram:

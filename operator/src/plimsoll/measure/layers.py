@@ -66,7 +66,6 @@ class Best:
 
     @property
     def efficiency(self) -> float | None:
-        """The ratio to the limit; None without a limit."""
         return self.value / self.limit if self.limit else None
 
 

@@ -101,7 +101,6 @@ def _rounded(amount: Amount) -> Rates:
 
 
 def mean_rates(rates: Sequence[Rates]) -> Rates:
-    """Return the means over rounds, trials or runs."""
     return Rates(
         iops=rounded_iops(fmean(rate.iops for rate in rates)),
         bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),

@@ -109,10 +109,9 @@ def length_of(stretches: Iterable[Interval]) -> int:
 
 
 class Coverage:
-    """Answers, in logarithmic time, how much of an interval lies in a list of intervals, such as `joined` returns."""
+    """Answers, in logarithmic time, how much of an interval lies in a list of ordered and disjoint intervals."""
 
     def __init__(self, stretches: Sequence[Interval]) -> None:
-        """Prepare for these, which are in order and do not overlap."""
         self._stretches = stretches
         self._starts = [stretch.start for stretch in stretches]
         self._before = [*accumulate((stretch.length for stretch in stretches), initial=0)]

@@ -54,7 +54,6 @@ class Check:
         return limit
 
     def limit_text(self, limit: float | None) -> str:
-        """Return a limit for a table; `-` for none."""
         return "-" if limit is None else f"{'below' if self.is_low_bad else 'above'} {self.with_unit(limit)}"
 
     def with_unit(self, value: float) -> str:
@@ -159,7 +158,6 @@ class Evidence:
 
     @cached_property
     def observed(self) -> list[HostedClient]:
-        """The usable measurements whose host was observed, with the observation."""
         return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
 
     @cached_property
@@ -180,7 +178,6 @@ class Evidence:
 
     @cached_property
     def statuses(self) -> list[ClusterStatus]:
-        """The status of each of these polls that Ceph answered."""
         return statuses_of(self.polls)
 
     @cached_property
@@ -199,7 +196,6 @@ class Evidence:
 
     @cached_property
     def shares(self) -> Mapping[Operation, list[Share]]:
-        """The clients' shares of each operation."""
         return by_operation(share for item in self.measured for share in item.shares)
 
 

@@ -60,11 +60,9 @@ def cluster_not_watched(evidence: Evidence) -> CheckedValues:
     spans = {"the measured time": span}
     if outage := evidence.facts.outage:
         # However short they are compared with the trial, their ends are known from polls.
+        recovery = clean_after(watch.samples, outage) or 0.0
         spans["the disturbance"] = Interval(start=outage.start, end=outage.end)
-        recovery = clean_after(watch.samples, outage)
-        if recovery is not None:
-            end = outage.end + round(recovery * NANOSECONDS)
-            spans["the recovery"] = Interval(start=outage.end, end=end)
+        spans["the recovery"] = Interval(start=outage.end, end=outage.end + round(recovery * NANOSECONDS))
     answers = sum(sample.status is not None for sample in watch.samples)
     why = next((f": {quote(sample.problem)}" for sample in watch.samples if sample.status is None), "")
     for name, time in spans.items():

@@ -16,7 +16,6 @@ FIO_REPORTS_START = (3, 36)
 
 _MILLISECONDS = 1000
 _MISSING_SECONDS = 0.25  # starting processes takes this long on a loaded node, however short the runtime is
-_USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 
 @TrialCheck(
@@ -258,12 +257,13 @@ def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Oper
     remedy="set prepare.prefill: true and trim in a separate run; reads of unwritten extents access no storage",
 )
 def not_prefilled(evidence: Evidence) -> CheckedValues:
+    uses = {Operation.READ: "read", Operation.WRITE: "wrote to"}
     # Then all writes are first writes, as planned: the same kind of work in every trial.
-    writes_blocks_once = evidence.facts.new_data_set and evidence.facts.ends_when_done
+    if evidence.facts.new_data_set and evidence.facts.ends_when_done:
+        del uses[Operation.WRITE]
     for item, _, operation in _shares(evidence):
-        is_intended = operation is Operation.WRITE and writes_blocks_once
-        if operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
-            detail = f"{_USES_EXTENTS[operation]} a data set that was never written, or was trimmed since"
+        if operation in uses and not item.answer.document.prefilled:
+            detail = f"{uses[operation]} a data set that was never written, or was trimmed since"
             yield client_value(item.client, 1, detail)
 
 

@@ -346,7 +346,6 @@ def _part_of_groups(groups: int, watch: ClusterWatch) -> float:
 
 
 def moving(evidence: Evidence) -> Activity:
-    """Return the recovery and the movement of data."""
 
     def part(status: ClusterStatus, watch: ClusterWatch) -> float:
         if not (status.recovering_bytes_per_second or moving_states(status)):
@@ -359,7 +358,6 @@ def moving(evidence: Evidence) -> Activity:
 
 
 def upkeep(evidence: Evidence) -> Activity:
-    """Return the scrubs and the trimming of snapshots."""
     return _polled(evidence, lambda status, watch: _part_of_groups(sum(upkeep_states(status).values()), watch))
 
 

@@ -486,5 +486,4 @@ def _operations_explained(clients: Iterable[HostedClient], ways: _Ways) -> tuple
 
 
 def _longer(item: ClientMeasurement, host: HostUse) -> float:
-    """Return the observed time as a multiple of the measured time."""
     return host.seconds * NANOSECONDS / item.measurement.runtime

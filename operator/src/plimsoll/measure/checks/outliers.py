@@ -78,7 +78,6 @@ class _Others:
 
     @property
     def usual(self) -> float:
-        """What it is compared with."""
         return max(self.median, _OF_FASTEST * self.fastest)
 
     def part(self, rate: float) -> float:
