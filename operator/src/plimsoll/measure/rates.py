@@ -101,7 +101,5 @@ def _rounded(amount: Amount) -> Rates:
 
 
 def mean_rates(rates: Sequence[Rates]) -> Rates:
-    return Rates(
-        iops=rounded_iops(fmean(rate.iops for rate in rates)),
-        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
-    )
+    volume = fmean(rate.bytes_per_second for rate in rates)
+    return _rounded(Amount(ios=fmean(rate.iops for rate in rates), bytes=volume))

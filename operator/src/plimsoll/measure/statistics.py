@@ -45,11 +45,9 @@ def half_width(error: float, degrees_of_freedom: float, confidence: float = CONF
 
 @lru_cache(maxsize=1024)  # the same few for every quantity of every point
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """Return the quantile of Student's distribution; ValueError for impossible probabilities or degrees of freedom."""
-    if not 0 < probability < 1 or degrees_of_freedom <= 0:
+    """Return the quantile of Student's distribution for a probability from 0.5 on; ValueError for impossible ones."""
+    if not 0.5 <= probability < 1 or degrees_of_freedom <= 0:  # noqa: PLR2004  # the upper half
         raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")
-    if probability < 0.5:  # noqa: PLR2004  # the middle of a symmetric distribution
-        return -t_quantile(1 - probability, degrees_of_freedom)
     return _inverse(lambda t: t_two_sided_p_value(t, degrees_of_freedom), 2 * (1 - probability))
 
 

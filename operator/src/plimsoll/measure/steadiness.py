@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations
+from operator import sub
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
@@ -139,10 +140,10 @@ def latency_steadiness(shares: Collection[Share], window: Interval, percentile: 
     if most < LEAST_ROUNDS:
         return _of_few(merged, covered, percentile)
     tails = [tail for histogram in merged if (tail := _value(histogram, percentile)) is not None]
-    if not tails or len(tails) < rounds:
+    if len(tails) < rounds:
         return None
-    variance = math.fsum(deviation**2 for _, deviation in tails) / rounds
-    values = [value for value, _ in tails]
+    values, deviations = zip(*tails, strict=True)
+    variance = math.fsum(deviation**2 for deviation in deviations) / rounds
     return _judged(values, covered, _parts(rounds), variance=variance, limit=MAX_LATENCY_CHANGE)
 
 
@@ -221,31 +222,30 @@ def _judged(
     if total <= 0 or not parts:
         return None
 
-    def difference(part: _Part) -> float:
+    def means(part: _Part) -> tuple[float, float]:
         start, end = part
-        inside, length = sums[end] - sums[start], end - start
-        return inside / length - (total - inside) / (number - length)
+        inside = sums[end] - sums[start]
+        return inside / (end - start), (total - inside) / (number - end + start)
 
-    part = max(parts, key=lambda part: abs(difference(part)) / _spread(number, part))
-    start, end = part
-    mean = total / number
-    inside = sums[end] - sums[start]
-    change = difference(part) / mean
+    start, end = part = max(parts, key=lambda part: abs(sub(*means(part))) / _spread(number, part))
+    (inside, outside), mean = means(part), total / number
+    change = (inside - outside) / mean
     deviation = math.sqrt(max(variance, _scatter(sums, part))) * _spread(number, part) / mean
-    measured = Steadiness(
-        state=SteadinessState.UNKNOWN,
+    state = SteadinessState.UNKNOWN
+    if abs(change) > limit and abs(change) > LEAST_DEVIATIONS * deviation:
+        state = SteadinessState.NOT_STEADY
+    # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
+    elif abs(change) + _SURE * deviation <= 2 * limit:
+        state = SteadinessState.STEADY
+    return Steadiness(
+        state=state,
         start_seconds=round(window.length * start / number / NANOSECONDS, _DECIMALS),
         end_seconds=round(window.length * end / number / NANOSECONDS, _DECIMALS),
-        inside=round(inside / (end - start), _DECIMALS),
-        outside=round((total - inside) / (number - end + start), _DECIMALS),
+        inside=round(inside, _DECIMALS),
+        outside=round(outside, _DECIMALS),
         change=round(change, _DECIMALS),
         deviation=round(deviation, _DECIMALS),
     )
-    if abs(change) > limit and _deviations(measured) > LEAST_DEVIATIONS:
-        return measured.model_copy(update={"state": SteadinessState.NOT_STEADY})
-    # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
-    is_steady = abs(change) + _SURE * deviation <= 2 * limit
-    return measured.model_copy(update={"state": SteadinessState.STEADY}) if is_steady else measured
 
 
 @lru_cache(maxsize=MAX_ROUNDS)
