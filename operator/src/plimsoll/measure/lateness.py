@@ -27,8 +27,7 @@ from plimsoll.measure.sample import Gaps
 from plimsoll.measure.timeline import NANOSECONDS
 
 MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
-_PERCENTILES = ("99", "95", "90", "50")
-"""The first that is published is judged: a higher one than the 99th often consists of few events."""
+_PERCENTILES = ("99", "95", "90", "50")  # the first that is published is judged; a higher one often has few events
 _MOST_REPLAYED = 65_536  # operations of a replayed queue; of more, quantiles stand for them
 _MILLISECOND = 10**6
 

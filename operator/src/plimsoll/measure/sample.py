@@ -127,11 +127,9 @@ class Measurement(Model):
     runtime: int  # length of the measured part
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)]
     submitters: int = 1  # threads or processes of the tool that submit operations
-    # CPU time of the threads that move data, as a part of the measured time of each, of the busiest process at either
-    # end; absent if the tool does not report it.
+    # CPU time of the threads that move data, as a part of their time, of the busiest process at either end, if known.
     thread_percent: float | None = None
-    # Operations that all submitters together keep in flight all the time; absent without such a number, as with a
-    # limited rate, with fsync, or with trims, which run one after the other.
+    # Operations that all submitters keep in flight all the time; absent with a limited rate, fsync, or trims.
     in_flight: int | None = None
     # Share of submissions, 0 to 1, that took the last place of the depth; absent if it is not known exactly.
     depth_full_share: float | None = None

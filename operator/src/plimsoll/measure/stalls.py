@@ -86,8 +86,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         not_working=reduce(both, (part.not_working for part in progress.values())),
     )
     stalls, freezes = _stalls_and_freezes(of_all, window, shortest)
-    # The same stall may begin and end differently on each client: by an interval, by which stalls are known, or by as
-    # much as the ends of a freeze are unknown.
+    # The same stall may begin and end differently on each client, by an interval, and a freeze by its blur.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
     near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=blur)])
     active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
@@ -137,8 +136,7 @@ class _Progress:
     idle: list[Interval]  # all recorded idle time
     pauses: int  # the number of idle stretches, some of which may not be recorded
     stalls: list[Interval]  # the part of it that is a stall at any pace
-    # What is no working time when the pace is computed: a gap between completions but half a second at either end, so
-    # that a client that rarely completes anything does not seem fast.
+    # Gaps but half a second at either end: no working time for the pace, so that a slow client does not seem fast.
     not_working: list[Interval]
 
     @property

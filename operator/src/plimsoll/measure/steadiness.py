@@ -34,8 +34,7 @@ LEAST_DEVIATIONS = 6  # standard deviations of chance from which a change is one
 
 _DECIMALS = 6
 _EDGE, _MIDDLE = 5, 3
-"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter
-is scatter, such as a flush, unless it is so much that the mean is no rate of most of the window."""
+"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest."""
 _LONGEST = 10  # scatter is averaged over up to this part of the window: half of the shortest part
 _MOST_DEVIATIONS = 1000
 _SURE = 3  # standard deviations to be sure that a change is below twice its limit

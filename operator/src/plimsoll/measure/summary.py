@@ -7,7 +7,7 @@ selection, so a metric has a value at a point only if every trial that counts ha
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -63,7 +63,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     agreement = (*judge_versions(good), *judge_clients(trials, good), *_agreement_findings(good))
-    findings = in_order([*rolled_up(numbered_findings(good or last.values()), "pass"), *agreement, *replication])
+    of_trials = ((trial.pass_number, trial.findings) for trial in good or last.values())
+    findings = in_order([*rolled_up(of_trials, "pass"), *agreement, *replication])
     results = {operation: complete(results_of(good, operation)) for operation in operations_of(good)}
     operations = tuple(_operation(operation, of_all) for operation, of_all in results.items() if of_all)
     return PointNumbers(
@@ -99,11 +100,6 @@ def _listed(causes: Iterable[tuple[int, str]]) -> str:
     by_cause = grouped(causes, lambda case: case[1])
     texts = [f"{numbered('pass', {number for number, _ in cases})} {cause}" for cause, cases in by_cause.items()]
     return "; ".join(texts[:8])
-
-
-def numbered_findings(trials: Iterable[Trial]) -> Iterator[tuple[int, Finding]]:
-    """Yield the findings of trials, each with the number of its pass."""
-    return ((trial.pass_number, finding) for trial in trials for finding in trial.findings)
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:

@@ -383,8 +383,7 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     if len(rounds) == 1:
         findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
-    of_rounds = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
-    findings = in_order([*rolled_up(of_rounds, "round"), *links])
+    findings = in_order([*rolled_up(enumerate((part.findings for part in rounds), start=1), "round"), *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     # The versions of all rounds and the command of the first; no digest covers several rounds.
     tools = [numbers.tool for numbers in rounds if numbers.tool]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Self
 
 from plimsoll.api.line import ProbeOutcome
@@ -100,9 +101,10 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
     return list(dict.fromkeys(finding.reason for finding in findings if finding.verdict is Verdict.INVALID))
 
 
-def rolled_up(findings: Iterable[tuple[int, Finding]], noun: str) -> Iterator[Finding]:
+def rolled_up(findings: Iterable[tuple[int, Iterable[Finding]]], noun: str) -> Iterator[Finding]:
     """Yield the worst finding of each reason, preferably one that blames the storage, of all passes or rounds."""
-    for cases in grouped(findings, lambda case: case[1].reason).values():
+    numbered_findings = ((number, finding) for number, part in findings for finding in part)
+    for cases in grouped(numbered_findings, lambda case: case[1].reason).values():
         worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
         where = numbered(noun, {number for number, _ in cases})
         yield worst.model_copy(update={"message": quote_finding(f"{where}: {worst.message}")})
@@ -204,16 +206,13 @@ def slices_of(shares: Sequence[Share]) -> Slices | None:
     if not any(share.sample.latency.kind is LatencyKind.FULL for share in shares):
         return []
     try:
-        numbered = grouped(
-            ((number, *piece) for share in shares for number, piece in enumerate(share.slices())),
-            lambda piece: piece[0],
-        )
+        columns = zip_longest(*(share.slices() for share in shares))
         return [
             (
-                Interval(start=min(time.start for _, time, _ in same), end=max(time.end for _, time, _ in same)),
-                Histogram.merge_texts(text for _, _, text in same),
+                Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
+                Histogram.merge_texts(text for _, text in same),
             )
-            for _, same in sorted(numbered.items())
+            for same in ([piece for piece in column if piece] for column in columns)
         ]
     except HistogramError:
         return None
@@ -224,11 +223,8 @@ class TrialCheck(Check):
     """A check on every trial: decorates the function that yields its values. `judge.TRIAL_CHECKS` has all of them."""
 
     values_of: Callable[[Evidence], CheckedValues] = lambda _: iter(())
-    # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
-    # numbers.
-    concerns_health: bool = False
-    # A load that storage cannot carry causes it: in a probe that broke it is only a warning. If it made probes Invalid,
-    # only storage that breaks without a trace would have a line.
+    concerns_health: bool = False  # the state of the Ceph cluster: never Invalid if the run requires no healthy one
+    # A load that storage cannot carry causes it: in a probe that broke it is only a warning, or there would be no line.
     load_explains: bool = False
     outage_explains: bool = False  # OSDs that are away cause it: then it is a warning, too
 

@@ -41,9 +41,7 @@ from plimsoll.measure.text import first_few, number_text, percent_text, quote, s
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
 _KIBIBYTE = 1024
-_FLOOR = PoolCounters(reads=10, read_bytes=_KIBIBYTE**2)
-"""Per second and OSD, up to which foreign load is never Invalid: a tenth of what a disk can do, a hundredth of its
-bytes."""
+_FLOOR = PoolCounters(reads=10, read_bytes=_KIBIBYTE**2)  # per second and OSD, never Invalid: a tenth of a disk's
 
 
 @TrialCheck(

@@ -383,8 +383,7 @@ class Neighbours:
 def neighbours_of(evidence: Evidence) -> Neighbours | None:
     """Return the load of other pools; None if it is unknown, or no more than clusters cause by themselves."""
     watch, samples = evidence.facts.cluster, evidence.polls
-    # All counters lag alike, so both numbers cover the same time. Where that reaches beyond the load, the part is a
-    # little too large, never too small.
+    # All counters lag alike. Where their time reaches beyond the load, the part is too large, never too small.
     io = pool_io(watch, samples) if watch is not None else None
     if watch is None or io is None or not io.exceeds(_LEAST_FOREIGN):
         return None

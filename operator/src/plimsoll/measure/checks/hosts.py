@@ -15,9 +15,7 @@ from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, add
 
 _DATA = (Operation.READ, Operation.WRITE)
-_MOST_FROM_MEMORY = 50
-"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
-memory in daily use, too."""
+_MOST_FROM_MEMORY = 50  # percent that memory may have answered: the storage answered at least as much
 _LEAST_BUSY = 0.3
 _LEAST_FOREIGN_BYTES = 256 * 2**10
 _LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
@@ -343,11 +341,8 @@ def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operati
 
 
 _COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {"zfs": _DATA, "btrfs": (Operation.WRITE,)}
-"""Operations that the kernel counts as I/O of the tool although memory answers them, by file system.
-
-OpenZFS counts all reads and writes (`zfs_vnops.c`). btrfs buffers direct writes of data with checksums, its default
-(Linux commit 968f19c5b1b7), and Linux counts buffered writes when they dirty pages.
-"""
+"""Operations that the kernel counts as I/O of the tool although memory answers them: by OpenZFS all (`zfs_vnops.c`), by
+btrfs direct writes of data with checksums, its default (Linux commit 968f19c5b1b7)."""
 
 
 @TrialCheck(

@@ -23,8 +23,7 @@ TRIAL_CHECKS = tuple(
     for check in vars(module).values()
     if isinstance(check, TrialCheck)
 )
-"""Causes before their effects, because the first reasons are shown: a throttled client stalls, and both make clients
-uneven. The checks of a module are in the order of their definition."""
+"""Causes before their effects, because the first reasons are shown; those of a module in order of definition."""
 
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",

@@ -112,8 +112,7 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
     remedy=_UNEVEN_REMEDY,
 )
 def clients_uneven(evidence: Evidence) -> CheckedValues:
-    # Clients whose tool failed are named by another check. Cells of a matrix are compared by LinkOutlier, which knows
-    # how many of them share a link.
+    # Clients whose tool failed are named by another check, and cells of a matrix compared by LinkOutlier.
     measured = [item for item in evidence.measured if not item.answer.failed]
     facts, span, when = evidence.facts, evidence.span, "in the window"
     if not facts.windowed:
@@ -160,8 +159,7 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
     outliers = named + fast
     if 2 * len(fast) < len(amounts):
         usual = median(amounts)
-        # Name clients that are slow compared with the median too, and not only with a mean that fast clients raise. If
-        # most clients are idle, they are the problem; the verdict is as severe.
+        # Not those that are slow only for a mean that fast clients raise. If most are idle, they are the problem.
         named = [value for amount, value in slow if not usual or fails(100 * amount / usual)]
         named += fast if usual else []
     yield from named if _worst_verdict(named) is _worst_verdict(outliers) else outliers
@@ -245,8 +243,7 @@ LINK_OUTLIER = Check(
     reason="LinkOutlier",
     what="rate between two clients, as a part of the median of similar pairs, or of 70 % of their fastest sixth",
     unit="%",
-    # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
-    # carries another flow, leaves half, and a link at a lower speed a tenth.
+    # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %; another flow on a link leaves half.
     suspect=70,
     is_low_bad=True,
     remedy="check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link",

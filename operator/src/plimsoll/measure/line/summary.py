@@ -15,7 +15,7 @@ from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import LINE_DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.observe import BROKEN
 from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
-from plimsoll.measure.summary import judge_versions, numbered_findings
+from plimsoll.measure.summary import judge_versions
 from plimsoll.measure.text import count_text, first_few, number_text, percent_text
 
 _WHY = {
@@ -79,11 +79,10 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
     else:
         detail = f"no probe counts, of {len(last)}{causes}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+    shown = [trial for trial in good if _matters(trial, line)] if good else last
     findings = in_order(
         [
-            *rolled_up(
-                numbered_findings([trial for trial in good if _matters(trial, line)] if good else last), "probe"
-            ),
+            *rolled_up(((trial.pass_number, trial.findings) for trial in shown), "probe"),
             *doubts,
             *judge_versions(good),
             *judge_clients(trials, good, "probe"),
