@@ -39,8 +39,8 @@ class PoolIo:
 
     def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
         """Whether foreign operations or bytes reach this many times a limit per second."""
-        ios, volume = self.per_second(self.foreign.operations), self.per_second(self.foreign.bytes)
-        return ios >= times * limit.operations or volume >= times * limit.bytes
+        pairs = ((self.foreign.operations, limit.operations), (self.foreign.bytes, limit.bytes))
+        return any(self.per_second(amount) >= times * bound for amount, bound in pairs)
 
 
 def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, ...]:
@@ -133,10 +133,10 @@ def cluster_summary(
 
 def data_set_text(clusters: Iterable[ClusterSummary | None]) -> str:
     """Return what trials read from: `of 12 GiB, 25 % of the OSDs' memory`; empty if that is unknown."""
-    known = [cluster for cluster in clusters if cluster is not None and cluster.data_set_bytes]
-    if not known or not (size := known[-1].data_set_bytes):
+    sizes = [(it.data_set_bytes, it.osd_memory_bytes) for it in clusters if it is not None and it.data_set_bytes]
+    if not sizes:
         return ""
-    memory = known[-1].osd_memory_bytes
+    size, memory = sizes[-1]
     part = f"{percent_text(100 * size / memory)} of the OSDs' memory" if memory else "the OSDs' memory is unknown"
     return f"of {size_text(size)}, {part}"
 

@@ -243,11 +243,8 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
         for client in planned
         if (document := documents.get(client)) is not None
     )
-    return Intake(
-        answers=answers,
-        measured=tuple(_measured(answers)),
-        missing=tuple(client for client in planned if client not in documents),
-    )
+    missing = tuple(client for client in planned if client not in documents)
+    return Intake(answers=answers, measured=tuple(_measured(answers)), missing=missing)
 
 
 def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:

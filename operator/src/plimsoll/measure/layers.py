@@ -21,8 +21,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.hosts import cache_sized
 from plimsoll.measure.checks.load import phases_apart
 
-TOO_HIGH = (cache_sized.reason, phases_apart.reason)
-"""Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
+TOO_HIGH = (cache_sized.reason, phases_apart.reason)  # findings on rates that may be higher than the storage's
 
 _DATA = (Operation.READ, Operation.WRITE)
 _FAST = 0.9  # the part of the fastest tool's rate from which on a tool shows the network rather than itself

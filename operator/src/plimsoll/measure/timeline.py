@@ -50,10 +50,7 @@ def union_interval(intervals: Collection[Interval]) -> Interval | None:
 
 
 def window_of(intervals: Collection[Interval]) -> Window | None:
-    """Describe the common window; None without intervals.
-
-    Its end is the first client's end even if that precedes the last client's start, so that the gap is visible.
-    """
+    """Describe the common window, whose end shows a gap before the last client's start; None without intervals."""
     common, whole = common_interval(intervals), union_interval(intervals)
     if common is None or whole is None:
         return None
@@ -169,10 +166,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One client's part of an operation, and when the client measured it.
-
-    An operation with its own runtime counts as if it had begun with the measurement: its real start is unknown.
-    """
+    """One client's part of an operation, and when the client measured it: from the beginning on, if that is unknown."""
 
     sample: OperationSample
     interval: Interval
@@ -220,10 +214,7 @@ class Share:
             yield Interval(start=start, end=start + slices.width_nanoseconds), text
 
     def slices_in(self, part: Interval) -> Iterator[str]:
-        """Yield the slices that end in a part of the time, but for their last tenth; see `slices`.
-
-        Operations are in the slice in which they complete. The last one may end a little after the measurement.
-        """
+        """Yield the slices that end in a part of the time, but for their last tenth: the last one may end too late."""
         return (text for piece, text in self.slices() if part.start < piece.start + piece.length * 9 // 10 <= part.end)
 
 

@@ -40,9 +40,10 @@ class Check:
     cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
-        if self._is_beyond(value, self.invalid):
-            return Verdict.INVALID
-        return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
+        for verdict, limit in ((Verdict.INVALID, self.invalid), (Verdict.SUSPECT, self.suspect)):
+            if limit is not None and self.badness(value) > self.badness(limit):
+                return verdict
+        return Verdict.VALID
 
     def fails(self, value: float) -> bool:
         return self.verdict(value) is not Verdict.VALID
@@ -67,9 +68,6 @@ class Check:
     def badness(self, value: float) -> float:
         """Return a number that is greater for a worse value."""
         return -value if self.is_low_bad else value
-
-    def _is_beyond(self, value: float, limit: float | None) -> bool:
-        return limit is not None and self.badness(value) > self.badness(limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

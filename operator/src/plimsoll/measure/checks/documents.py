@@ -11,8 +11,7 @@ from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, window_of
 
-FIO_REPORTS_START = (3, 36)
-"""The first version of fio that reports when it began to measure."""
+FIO_REPORTS_START = (3, 36)  # the first version of fio that reports when it began to measure
 
 _MILLISECONDS = 1000
 _MISSING_SECONDS = 0.25  # starting processes takes this long on a loaded node, however short the runtime is

@@ -39,9 +39,7 @@ MOST_SLOWER = 0.05  # part by which the rate may be lower
 MOST_LONGER = 0.10  # part by which the median and the 99th percentile of the latency may be longer
 NEGLIGIBLE_TIME = 0.005  # part of the time in which an activity adds less than half of the slowest hundredth
 _MOST_TOUCHED = 0.005  # part of the operations that one of unknown effect may touch: half of what a p99 leaves out
-_MOST_TOUCHED_BRIEFLY = 0.02
-"""The same if no 99th percentile is published, and of an activity that delays an operation by no more than one usually
-takes: few become as late as the slowest hundredth."""
+_MOST_TOUCHED_BRIEFLY = 0.02  # the same if no p99 is published, or if no operation waits longer than one usually takes
 _SERIOUSLY_SLOWER = 0.25
 _SERIOUSLY_LONGER = 1.0  # an effect is known if one of this size is excluded
 _CONFIDENCE = 0.9973  # that an effect is more than chance: three standard deviations on both sides
@@ -246,7 +244,6 @@ def _rate_difference(
     amounts = amounts_between(shares, edges)
     if amounts is None:
         return None
-    # The last block may be shorter.
     cells = [Interval(start=start, end=end) for start, end in pairwise(edges)]
     rates = [(cell, amount.per_second(cell.length).ios) for cell, amount in zip(cells, amounts, strict=True)]
     with_it = [rate for cell, rate in rates if busy.within(cell)]

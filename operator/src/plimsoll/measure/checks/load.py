@@ -205,9 +205,8 @@ def depth_full(evidence: Evidence) -> CheckedValues:
         detail = f"how often ioDepth, {depth} on each client, was full is unknown"
         yield CheckedValue(value=100, detail=detail, limit="")
     elif offer.is_open_loop and share is not None:
-        what = f"of the submissions filled ioDepth, {depth} on each client"
-        if depth == 1:
-            what = "of the time an operation was in flight, and ioDepth is 1"
+        filled = f"of the submissions filled ioDepth, {depth} on each client"
+        what = "of the time an operation was in flight, and ioDepth is 1" if depth == 1 else filled
         yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
 
 
@@ -264,8 +263,7 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
 def littles_law(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         requested, runtime = item.measurement.in_flight, item.measurement.runtime
-        operations = item.measurement.operations
-        samples = [sample for sample in operations if sample.ios and sample.operation is not Operation.SYNC]
+        samples = [it for it in item.measurement.operations if it.ios and it.operation is not Operation.SYNC]
         if requested is None or not samples or any(not sample.latency.kind.has_mean for sample in samples):
             continue
         in_flight = sum(sample.ios * sample.latency.mean_nanoseconds for sample in samples) / runtime

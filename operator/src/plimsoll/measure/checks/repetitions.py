@@ -180,10 +180,7 @@ def _digest(name: str) -> bytes:
 
 
 def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, ClientPlace]]]:
-    """Return trials in the order of recording, each with the places of all clients as far as they are known then.
-
-    The name of a digest is `#` and its hexadecimal digits.
-    """
+    """Return trials as recorded, each with all places known then; the name of a digest is `#` and its digits."""
     history: list[tuple[Trial, dict[int, ClientPlace]]] = []
     known: dict[int, ClientPlace] = {}
     for trial in recorded:
