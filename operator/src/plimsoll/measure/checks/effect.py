@@ -5,7 +5,7 @@ chance and a stated bound. For the reasoning see docs/explanation/trust.md.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from statistics import NormalDist
@@ -97,9 +97,6 @@ class Activity:
         return cls(certain=certain, possible=possible, unknown=unknown, part=touched / len(polls) if most else 0.0)
 
 
-NO_ACTIVITY = Activity(certain=(), possible=(), part=0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """How a quantity during an activity differs from the quantity without it."""
@@ -155,7 +152,7 @@ class Effect:
         return f"its effect is unknown, because {why}; {touched}"
 
 
-def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[Activity] = ()) -> Effect:
+def judged(evidence: Evidence, activity: Activity) -> Effect:
     """Return the effect of an activity on the numbers of its clients, compared with the time free of all activities.
 
     It is unknown without 10 s of such time, or without series of the rates and of published percentiles.
@@ -176,8 +173,9 @@ def effect_of(evidence: Evidence, activity: Activity, all_activities: Iterable[A
         return length_of(both(joined([*each.possible, *each.unknown]), [span]))
 
     unknown = Effect(activity=activity, time=time_of(activity) / span.length, most_touched=most_touched(activity))
-    taken = [*activity.possible, *activity.unknown]
-    for other in all_activities:
+    taken, neighbours = [*activity.possible, *activity.unknown], neighbours_of(evidence)
+    others = [moving(evidence), upkeep(evidence), slow_operations(evidence), *map(throttling, evidence.observed)]
+    for other in filter(None, (*others, neighbours and neighbours.activity)):
         if not activity.clients or not other.clients or {*activity.clients} & {*other.clients}:
             matters = other.part >= most_touched(other) and time_of(other) >= NEGLIGIBLE_TIME * span.length
             taken += [*other.possible, *other.unknown] if matters else other.unknown
@@ -309,20 +307,11 @@ def _beyond(histograms: Sequence[Histogram], limit: float) -> tuple[float, list[
     return part, [(number - part * total) / mean for number, total in zip(late, totals, strict=True)]
 
 
-def judged(evidence: Evidence, activity: Activity) -> Effect:
-    """Return the effect of an activity, compared with the time without it and without all others."""
-    neighbours = neighbours_of(evidence)
-    all_activities = [moving(evidence), upkeep(evidence), slow_operations(evidence)]
-    all_activities += [neighbours.activity] if neighbours is not None else []
-    all_activities += filter(None, map(throttling, evidence.observed))
-    return effect_of(evidence, activity, all_activities)
-
-
 def _polled(evidence: Evidence, part_of: Callable[[ClusterStatus, ClusterWatch], float]) -> Activity:
     """Return an activity that polls show; `part_of`: the part of the data's OSDs that it may take at a time."""
     watch = evidence.facts.cluster
     if watch is None:
-        return NO_ACTIVITY
+        return Activity(certain=(), possible=(), part=0.0)
     polls = [
         (sample.at, part_of(sample.status, watch) if sample.status is not None else None) for sample in evidence.polls
     ]
