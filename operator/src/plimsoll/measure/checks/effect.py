@@ -174,8 +174,9 @@ def judged(evidence: Evidence, activity: Activity) -> Effect:
 
     unknown = Effect(activity=activity, time=time_of(activity) / span.length, most_touched=most_touched(activity))
     taken, neighbours = [*activity.possible, *activity.unknown], neighbours_of(evidence)
-    others = [moving(evidence), upkeep(evidence), slow_operations(evidence), *map(throttling, evidence.observed)]
-    for other in filter(None, (*others, neighbours and neighbours.activity)):
+    others = [moving(evidence), upkeep(evidence), slow_operations(evidence)]
+    others += [*filter(None, map(throttling, evidence.observed)), *([neighbours.activity] if neighbours else [])]
+    for other in others:
         if not activity.clients or not other.clients or {*activity.clients} & {*other.clients}:
             matters = other.part >= most_touched(other) and time_of(other) >= NEGLIGIBLE_TIME * span.length
             taken += [*other.possible, *other.unknown] if matters else other.unknown
