@@ -19,9 +19,9 @@ from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.report.figure import runs_of
+from plimsoll.report.figure import result_rows, runs_of
 from plimsoll.report.page import make_page
-from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
+from plimsoll.report.points import RESULT_COLUMNS, named
 from plimsoll.report.view import csv_rows
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
