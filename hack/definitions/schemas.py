@@ -80,7 +80,7 @@ def _rules(model: type[Model]) -> tuple[Rule, ...]:
 def _description(model: type[Model], name: str, info: FieldInfo) -> str:
     found = attributes(model).get(name) or of_type(*_unwrapped(info.annotation, [*info.metadata, info]))
     if not found:
-        message = f"{model.__name__}.{name} has no description; add it to the Attributes: of the docstring"
+        message = f"{model.__name__}.{name} has no description; add it below the field"
         raise ValueError(message)
     return found
 

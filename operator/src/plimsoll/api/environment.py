@@ -256,24 +256,20 @@ _CLASS_MARK = "/class:"
 
 
 class CephOption(Model):
-    """An option of the OSDs in the cluster's configuration database.
-
-    Attributes:
-        who: The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for a device class. An option
-            of one OSD takes precedence over an option of its class, and this over an option of all OSDs.
-        name: Name of the option, such as osd_mclock_profile. The administrator decides which ones runs may set. One
-            that takes effect only after a restart of the OSDs is refused.
-        value: Value, as in "ceph config set".
-
-    """
+    """An option of the OSDs in the cluster's configuration database."""
 
     # All OSDs, one OSD, or a device class. Options of other daemons would affect more than the storage.
     who: Annotated[
         str, Field(pattern=r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?)?$", max_length=63)
     ]
+    """The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for a device class. An option of one
+    OSD takes precedence over an option of its class, and this over an option of all OSDs."""
     name: Annotated[str, Field(pattern=OPTION_NAME_PATTERN, max_length=100)]
+    """Name of the option, such as osd_mclock_profile. The administrator decides which ones runs may set. One that takes
+    effect only after a restart of the OSDs is refused."""
     # Printable, without spaces around it; only a number may be negative.
     value: Annotated[str, Field(pattern=r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$", max_length=256)]
+    """Value, as in "ceph config set"."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -61,44 +61,35 @@ _Condition = Annotated[JsonValue, Field(description="The value, as in a workload
 
 
 class Selector(Model):
-    """One quantity of one point.
-
-    Attributes:
-        variant: Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself.
-        workload: Name of the workload.
-        operation: The operation; may be omitted if the workload has a single one.
-        where: Values that select one point of a workload with several: parameters of its tool as the workload writes
-            them, such as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line.
-        quantity: The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95,
-            p99,
-            p99.9, p99.99), as far as the tool reports it; iopsDuring or recovery if
-            the workload has disturb; line if the workload searches for it, and nothing else then.
-
-    """
+    """One quantity of one point."""
 
     variant: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)] | None = None
+    """Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself."""
     workload: WorkloadName
+    """Name of the workload."""
     operation: Operation | None = None
+    """The operation; may be omitted if the workload has a single one."""
     where: Annotated[
         Mapping[str, _Condition],
         AfterValidator(_conditions),
         Field(max_length=_MAX_CONDITIONS),
         ServerOnly(max_length=_MAX_CONDITIONS),
     ] = Field(default_factory=dict)
+    """Values that select one point of a workload with several: parameters of its tool as the workload writes them, such
+    as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line."""
     quantity: Metric
+    """The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99, p99.9,
+    p99.99), as far as the tool reports it; iopsDuring or recovery if the workload has disturb; line if the workload
+    searches for it, and nothing else then."""
 
 
 class AxisRange(Model):
-    """The part of an axis that a hypothesis is about, both ends included.
-
-    Attributes:
-        first: Smallest value, such as 1 or 4Ki; no limit if absent.
-        last: Largest value; no limit if absent.
-
-    """
+    """The part of an axis that a hypothesis is about, both ends included."""
 
     first: _AxisValue | None = None
+    """Smallest value, such as 1 or 4Ki; no limit if absent."""
     last: _AxisValue | None = None
+    """Largest value; no limit if absent."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -118,19 +109,6 @@ class Hypothesis(Model):
     A ratio has left, of, and atLeastPercent or atMostPercent or both. Scaling has left, over, and exponentAtLeast or
     exponentAtMost or both: a quantity that is proportional to clients has the exponent 1, one that does not depend on
     them 0.
-
-    Attributes:
-        name: Unique name of the hypothesis.
-        left: The point that the hypothesis is about; for scaling, the points along the axis.
-        at_least_percent: Smallest expected ratio of left and of, in percent.
-        at_most_percent: Largest expected ratio, in percent.
-        of: The point with which left is compared.
-        over: Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as
-            ioDepth or blockSize.
-        range: The part of the axis that the hypothesis is about; all of it if absent.
-        exponent_at_least: Smallest expected exponent, a decimal number in quotes such as "0.8".
-        exponent_at_most: Largest expected exponent, in the same form.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -181,14 +159,24 @@ class Hypothesis(Model):
     )
 
     name: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+    """Unique name of the hypothesis."""
     left: Selector
+    """The point that the hypothesis is about; for scaling, the points along the axis."""
     at_least_percent: _Percent | None = None
+    """Smallest expected ratio of left and of, in percent."""
     at_most_percent: _Percent | None = None
+    """Largest expected ratio, in percent."""
     of: Selector | None = None
+    """The point with which left is compared."""
     over: Annotated[str, Field(pattern=PARAMETER_PATTERN, max_length=64)] | None = None
+    """Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as ioDepth or
+    blockSize."""
     range: AxisRange | None = None
+    """The part of the axis that the hypothesis is about; all of it if absent."""
     exponent_at_least: _Exponent | None = None
+    """Smallest expected exponent, a decimal number in quotes such as "0.8"."""
     exponent_at_most: _Exponent | None = None
+    """Largest expected exponent, in the same form."""
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:

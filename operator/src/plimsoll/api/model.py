@@ -155,8 +155,8 @@ class Model(BaseModel):
     """A JSON document or a part of one.
 
     Unknown fields are errors, so that a typo never results in a silent default. The API server checks `rules` in
-    addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the entries of its
-    `Attributes:`. A model with `one_of` is a `Choice`.
+    addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the texts below its
+    fields. A model with `one_of` is a `Choice`.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = ()

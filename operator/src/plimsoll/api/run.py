@@ -23,15 +23,6 @@ class Servers(Model):
     """Pods that serve the clients of network tools such as iperf3, and never generate load themselves.
 
     Without servers, the clients serve each other. Servers have the image and the resources of clients, and no volumes.
-
-    Attributes:
-        placement: Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in
-            storage.rook, ClientNodes on nodes with clients of the run, Selected on the nodes of nodeSelector. In each
-            case they are spread over these nodes.
-        node_selector: Labels that the nodes of servers must have. Required with placement Selected, and only allowed
-            with it.
-        count: Number of servers. It cannot depend on the number of nodes, which is unknown when the plan is created.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -50,8 +41,13 @@ class Servers(Model):
     )
 
     placement: Literal["StorageNodes", "ClientNodes", "Selected"]
+    """Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in storage.rook, ClientNodes
+    on nodes with clients of the run, Selected on the nodes of nodeSelector. In each case they are spread over these
+    nodes."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that the nodes of servers must have. Required with placement Selected, and only allowed with it."""
     count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
+    """Number of servers. It cannot depend on the number of nodes, which is unknown when the plan is created."""
 
 
 MAX_CLIENTS = 1000
@@ -108,40 +104,31 @@ class ObjectMeta(Model):
 
 
 class Clients(Model):
-    """The load generators, each in its own pod.
-
-    Attributes:
-        count: Number of clients.
-        spread: Required allows the numbers of clients on two nodes to differ by at most one; Preferred only tries to.
-        network_bytes_per_second: Capacity of the network between the storage and the node of a client, from 1Ki to 1Pi
-            per second, such as 1250M for 10 Gbit/s. Faster reads come from a cache and are marked. Set it if a client
-            cannot see the node's interfaces, as in a pod. Not checked if absent.
-        resources: Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough
-            CPU: a throttled client measures its own limit.
-        node_selector: Labels that the nodes of clients must have.
-
-    """
+    """The load generators, each in its own pod."""
 
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
+    """Number of clients."""
     spread: Literal["Required", "Preferred"] = "Required"
+    """Required allows the numbers of clients on two nodes to differ by at most one; Preferred only tries to."""
     network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
+    """Capacity of the network between the storage and the node of a client, from 1Ki to 1Pi per second, such as 1250M
+    for 10 Gbit/s. Faster reads come from a cache and are marked. Set it if a client cannot see the node's interfaces,
+    as in a pod. Not checked if absent."""
     resources: Resources = Field(default_factory=dict)
+    """Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough CPU: a
+    throttled client measures its own limit."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that the nodes of clients must have."""
 
 
 class Conductor(Model):
-    """The pod that starts the clients at the same instant and judges their results.
-
-    Attributes:
-        resources: Requests and limits, as in a container; without them, 100m CPU and 128Mi are requested, and the
-            memory is limited to what the largest trial needs, 1Gi or more.
-        node_selector: Labels that its node must have. It may run on other nodes than the clients, to leave them their
-            resources.
-
-    """
+    """The pod that starts the clients at the same instant and judges their results."""
 
     resources: Resources = Field(default_factory=dict)
+    """Requests and limits, as in a container; without them, 100m CPU and 128Mi are requested, and the memory is limited
+    to what the largest trial needs, 1Gi or more."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that its node must have. It may run on other nodes than the clients, to leave them their resources."""
 
 
 LEAST_SECONDS_DOWN = 120
@@ -152,18 +139,14 @@ LEAST_SECONDS_RECOVERING = 30
 
 
 class Disturbance(Model):
-    """A disturbance of the Ceph cluster in every trial, which ends by itself.
-
-    Attributes:
-        after_seconds: Seconds from the start of the measurement, after the ramp, to the start of the disturbance.
-        osds: The OSDs that it takes away.
-        for_seconds: Duration of the disturbance. The rest of runtimeSeconds shows the recovery.
-
-    """
+    """A disturbance of the Ceph cluster in every trial, which ends by itself."""
 
     after_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 60
+    """Seconds from the start of the measurement, after the ramp, to the start of the disturbance."""
     osds: DisturbedOsds
+    """The OSDs that it takes away."""
     for_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 120
+    """Duration of the disturbance. The rest of runtimeSeconds shows the recovery."""
 
     @property
     def ends_after(self) -> int:
@@ -172,25 +155,7 @@ class Disturbance(Model):
 
 
 class Workload(Model):
-    """One tool with its parameters.
-
-    Attributes:
-        name: Unique name of the workload. The names of points start with it. A suite requires it.
-        clients: Axis: number of clients that generate load; the others are idle. All clients if absent.
-        runtime_seconds: Duration of the measurement in each trial.
-        ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
-            runtimeSeconds.
-        caches: Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the
-            data. If absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than
-            half of them: with a data set of less than twice that memory, or, if prepare.dropCaches drops it before
-            every trial, one that the trial reads again and again.
-        line: Search for the load at which latency breaks, instead of measuring at one load. With disturb, search for it
-            twice: without the disturbance in probes of afterSeconds, then in probes with it, which are judged from its
-            start until all placement groups are clean (the storm line).
-        disturb: Take OSDs away during every trial, and measure before, during and after that. The administrator must
-            allow it.
-
-    """
+    """One tool with its parameters."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -242,6 +207,7 @@ class Workload(Model):
     )
 
     name: WorkloadName = "main"
+    """Unique name of the workload. The names of points start with it. A suite requires it."""
     # In the document, one field with the tool's key contains the parameters. Lists among them are the axes of a sweep.
     tool: Annotated[str, ServerOnly(absent=True)]
     parameters: Annotated[Mapping[str, JsonValue], ServerOnly(absent=True)]
@@ -254,11 +220,22 @@ class Workload(Model):
         ]
         | None
     ) = None
+    """Axis: number of clients that generate load; the others are idle. All clients if absent."""
     runtime_seconds: Annotated[Integer, Field(ge=1, le=MAX_RUNTIME_SECONDS)] = 60
+    """Duration of the measurement in each trial."""
     ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
+    """Duration of the load before the measurement, until all clients reach full speed. Less than runtimeSeconds."""
     caches: Literal["Warm"] | None = None
+    """Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the data. If
+    absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than half of them:
+    with a data set of less than twice that memory, or, if prepare.dropCaches drops it before every trial, one that the
+    trial reads again and again."""
     line: LineSearch | None = None
+    """Search for the load at which latency breaks, instead of measuring at one load. With disturb, search for it twice:
+    without the disturbance in probes of afterSeconds, then in probes with it, which are judged from its start until all
+    placement groups are clean (the storm line)."""
     disturb: Disturbance | None = None
+    """Take OSDs away during every trial, and measure before, during and after that. The administrator must allow it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -283,56 +260,45 @@ class Workload(Model):
 
 
 class Gates(Model):
-    """Conditions on the Ceph cluster that must hold before, during and after a trial.
-
-    Attributes:
-        ceph_health: Required measures only while the cluster is healthy; Ignored measures at any time.
-        accepted_health_checks: Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW,
-            by their names in `ceph health detail`.
-        pause_scrub: Pause scrubbing of the measured pools during trials. It is always resumed afterwards.
-        stop_on: Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads
-            the cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are
-            muted.
-
-    """
+    """Conditions on the Ceph cluster that must hold before, during and after a trial."""
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
+    """Required measures only while the cluster is healthy; Ignored measures at any time."""
     accepted_health_checks: Annotated[
         tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
     ] = ()
+    """Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW, by their names in `ceph
+    health detail`."""
     pause_scrub: Flag = True
+    """Pause scrubbing of the measured pools during trials. It is always resumed afterwards."""
     stop_on: Annotated[
         tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
     ] = ()
+    """Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads the
+    cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are muted."""
 
 
 class Limits(Model):
-    """Limits of the run's effect on the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked.
+    """Limits of the run's effect on the Ceph cluster.
 
-    Attributes:
-        fill_percent: How full an OSD may get, in percent. A run whose volumes would fill one further is refused
-            (ClusterTooFull), and a pool that is created for the run gets a quota, which also bounds tools without
-            volumes, such as rados bench.
-
+    The capacity behind a StorageClass is unknown, and not checked.
     """
 
     fill_percent: Annotated[Integer, Field(ge=1, le=95)] = 70
+    """How full an OSD may get, in percent. A run whose volumes would fill one further is refused (ClusterTooFull), and
+    a pool that is created for the run gets a quota, which also bounds tools without volumes, such as rados bench."""
 
 
 class Timeouts(Model):
-    """Timeouts of the phases. They pause while a run is suspended.
-
-    Attributes:
-        provision_seconds: Timeout until the storage is ready and all pods are running, including the wait until an
-            earlier run with this name is gone. The time in the queue does not count.
-        ready_seconds: Timeout until all clients have reported.
-        total_seconds: Timeout of the whole run. A run that cannot finish in this time is refused.
-
-    """
+    """Timeouts of the phases. They pause while a run is suspended."""
 
     provision_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 600
+    """Timeout until the storage is ready and all pods are running, including the wait until an earlier run with this
+    name is gone. The time in the queue does not count."""
     ready_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 300
+    """Timeout until all clients have reported."""
     total_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 14400
+    """Timeout of the whole run. A run that cannot finish in this time is refused."""
 
 
 def _fixed(field: str, *, required: bool = False) -> Rule:
@@ -351,21 +317,6 @@ class RunSpec(Model):
 
     Only suspend, cleanup, results and ttlSecondsAfterFinished can be changed later, because numbers must belong to one
     specification. To measure something else, create a new run.
-
-    Attributes:
-        workloads: The workloads. Each one is a tool with its parameters. Parameters that are lists are axes: every
-            combination of their values is a point, which is measured repetitions times. A run has at most 512 points.
-        repetitions: Trials of each point. At least 3 are needed to estimate how much trials differ, 5 for a good
-            estimate.
-        cleanup: When the storage created for this run is removed: Always, OnSuccess to keep it after a failure, or
-            Never. Pods always stop. Can be changed at any time.
-        results: What happens to the BenchmarkResults when the run is deleted: Delete removes them, Retain keeps them as
-            a baseline. Takes effect when the results are created; later changes have no effect.
-        ttl_seconds_after_finished: Time after which a finished run is deleted; never if absent. Omit it under GitOps,
-            which would create and start a deleted run again. Can be changed at any time.
-        suspend: Stop measuring and keep the storage. After resuming, the current trial is repeated and the volumes are
-            prefilled again. Can be changed at any time.
-
     """
 
     # The rules of tools are in plimsoll.plan.refusals.
@@ -418,15 +369,26 @@ class RunSpec(Model):
     workloads: Annotated[
         tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS), ServerOnly(list_keys=("name",))
     ]
+    """The workloads. Each one is a tool with its parameters. Parameters that are lists are axes: every combination of
+    their values is a point, which is measured repetitions times. A run has at most 512 points."""
     repetitions: Annotated[Integer, Field(ge=1, le=MAX_REPETITIONS)] = 5
+    """Trials of each point. At least 3 are needed to estimate how much trials differ, 5 for a good estimate."""
     prepare: Prepare = Prepare()
     gates: Gates = Gates()
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     cleanup: Literal["Always", "OnSuccess", "Never"] = "Always"
+    """When the storage created for this run is removed: Always, OnSuccess to keep it after a failure, or Never. Pods
+    always stop. Can be changed at any time."""
     results: Literal["Delete", "Retain"] = "Delete"
+    """What happens to the BenchmarkResults when the run is deleted: Delete removes them, Retain keeps them as a
+    baseline. Takes effect when the results are created; later changes have no effect."""
     ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
+    """Time after which a finished run is deleted; never if absent. Omit it under GitOps, which would create and start a
+    deleted run again. Can be changed at any time."""
     suspend: Flag = False
+    """Stop measuring and keep the storage. After resuming, the current trial is repeated and the volumes are prefilled
+    again. Can be changed at any time."""
 
     @property
     def disturbs(self) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons import REFUSALS, event_name, severity_of
-from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run

@@ -11,7 +11,7 @@ from statistics import median
 
 from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons
 from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from plimsoll.api.names import Cause, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
 from plimsoll.measure.checks.check import Check, Evidence, TrialCheck
