@@ -274,7 +274,7 @@ def test_an_attempt_shows_whether_it_was_interrupted_after_its_load_had_begun() 
         simulation.until(phase)
         assert isinstance(simulation.session.phase, Arming | Running)
         attempt = simulation.session.phase.attempt
-        aborts.append(attempt.aborted(INTERRUPTED, epoch="e", moment=Moment(seconds=0, wall=1)).abort)
+        aborts.append(attempt.aborted(INTERRUPTED, Moment(seconds=0, wall=1)).abort)
     assert [abort.after_start for abort in aborts if abort] == [None, True]
 
 

@@ -173,6 +173,10 @@ def names(clients: Sequence[int]) -> str:
     return f"client{plural} {_first([str(client) for client in clients], 12, ', ', ' and ')}"
 
 
+def names_of(clients: Iterable[Client]) -> str:
+    return names([client.number for client in clients])
+
+
 def failures(clients: Iterable[Client]) -> str:
     """Return the messages of the clients that failed; empty if none did."""
     failed = [client for client in clients if client.is_in(messages.AgentState.FAILED)]
@@ -183,7 +187,7 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
     if missing:
         return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]
-    who, why = names([client.number for client in busy]), failures(busy)
+    who, why = names_of(busy), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
 
 

@@ -22,28 +22,16 @@ from plimsoll.conductor.attempt import (
     Fault,
     Moment,
     Timings,
-    arming_fault,
-    arming_seconds,
-    cast_of,
-    give_arming,
-    give_staging,
-    lead_seconds,
-    lost_clients,
-    needs_staging,
-    new_attempt,
     out_of_time,
     preparation_order,
-    running_fault,
-    staging_fault,
-    staging_seconds,
     unprepared_clients,
-    unready_clients,
 )
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.roster import Client, Roster, environment, failures, shortened, timestamp, why_not_ready
 from plimsoll.measure.trial import TrialNumbers, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, trial_seconds
+from plimsoll.plan.refusals import at_load
 from plimsoll.plan.windows import closing_time, next_start
 from plimsoll.protocol import messages
 
@@ -84,9 +72,9 @@ class Session:
         self.phase: phases.Phase = phases.Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             # The previous conductor died with this attempt.
-            attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
+            attempt = self._new_attempt(before.in_flight, before.in_flight_since)
             attempt.first_t0 = before.in_flight_t0_nanoseconds
-            self._record(attempt, attempt.aborted(CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
+            self._record(attempt, attempt.aborted(CONDUCTOR_RESTARTED, moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
 
@@ -149,13 +137,12 @@ class Session:
         if not isinstance(self.phase, phases.Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
-        if not needs_staging(attempt):
+        attempt.choose_clients()
+        if not attempt.needs_staging:
             self._drop_or_arm(attempt, moment)
             return
-        give_staging(self.plan, attempt, self.roster)
-        limit = staging_seconds(attempt.point, self.timings)
-        self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + limit)
+        attempt.give_staging()
+        self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + attempt.staging_seconds)
 
     def authorized(self, token: str) -> None:
         """Have the clients drop caches with that token, which is empty without helpers; does nothing after an abort."""
@@ -175,7 +162,7 @@ class Session:
         attempt = self.phase.attempt
         attempt.numbers.append(numbers)
         if attempt.cast is None or attempt.round_number + 1 == len(attempt.cast.rounds):
-            self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), epoch=self.epoch, moment=moment))
+            self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), moment))
             return
         attempt.round_number += 1
         attempt.documents = {}
@@ -230,31 +217,30 @@ class Session:
         if set(attempt.documents) == set(attempt.round.loading):
             self.roster.give(attempt.round.serving, messages.WaitOrder())
             self.phase = phases.Judging(attempt=attempt)
-            self._effects.append(phases.judging(attempt, self.plan, self.roster))
+            self._effects.append(phases.JudgeAttempt(facts=attempt.facts, documents=attempt.documents))
             return True
-        fault = self._danger or lost_clients(attempt, phase.ordered, self.roster, moment)
+        fault = self._danger or attempt.lost_clients(phase.ordered, moment)
         fault = fault or (INTERRUPTED if self._stopping else None)
         fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
             case phases.Staging():
-                if not unready_clients(attempt, self.roster):
+                if not attempt.unready:
                     return self._drop_or_arm(attempt, moment)
-                is_overdue = moment.seconds >= phase.deadline
-                fault = staging_fault(attempt, self.roster, self.timings, overdue=is_overdue)
+                fault = attempt.staging_fault(overdue=moment.seconds >= phase.deadline)
             case phases.Dropping():
-                fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
+                fault = phase.fault(moment)
                 ceph = self.describe(self.roster.client_nodes).ceph
                 fsid = ceph.fsid if ceph else None
-                if not fault and phases.is_dropped(phase, self.roster, fsid):
-                    attempt.caches = phases.dropped_caches(phase, self.roster)
+                if not fault and phase.is_dropped(fsid):
+                    attempt.caches = phase.dropped_caches
                     return self._arm(attempt, moment)
-                phases.give_dropping(phase, self.roster, self.timings, fsid)
+                phase.give(fsid)
             case phases.Arming():
                 return self._leave_arming(phase, moment)
             case phases.Running():
-                fault = running_fault(attempt, self.roster, self.timings, moment)
+                fault = attempt.running_fault(moment)
         return self._abort_if(attempt, fault, moment)
 
     def _leave_gathering(self, phase: phases.Gathering, moment: Moment) -> bool:
@@ -275,8 +261,8 @@ class Session:
         elif not is_prepared or self.gate.problems(moment.seconds):
             self.phase = phases.Gating(deadline=self.start.deadline(moment.seconds))
         else:
-            new = new_attempt(self.ledger, key, timestamp(moment.wall))
-            self.phase = phases.Beginning(attempt=self.unfinished or new)
+            attempt = self.unfinished or self._new_attempt(key, timestamp(moment.wall))
+            self.phase = phases.Beginning(attempt=attempt)
             self.unfinished = None
             self._effects.append(phases.BeginAttempt())
         return True
@@ -351,27 +337,38 @@ class Session:
         # A client may have died in the meantime.
         return self._gather(moment)
 
+    def _new_attempt(self, key: TrialKey, started_at: str) -> Attempt:
+        point, offer = self.plan.point(key.point), self.ledger.offer(key)
+        return Attempt(
+            plan=self.plan,
+            roster=self.roster,
+            timings=self.timings,
+            epoch=self.epoch,
+            key=key,
+            point=at_load(point, offer.search, offer.load) if offer and offer.search else point,
+            offer=offer,
+            started_at=started_at,
+        )
+
     def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
         deadline = moment.seconds + self.timings.dropping + self.timings.dropping_grace
-        self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
+        self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=attempt.needs_staging)
         self._effects.append(phases.ReadToken())
         return True
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
-        give_arming(self.plan, attempt, self.roster)
-        deadline = moment.seconds + arming_seconds(attempt, self.timings)
+        attempt.give_arming()
+        deadline = moment.seconds + attempt.arming_seconds
         # A further round of an attempt is noted already.
         self.phase = phases.Arming(attempt=attempt, deadline=deadline, is_stored=attempt.first_t0 > 0)
         return True
 
     def _leave_arming(self, phase: phases.Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        clients = self.roster.get(attempt.round.loading)
-        unarmed = [client.number for client in clients if not client.is_in(messages.AgentState.ARMED)]
-        overdue = moment.seconds >= phase.deadline
-        fault = arming_fault(attempt, unarmed, self.roster, self.timings, overdue=overdue)
+        unarmed = [client for client in attempt.loading if not client.is_in(messages.AgentState.ARMED)]
+        fault = attempt.arming_fault(unarmed, overdue=moment.seconds >= phase.deadline)
         if fault or unarmed:
             return self._abort_if(attempt, fault, moment)
         if not attempt.first_t0:
@@ -379,7 +376,7 @@ class Session:
             self._effects.append(phases.Release())
         if not phase.is_stored:
             return False
-        attempt.t0 = moment.wall + int(lead_seconds(attempt, self.roster, self.timings) * SECOND)
+        attempt.t0 = moment.wall + int(attempt.lead_seconds * SECOND)
         go = messages.GoOrder(trial=attempt.key, t0_nanoseconds=attempt.t0)
         self.roster.give(attempt.round.loading, go)
         if disturbance := attempt.point.disturb:
@@ -400,7 +397,7 @@ class Session:
         if fault is None:
             return False
         self.roster.give(attempt.clients, messages.WaitOrder())
-        self._record(attempt, attempt.aborted(fault, epoch=self.epoch, moment=moment))
+        self._record(attempt, attempt.aborted(fault, moment))
         return True
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
