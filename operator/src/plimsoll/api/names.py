@@ -196,19 +196,19 @@ class Cause(StrEnum):
 
 
 class FailureReason(StrEnum):
-    """Why a run could not be measured."""
+    """Why a run could not be measured, in the order of the conductor's exit codes."""
 
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
     GATE_CLOSED = "GateClosed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
-    DISTURBANCE_REFUSED = "DisturbanceRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"
     CLUSTER_TOO_FULL = "ClusterTooFull"
     CLUSTER_AT_RISK = "ClusterAtRisk"
     QUOTA_REACHED = "QuotaReached"
-    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    DISTURBANCE_REFUSED = "DisturbanceRefused"
 
 
 class ConditionType(StrEnum):

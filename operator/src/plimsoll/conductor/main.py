@@ -40,19 +40,7 @@ if TYPE_CHECKING:
 
 EXIT_COMPLETE = 0  # every planned trial is recorded
 EXIT_INTERRUPTED = 3  # stopped on request; a later conductor continues
-EXIT_OF_FAILURE = {
-    FailureReason.CLIENTS_NOT_READY: 10,
-    FailureReason.PREPARATION_FAILED: 11,
-    FailureReason.DEADLINE_EXCEEDED: 12,
-    FailureReason.GATE_CLOSED: 13,
-    FailureReason.CEPH_OPTION_REFUSED: 14,
-    FailureReason.CEPH_CLIENT_TOO_OLD: 15,
-    FailureReason.CEPH_TOO_OLD: 16,
-    FailureReason.CLUSTER_TOO_FULL: 17,
-    FailureReason.CLUSTER_AT_RISK: 18,
-    FailureReason.QUOTA_REACHED: 19,
-    FailureReason.DISTURBANCE_REFUSED: 20,
-}
+EXIT_OF_FAILURE = {reason: code for code, reason in enumerate(FailureReason, 10)}
 """Failures that a restart of the conductor would not fix."""
 
 _TICK_SECONDS = 0.1
@@ -85,8 +73,8 @@ async def conduct(
     cluster: "CephCluster | None" = None,
     metrics_port: int | None = None,
     job: str = "",
-) -> int:
-    """Measure the missing trials of a plan, and return the process's exit code.
+) -> Ended:
+    """Measure the missing trials of a plan, and return how the conductor ended.
 
     Prepares and watches `cluster`, if any, and serves metrics at `metrics_port`, if any. `job` is the UID of the
     process's Job, if that was created together with the clients' Jobs. SIGTERM and SIGINT end the process once the
@@ -124,12 +112,15 @@ async def conduct(
         # Not after an error: another conductor may already be in charge.
         if cluster is not None:
             await cluster.release()
-    phase = session.phase
-    if isinstance(phase, Ended) and phase.failure is not None:
-        return EXIT_OF_FAILURE[phase.failure.reason]
-    if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
-        return EXIT_INTERRUPTED
-    return EXIT_COMPLETE
+    if not isinstance(session.phase, Ended):
+        raise TypeError(session.phase)
+    return session.phase
+
+
+def exit_code(ended: Ended) -> int:
+    if ended.failure is not None:
+        return EXIT_OF_FAILURE[ended.failure.reason]
+    return EXIT_INTERRUPTED if ended.phase is RunPhase.INTERRUPTED else EXIT_COMPLETE
 
 
 class _Driver:
