@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll.api.json_reader import JsonNode
+from plimsoll.api.names import FailureReason
 from plimsoll.api.status import OsdsSeen
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
@@ -39,6 +40,8 @@ _CAUSED_STATES = frozenset({
 
 class NotDisturbableError(Exception):
     """These OSDs may not be taken away; the message has the reason and the remedy."""
+
+    refusal = FailureReason.DISTURBANCE_REFUSED
 
 
 def chosen_osds(

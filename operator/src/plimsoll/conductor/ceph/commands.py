@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Self
 
+from plimsoll.api.names import FailureReason
 from plimsoll.ceph.document import AES256K, key_type, without_keys
 from plimsoll.ceph.rights import request_of
 from plimsoll.ceph.versions import cannot_read
@@ -197,6 +198,8 @@ class NotPermittedError(CommandError):
 
 class ClientTooOldError(NotPermittedError):
     """The installed client cannot read the type of the user's key."""
+
+    refusal = FailureReason.CEPH_CLIENT_TOO_OLD
 
 
 class UnresponsiveError(CommandError):

@@ -6,12 +6,12 @@ cluster, even after the pool is gone, and a bad one may make placement groups in
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
 
 from plimsoll.api.environment import CephOption
+from plimsoll.api.names import FailureReason
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
     Database,
@@ -56,37 +56,40 @@ class RecordError(CommandError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionsSet:
-    """The result of an attempt to set a run's options."""
+class NotPreparedError(Exception):
+    """The cluster is not prepared for a run, because of `problems`; with a `refusal`, these remain for ever."""
 
-    options: tuple[CephOption, ...] = ()  # with their values as the database stores them; empty if there are problems
-    problems: tuple[str, ...] = ()  # why they are not all set
-    refused: bool = False  # whether a later attempt would fail as well
+    def __init__(self, problems: Iterable[str], refusal: FailureReason | None = None) -> None:
+        self.problems = tuple(problems)
+        self.refusal = refusal
+        super().__init__("; ".join(self.problems))
 
 
-async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
+async def options_of_others(commands: Commands, *, uid: str) -> list[str]:
     """Return which other runs have options set: no run may measure with them. See `Commands.ceph` for errors."""
     keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
-    return tuple(
+    return [
         f"run {owner} has set options of the OSDs, or taken OSDs away, which is not undone yet; wait until its "
         "objects are removed, or see docs/reference/ceph.md, Options of the OSDs"
         for owner in owners
-    )
+    ]
 
 
-async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> OptionsSet:
-    """Set options after recording their previous values under `key`, unless that is done; see `Commands.ceph`."""
+async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> tuple[CephOption, ...]:
+    """Set options after recording their previous values under `key`, unless that is done.
+
+    Returns them with their values as the database stores them. NotPreparedError if they cannot be set; see
+    `Commands.ceph` for other errors.
+    """
     record = await read_record(commands, key)
     if record is None:
         descriptions: dict[str, OptionDescription] = {}
         for name in dict.fromkeys(option.name for option in options):
             if (text := await if_present(commands.ceph("config", "help", name))) is not None:
                 descriptions[name] = parse_option_help(text)
-        refusals = tuple(_refusals(options, descriptions, await _osds(commands)))
-        if refusals:
-            return OptionsSet(problems=refusals, refused=True)
+        if refusals := [*_refusals(options, descriptions, await _osds(commands))]:
+            raise NotPreparedError(refusals, FailureReason.CEPH_OPTION_REFUSED)
         database = await _database(commands, (option.key for option in options))
         recorded = (
             RecordedOption(
@@ -101,17 +104,16 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         await _store(commands, key, record)
     changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
     if problems:
-        return OptionsSet(problems=tuple(problems))
+        raise NotPreparedError(problems)
     for (who, name), value in changes:
         try:
             await _set_option(commands, who, name, value)
         except CommandError as error:
             if "EINVAL" not in error.reason:
                 raise
-            return OptionsSet(problems=(f"option {name} cannot be {value}: {error}",), refused=True)
-    return OptionsSet(
-        options=tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
-    )
+            problem = f"option {name} cannot be {value}: {error}"
+            raise NotPreparedError([problem], FailureReason.CEPH_OPTION_REFUSED) from error
+    return tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:

@@ -4,9 +4,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from plimsoll.api.environment import CephOption
@@ -24,14 +24,13 @@ from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
 from plimsoll.conductor.ceph.commands import (
     FORCE_FULL,
-    ClientTooOldError,
     CommandError,
     Commands,
     UnresponsiveError,
     if_present,
 )
 from plimsoll.conductor.ceph.options import (
-    OptionsSet,
+    NotPreparedError,
     give_back,
     options_of_others,
     read_options,
@@ -198,39 +197,62 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The result of one pass over the preparation."""
+    """What the preparation found."""
 
-    problems: tuple[str, ...]  # what is still missing; empty when the cluster is prepared
     pools: tuple[PoolDetail, ...] = ()  # the run's pools
     widest: int = 3  # OSDs that a placement group is on, in the pool with the most
     file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
     options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
-    refusal: FailureReason | None = None  # why the problems would remain, however long one waits; None if they may not
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
-    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress."""
-    try:
-        if target.actions:
-            await give_back(commands, key=options_key(plan.run.uid))
-        is_shared = target.rook is not None or target.has_record
-        if is_shared and (problems := await options_of_others(commands, uid=plan.run.uid)):
-            return Prepared(problems=problems)
-        versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
-        if problem := mixture_problem("the cluster", versions):
-            return Prepared(problems=(problem,))
-        if versions and (problem := age_problem("the cluster", versions[0])):
-            return Prepared(problems=(problem,), refusal=FailureReason.CEPH_TOO_OLD)
-        return await _prepare(commands, plan, target, report)
-    except ClientTooOldError as error:
-        return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
-    except (CommandError, ValueError) as error:
-        return Prepared(problems=(str(error),))
+    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress.
+
+    NotPreparedError names what is still missing; see `Commands.ceph` for other errors.
+    """
+    if target.actions:
+        await give_back(commands, key=options_key(plan.run.uid))
+    if target.rook is not None or target.has_record:
+        _require_none(await options_of_others(commands, uid=plan.run.uid))
+    versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
+    if problem := mixture_problem("the cluster", versions):
+        raise NotPreparedError([problem])
+    if versions and (problem := age_problem("the cluster", versions[0])):
+        raise NotPreparedError([problem], FailureReason.CEPH_TOO_OLD)
+    existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
+    _require_none(_pool_problems(target, existing))
+    pools = tuple(existing[name] for name in target.pools)
+    file_system = await _file_system(commands, target, pools)
+    # A command on an object of an inactive placement group hangs.
+    _require_none(await _unclean_groups(commands, plan, pools))
+    if plan.gates.pause_scrub:
+        report("pausing scrubs of the run's pools")
+        noted = [existing[name] for name in target.pools_by_note]
+        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=noted)
+    options: tuple[CephOption, ...] = ()
+    if target.options:
+        report("setting options of the OSDs")
+        options = await set_options(commands, target.options, key=options_key(plan.run.uid))
+    status, problems = parse_status(await commands.ceph("status")), list[str]()
+    if plan.gates.ceph_health == "Required":
+        accepted = frozenset(plan.gates.accepted_health_checks)
+        problems += gate_problems(status, accepted=accepted, file_system=file_system)
+    if options:
+        problems += reading_problems(await read_options(commands, options))
+    _require_none(problems)
+    if plan.has_images and plan.volume is not None:
+        created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
+        _require_none(await created)
+    widest = max(pool.size for pool in existing.values())
+    return Prepared(pools=pools, widest=widest, file_system=file_system, options=options)
 
 
-async def limit_fill(
-    commands: Commands, plan: Plan, target: CephTarget, prepared: Prepared, outputs: Outputs
-) -> Prepared:
+def _require_none(problems: Collection[str]) -> None:
+    if problems:
+        raise NotPreparedError(problems)
+
+
+async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs: Outputs) -> None:
     """Refuse data that does not fit, and set the quota of a pool that was created for the run, before any writes.
 
     Tools such as rados bench write as much as they can, and only the quota bounds them.
@@ -240,86 +262,40 @@ async def limit_fill(
         _log.warning(
             "Ceph does not show how full the OSDs of pool %s are: spec.limits.fillPercent is not checked", pool
         )
-        return prepared
+        return
     if problem := fill_problem(fill, estimate(plan).data_bytes, percent=percent):
-        return replace(prepared, problems=(problem,), refusal=FailureReason.CLUSTER_TOO_FULL)
+        raise NotPreparedError([problem], FailureReason.CLUSTER_TOO_FULL)
     if target.made is not None:
         quota = quota_bytes(fill, plan.clients * plan.volume.size if plan.volume else 0, percent=percent)
-        try:
-            await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))
-        except CommandError as error:
-            return replace(prepared, problems=(str(error),))
-    return prepared
+        await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))
 
 
-async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
-    existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
-    if problems := _pool_problems(target, existing):
-        return Prepared(problems=problems)
-    pools = tuple(existing[name] for name in target.pools)
-    file_system, problems = await _file_system(commands, target, pools)
-    # A command on an object of an inactive placement group hangs.
-    problems = problems or await _unclean_groups(commands, plan, pools)
-    if problems:
-        return Prepared(problems=problems)
-    if plan.gates.pause_scrub:
-        report("pausing scrubs of the run's pools")
-        noted = [existing[name] for name in target.pools_by_note]
-        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=noted)
-    setting = OptionsSet()
-    if target.options:
-        report("setting options of the OSDs")
-        setting = await set_options(commands, target.options, key=options_key(plan.run.uid))
-        if setting.problems:
-            refusal = FailureReason.CEPH_OPTION_REFUSED if setting.refused else None
-            return Prepared(problems=setting.problems, refusal=refusal)
-    status = parse_status(await commands.ceph("status"))
-    if plan.gates.ceph_health == "Required":
-        accepted = frozenset(plan.gates.accepted_health_checks)
-        problems = gate_problems(status, accepted=accepted, file_system=file_system)
-    if setting.options:
-        problems = (*problems, *reading_problems(await read_options(commands, setting.options)))
-    if not problems and plan.has_images and plan.volume is not None:
-        created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
-        problems = tuple(await created)
-    return Prepared(
-        problems=problems,
-        pools=pools,
-        widest=max(pool.size for pool in existing.values()),
-        file_system=file_system,
-        options=setting.options,
-    )
-
-
-async def _file_system(
-    commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]
-) -> tuple[FileSystemDetail | None, tuple[str, ...]]:
+async def _file_system(commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]) -> FileSystemDetail | None:
     if target.file_system is None:
-        return None, ()
+        return None
     made = target.file_system.made
     detail = parse_file_system(await commands.ceph("fs", "get", target.file_system.name))
     problems = [*wrong_pools(detail, pools)]
     if made is not None and detail.servers != made.metadata_servers:
         servers = f"{detail.servers} active metadata servers, not {made.metadata_servers}"
         problems.append(f"file system {detail.name} is set to {servers}")
-    return detail, tuple(problems)
+    _require_none(problems)
+    return detail
 
 
-def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> tuple[str, ...]:
+def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> list[str]:
     """Return how the pools differ from the plan: Rook calls a pool ready even if a part of its setup failed."""
-    missing = [name for name in target.pools if name not in existing]
-    if missing:
-        return tuple(f"pool {name} does not exist" for name in missing)
-    pools = [existing[name] for name in target.pools]
+    if missing := [name for name in target.pools if name not in existing]:
+        return [f"pool {name} does not exist" for name in missing]
     problems = [
         f"pool {pool.name} is changing from {pool.pg_num} to {pool.pg_num_target} placement groups; wait, or switch "
         "off its autoscaler"
-        for pool in pools
+        for pool in map(existing.__getitem__, target.pools)
         if not pool.is_settled
     ]
-    for name, wanted in target.made_pools.items():
-        problems += _differences(wanted, existing[name])
-    return tuple(problems)
+    return problems + [
+        text for name, wanted in target.made_pools.items() for text in _differences(wanted, existing[name])
+    ]
 
 
 def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Disturbance
 from plimsoll.api.status import NO_OSDS
 from plimsoll.api.storage import DisturbedOsds
@@ -20,6 +19,7 @@ from plimsoll.ceph.safety import POOL_FULL, risks
 from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
 from plimsoll.conductor.ceph.commands import CommandError, Commands
 from plimsoll.conductor.ceph.options import (
+    NotPreparedError,
     give_back,
     read_options,
     record_osds,
@@ -69,7 +69,7 @@ class CephCluster:
         # The most that this conductor has seen, and those before it, since an OSD may get lost while there is none.
         self.osds = NO_OSDS
         self._is_measuring = False
-        self._prepared = Prepared(problems=("the cluster is not prepared yet",))
+        self._prepared = Prepared()
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
         self._osd_memory: int | None = None
@@ -252,7 +252,7 @@ class CephCluster:
             await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
 
     async def _prepare(self, see: See) -> None:
-        shown: set[str] = set()
+        shown, logged = set[str](), ""
 
         def report(progress: str) -> None:
             # Every pass repeats the first steps; meanwhile, the problems of the last pass remain visible.
@@ -260,35 +260,31 @@ class CephCluster:
                 shown.add(progress)
                 see(ClusterView(prepared=False, problems=(progress,)))
 
-        logged: tuple[str, ...] = ()
-        while True:
-            prepared, outputs = await self._try_to_prepare(report)
-            if not prepared.problems:
-                break
-            if prepared.problems != logged:
-                logged = prepared.problems
-                _log.warning("the cluster is not ready: %s", "; ".join(logged))
-            see(ClusterView(prepared=False, problems=prepared.problems, refusal=prepared.refusal))
-            await asyncio.sleep(self._pause)
-        self._prepared, self._outputs = prepared, outputs
+        while self._outputs is None:
+            try:
+                prepared = await prepare(self._commands, self._plan, self._target, report=report)
+                report("querying Ceph's versions and settings")
+                outputs = await ask(self._commands, self._plan, prepared.pools)
+                # An earlier conductor has seen the cluster, and its clients may have written since.
+                if self.osds == NO_OSDS:
+                    await limit_fill(self._commands, self._plan, self._target, outputs)
+                self._choose(outputs)
+            except (NotPreparedError, NotDisturbableError, CommandError, ValueError) as error:
+                if logged != str(error):
+                    logged = str(error)
+                    _log.warning("the cluster is not ready: %s", logged)
+                problems = error.problems if isinstance(error, NotPreparedError) else (str(error),)
+                see(ClusterView(prepared=False, problems=problems, refusal=getattr(error, "refusal", None)))
+                await asyncio.sleep(self._pause)
+            else:
+                self._prepared, self._outputs = prepared, outputs
         self._osd_classes = osd_classes(self._outputs)
         self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
         self._placement = placement_of(self._outputs, self._target.pools[-1])
         _log.info("the cluster is prepared")
 
-    async def _try_to_prepare(self, report: Callable[[str], None]) -> tuple[Prepared, Outputs]:
-        prepared = await prepare(self._commands, self._plan, self._target, report=report)
-        if prepared.problems:
-            return prepared, Outputs()
-        report("querying Ceph's versions and settings")
-        outputs = await ask(self._commands, self._plan, prepared.pools)
-        # An earlier conductor has seen the cluster, and its clients may have written since.
-        if self.osds == NO_OSDS:
-            prepared = await limit_fill(self._commands, self._plan, self._target, prepared, outputs)
-        return prepared if prepared.problems else self._choose(prepared, outputs), outputs
-
-    def _choose(self, prepared: Prepared, outputs: Outputs) -> Prepared:
-        """Choose the OSDs that trials take away; refuse if none may be."""
+    def _choose(self, outputs: Outputs) -> None:
+        """Choose the OSDs that trials take away; NotDisturbableError if none may be."""
         try:
             for osds in {point.disturb.osds for point in self._plan.points if point.disturb}:
                 self._chosen[osds] = chosen_osds(
@@ -298,11 +294,8 @@ class CephCluster:
                     count=osds.count,
                     fill_percent=self._plan.limits.fill_percent,
                 )
-        except NotDisturbableError as error:
-            return replace(prepared, problems=(str(error),), refusal=FailureReason.DISTURBANCE_REFUSED)
         except (ValueError, LookupError) as error:
-            return replace(prepared, problems=(f"which OSDs hold the run's data is unknown: {error}",))
-        return prepared
+            raise NotPreparedError([f"which OSDs hold the run's data is unknown: {error}"]) from error
 
     async def _look(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:
