@@ -138,17 +138,6 @@ def test_a_field_without_a_description_is_refused() -> None:
         schema(Silent)
 
 
-def test_entries_without_a_description_are_refused() -> None:
-    class Silent(Model):
-        """An object."""
-
-        parts: tuple[str, ...]
-        """What it is."""
-
-    with pytest.raises(ValueError, match="no description"):
-        schema(Silent)
-
-
 def test_a_default_of_a_model_that_is_not_that_of_its_fields_is_refused() -> None:
     class Odd(Model):
         """An object."""

@@ -13,11 +13,6 @@ _MAX_PERCENTILES = 16
 
 Rate = Annotated[float, ServerOnly(minimum=0)]
 
-_Nanoseconds = Annotated[Count, Field(description="Nanoseconds.")]
-_IopsInterval = Annotated[Rate, Field(description="One interval.")]
-_P99Interval = Annotated[Count, Field(description="One interval.")]
-_BytesInterval = Annotated[Count, Field(description="One interval.")]
-
 
 class Statistic(Model):
     """One quantity over the repetitions of a point."""
@@ -57,9 +52,7 @@ class Latency(Model):
     """Shortest latency."""
     max_nanoseconds: Count | None = None
     """Longest latency; the only number of kind maxOnly."""
-    percentiles: Annotated[dict[str, _Nanoseconds], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(
-        default_factory=dict
-    )
+    percentiles: Annotated[dict[str, Count], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(default_factory=dict)
     """Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond it, and beyond
     17.05 s, where the histogram ends; see the maximum."""
     histogram: Annotated[str, ServerOnly(max_length=65536)] | None = None  # see measure.histogram.Histogram.encode
@@ -83,11 +76,11 @@ class Series(Model):
 
     interval_seconds: Annotated[int, ServerOnly(minimum=1)]
     """Length of each interval; the last one may be shorter, or up to 50 % longer."""
-    iops: Annotated[tuple[_IopsInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    iops: Annotated[tuple[Rate, ...], ServerOnly(max_length=_MAX_INTERVALS)]
     """Operations per second in each interval."""
-    bytes_per_second: Annotated[tuple[_BytesInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    bytes_per_second: Annotated[tuple[Count, ...], ServerOnly(max_length=_MAX_INTERVALS)]
     """Bytes per second in each interval."""
-    p99_nanoseconds: Annotated[tuple[_P99Interval, ...], ServerOnly(max_length=_MAX_INTERVALS)] = ()
+    p99_nanoseconds: Annotated[tuple[Count, ...], ServerOnly(max_length=_MAX_INTERVALS)] = ()
     """99th percentile of latency in each interval, in nanoseconds, 0 if it is unknown; absent unless the workload has
     disturb, and if the tool does not record latencies over time."""
 
@@ -166,10 +159,7 @@ class OperationSummary(Model):
     """Bytes per second."""
     mean_latency: Statistic | None = None
     """Mean latency of each trial, in nanoseconds."""
-    percentiles: Annotated[
-        dict[str, Annotated[Statistic, Field(description="One percentile over the trials.")]],
-        ServerOnly(max_length=_MAX_PERCENTILES),
-    ] = Field(default_factory=dict)
+    percentiles: Annotated[dict[str, Statistic], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(default_factory=dict)
     """Percentiles of latency of each trial, in nanoseconds, by name, such as "99.9"."""
     latency: Latency
     """Latencies of all trials together, for display; statistics are over the trials."""

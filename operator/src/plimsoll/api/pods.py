@@ -9,9 +9,9 @@ from plimsoll.api.model import Integer, Model, Rule, ServerOnly
 from plimsoll.api.names import GROUP
 from plimsoll.api.storage import SecretReference
 
-LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
+LabelValue = Annotated[str, ServerOnly(max_length=63)]
+_AnnotationValue = Annotated[str, ServerOnly(max_length=4096)]
 NodeLabels = Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)]
-_AnnotationValue = Annotated[str, Field(description="Value of the annotation."), ServerOnly(max_length=4096)]
 
 _RESERVED_LABELS = (f"{GROUP}/", "app.kubernetes.io/", "batch.kubernetes.io/")
 _RESERVED_ANNOTATIONS = (f"{GROUP}/", "container.apparmor.security.beta.kubernetes.io/")
@@ -20,7 +20,6 @@ _JOB_LABELS = ("controller-uid", "job-name")
 
 ResourceQuantity = Annotated[
     str,
-    Field(description="A quantity of a resource."),
     ServerOnly(int_or_string=True, max_length=32, pattern=r"^[0-9]{1,18}(\.[0-9]{1,9})?([KMGTPE]i|[mkMGTPE])?$"),
 ]
 _Resources = Annotated[Mapping[str, ResourceQuantity], ServerOnly(max_length=16)]
@@ -60,9 +59,7 @@ class NodeRequirement(Model):
     """Name of the label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
     """How the label is compared with the values."""
-    values: Annotated[
-        tuple[Annotated[str, Field(max_length=63, description="A value of the label.")], ...], Field(max_length=64)
-    ] = ()
+    values: Annotated[tuple[Annotated[str, Field(max_length=63)], ...], Field(max_length=64)] = ()
     """Values to compare with."""
 
 

@@ -23,15 +23,9 @@ Sha256 = Annotated[str, ServerOnly(max_length=64, pattern=r"^[0-9a-f]{64}$")]
 class ToolUse(Model):
     """The tools of the clients, their commands and their output; for an audit."""
 
-    versions: Annotated[
-        tuple[Annotated[str, Field(description="A tool and its version."), ServerOnly(max_length=256)], ...],
-        ServerOnly(max_length=8),
-    ] = ()
+    versions: Annotated[tuple[Annotated[str, ServerOnly(max_length=256)], ...], ServerOnly(max_length=8)] = ()
     """The tools with their versions. More than one is a finding."""
-    argv: Annotated[
-        tuple[Annotated[str, Field(description="One argument."), ServerOnly(max_length=512)], ...],
-        ServerOnly(max_length=128),
-    ] = ()
+    argv: Annotated[tuple[Annotated[str, ServerOnly(max_length=512)], ...], ServerOnly(max_length=128)] = ()
     """The command of one client. Empty for a replaced attempt, and if the result would be too large."""
     argv_client: Count
     """Number of that client. The commands of other clients differ in paths, offsets and seeds."""
@@ -43,12 +37,6 @@ N = TypeVar("N", int, float)
 
 _MAX_CELLS = ServerOnly(max_length=4096)
 
-_Client = Annotated[Count, Field(description="Number of a client.")]
-_Bytes = Annotated[Count, Field(description="One cell.")]
-_Iops = Annotated[Rate, Field(description="One cell.")]
-_Retransmits = Annotated[Count, Field(description="One cell.")]
-_Outlier = Annotated[Count, Field(description="Position of a cell.")]
-
 
 class MatrixMember(Model):
     """A client of the matrix with its node."""
@@ -57,9 +45,6 @@ class MatrixMember(Model):
     """Number of the client."""
     node: Annotated[str, ServerOnly(max_length=253)]
     """Node of the client in the last trial that counts."""
-
-
-_Member = Annotated[MatrixMember, Field(description="One client.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +69,24 @@ class Matrix(Model):
 
     trials: Count
     """Number of trials that count."""
-    members: Annotated[tuple[_Member, ...], ServerOnly(max_length=2048)]
+    members: Annotated[tuple[MatrixMember, ...], ServerOnly(max_length=2048)]
     """The clients of all cells with their nodes."""
-    clients: Annotated[tuple[_Client, ...], _MAX_CELLS]
+    clients: Annotated[tuple[Count, ...], _MAX_CELLS]
     """Client of each cell that generated the load."""
-    peers: Annotated[tuple[_Client, ...], _MAX_CELLS]
+    peers: Annotated[tuple[Count, ...], _MAX_CELLS]
     """Client of each cell that served it."""
-    bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS]
+    bytes_per_second: Annotated[tuple[Count, ...], _MAX_CELLS]
     """Mean of each cell over the trials, in bytes per second."""
-    least_bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS] | None = None
+    least_bytes_per_second: Annotated[tuple[Count, ...], _MAX_CELLS] | None = None
     """The lowest of each cell over the trials, in bytes per second; absent if the result would be too large."""
-    iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
+    iops: Annotated[tuple[Rate, ...], _MAX_CELLS] | None = None
     """Mean of each cell over the trials, in operations per second; absent if the tool does not count operations."""
-    least_iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
+    least_iops: Annotated[tuple[Rate, ...], _MAX_CELLS] | None = None
     """The lowest of each cell over the trials, in operations per second; absent if the tool does not count operations,
     or the result would be too large."""
-    retransmits: Annotated[tuple[_Retransmits, ...], _MAX_CELLS] | None = None
+    retransmits: Annotated[tuple[Count, ...], _MAX_CELLS] | None = None
     """TCP segments that were sent again, mean of each cell over the trials; absent if the tool does not report them."""
-    outliers: Annotated[tuple[_Outlier, ...], _MAX_CELLS] = ()
+    outliers: Annotated[tuple[Count, ...], _MAX_CELLS] = ()
     """Positions, from 0, of the cells whose rate was far below the rates of comparable cells in at least one of the
     trials; see the finding LinkOutlier."""
 
@@ -147,7 +132,6 @@ _Name = Annotated[str, ServerOnly(max_length=64)]
 _Time = Annotated[str, ServerOnly(max_length=64)]
 _Message = Annotated[str, ServerOnly(max_length=4096)]
 
-_Warning = Annotated[_Message, Field(description="One warning.")]
 _AnyValues = Annotated[dict[str, JsonValue], ServerOnly(max_length=64)]
 
 
@@ -190,7 +174,7 @@ class Finding(Model):
     """Verdict that the check gives."""
     message: _Message
     """The measured value, the limit, and the remedy."""
-    clients: Annotated[tuple[_Client, ...], ServerOnly(max_length=32)] = ()
+    clients: Annotated[tuple[Count, ...], ServerOnly(max_length=32)] = ()
     """Numbers of the affected clients; empty if it affects all of them."""
     cause: Cause | None = None
     """What made the attempt Invalid, if the evidence of this attempt decides that; absent if the reason alone does, or
@@ -249,9 +233,6 @@ class ClientPlace(Model):
     if the host does not show it."""
 
 
-_Place = Annotated[ClientPlace, Field(description="One client.")]
-
-
 class PlaceDigests(Model):
     """Where clients ran, shortened to what shows whether it changed."""
 
@@ -271,9 +252,7 @@ class PhaseOperation(Model):
     """Operations per second."""
     bytes_per_second: Count
     """Bytes per second."""
-    percentiles: Annotated[
-        dict[str, Annotated[Count, Field(description="One percentile.")]], ServerOnly(max_length=16)
-    ] = Field(default_factory=dict)
+    percentiles: Annotated[dict[str, Count], ServerOnly(max_length=16)] = Field(default_factory=dict)
     """Percentiles of latency in nanoseconds, by name, such as "99.9"; empty if the tool does not record latencies over
     time."""
 
@@ -291,10 +270,7 @@ class Phase(Model):
     """Length of the phase."""
     stall_seconds: float | None = None
     """Seconds in which no client completed an operation; absent if a client does not record operations over time."""
-    operations: Annotated[
-        tuple[Annotated[PhaseOperation, Field(description="One operation.")], ...],
-        ServerOnly(max_length=len(Operation)),
-    ]
+    operations: Annotated[tuple[PhaseOperation, ...], ServerOnly(max_length=len(Operation))]
     """Numbers of each operation."""
 
 
@@ -303,7 +279,7 @@ class DisturbanceResult(Model):
 
     action: Literal["Out", "Down"]
     """Out or Down, as in the workload."""
-    osds: Annotated[tuple[Annotated[Count, Field(description="One OSD.")], ...], ServerOnly(max_length=64)]
+    osds: Annotated[tuple[Count, ...], ServerOnly(max_length=64)]
     """Numbers of the OSDs that were away."""
     start_seconds: float
     """Start of the disturbance, after the start of the window."""
@@ -314,7 +290,7 @@ class DisturbanceResult(Model):
     absent if they were not within watchedSeconds."""
     watched_seconds: float
     """Seconds from that end to the last poll."""
-    phases: Annotated[tuple[Annotated[Phase, Field(description="One phase.")], ...], ServerOnly(max_length=4)]
+    phases: Annotated[tuple[Phase, ...], ServerOnly(max_length=4)]
     """Before, during and after the disturbance; in a search for the line, also until all groups are clean."""
 
     def phase(self, name: str) -> Phase | None:
@@ -332,7 +308,7 @@ class Trial(Model):
     """Identity of the conductor process that ran it."""
     clients: ClientNumbers
     """Numbers of the clients that took part, such as 0-7,12; servers included."""
-    places: Annotated[tuple[_Place, ...], ServerOnly(max_length=2048)] = ()
+    places: Annotated[tuple[ClientPlace, ...], ServerOnly(max_length=2048)] = ()
     """Where the clients ran, as far as the trials recorded before do not show it. In the first trial these are all
     clients, and in later ones those that were replaced by one on another node or volume."""
     place_digests: PlaceDigests | None = None
@@ -380,7 +356,7 @@ class Trial(Model):
     disturbance: DisturbanceResult | None = None
     """Numbers before, during and after the disturbance; absent without one."""
     tool: ToolUse | None = None  # absent if no client delivered
-    warnings: Annotated[tuple[_Warning, ...], ServerOnly(max_length=64)] = ()
+    warnings: Annotated[tuple[_Message, ...], ServerOnly(max_length=64)] = ()
     """Distinct warnings of the clients' tools and parsers."""
 
 

@@ -60,10 +60,8 @@ GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "
 MAX_TIMEOUT_SECONDS = 30 * 24 * 3600
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
-HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
-ClientCount = Annotated[
-    Integer, Field(ge=1, le=MAX_CLIENTS, description="Number of clients, at most spec.clients.count.")
-]
+HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64)]
+ClientCount = Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)]
 
 
 def repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
@@ -83,6 +81,11 @@ def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if problems:
         raise SpecError(problems)
     return values
+
+
+_UNIQUE = (AfterValidator(_unique), ServerOnly(list_type="set"))
+_HealthChecks = Annotated[tuple[HealthCheck, ...], Field(max_length=32), *_UNIQUE]
+_ClientCounts = Annotated[tuple[ClientCount, ...], Field(min_length=1, max_length=MAX_AXIS_VALUES), *_UNIQUE]
 
 
 class ObjectMeta(Model):
@@ -211,15 +214,7 @@ class Workload(Model):
     # In the document, one field with the tool's key contains the parameters. Lists among them are the axes of a sweep.
     tool: Annotated[str, ServerOnly(absent=True)]
     parameters: Annotated[Mapping[str, JsonValue], ServerOnly(absent=True)]
-    clients: (
-        Annotated[
-            tuple[ClientCount, ...],
-            Field(min_length=1, max_length=MAX_AXIS_VALUES),
-            AfterValidator(_unique),
-            ServerOnly(list_type="set"),
-        ]
-        | None
-    ) = None
+    clients: _ClientCounts | None = None
     """Axis: number of clients that generate load; the others are idle. All clients if absent."""
     runtime_seconds: Annotated[Integer, Field(ge=1, le=MAX_RUNTIME_SECONDS)] = 60
     """Duration of the measurement in each trial."""
@@ -264,16 +259,12 @@ class Gates(Model):
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
     """Required measures only while the cluster is healthy; Ignored measures at any time."""
-    accepted_health_checks: Annotated[
-        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
-    ] = ()
+    accepted_health_checks: _HealthChecks = ()
     """Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW, by their names in `ceph
     health detail`."""
     pause_scrub: Flag = True
     """Pause scrubbing of the measured pools during trials. It is always resumed afterwards."""
-    stop_on: Annotated[
-        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
-    ] = ()
+    stop_on: _HealthChecks = ()
     """Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads the
     cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are muted."""
 

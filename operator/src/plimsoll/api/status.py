@@ -33,7 +33,7 @@ _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _Count = Annotated[int, Field(ge=0)]
-_Setting = Annotated[str, Field(max_length=1024, description="Version or setting.")]
+_Setting = Annotated[str, Field(max_length=1024)]
 _SmallCount = Annotated[_Count, ServerOnly(format="int32")]
 
 # Of a state, which any user who may edit ConfigMaps can change: arithmetic on these numbers never overflows.

@@ -238,7 +238,7 @@ def _without_type(user: str) -> str:
 CephUser = Annotated[
     CephName, AfterValidator(_without_type), Rule(rule="!self.startsWith('client.')", message=_WITHOUT_TYPE)
 ]
-Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253, description="Address of one monitor.")]
+Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253)]
 
 
 class NamespacedName(Model):

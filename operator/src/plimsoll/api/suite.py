@@ -196,15 +196,13 @@ class Variant(Model):
 
     name: VariantName
     """Unique name of the variant, part of the names of its runs."""
-    changes: Annotated[
-        Fragment,
-        Field(alias="set"),
-        ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED),
-    ] = Field(default_factory=dict)
+    changes: Annotated[Fragment, Field(alias="set"), ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)] = (
+        Field(default_factory=dict)
+    )
     """What the variant changes in spec.run. Mappings are merged, workloads are merged by name, other lists are
     replaced, and a field of a union replaces the others, such as erasureCoded a replicated pool."""
     unset: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=256, description="Dotted path of a field.")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=256)], ...],
         Field(max_length=32),
         ServerOnly(list_type="set"),
     ] = ()

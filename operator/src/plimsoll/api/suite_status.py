@@ -44,12 +44,9 @@ _Text = Annotated[str, Field(max_length=64)]
 _Message = Annotated[str, Field(max_length=MAX_OUTCOME_CHARACTERS)]
 _Annotation = Annotated[str, Field(max_length=MAX_ANNOTATION_CHARACTERS)]
 _Version = Annotated[str, Field(max_length=MAX_VERSION_CHARACTERS)]
-_Setting = Annotated[_Version, Field(description="Version.")]
 _Digest = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _SmallCount = Annotated[Count, ServerOnly(format="int32")]
-_Minute = Annotated[Count, Field(description="Minute of the start of a round since 1970.")]
-_Counted = Annotated[_SmallCount, Field(description="Number of comparisons with that verdict.")]
 
 
 class Cause(StrEnum):
@@ -182,9 +179,9 @@ class EndedRound(Model):
     they are kept until three rounds of the present baseline were accepted."""
     digest: _Digest
     """SHA-256 of the run, the variants and repeat that it measured."""
-    environment: Annotated[dict[str, _Setting], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
+    environment: Annotated[dict[str, _Version], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
     """Versions that it was measured with, such as the versions of the kernel, Ceph and Kubernetes."""
-    comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
+    comparisons: Annotated[dict[str, _SmallCount], Field(max_length=8)] = Field(default_factory=dict)
     """Number of comparisons with accepted rounds, by verdict. Only these decide the verdict."""
 
     @property
@@ -293,7 +290,7 @@ class BenchmarkSuiteStatus(Model):
     """Former rounds, newest first."""
     baseline: Baseline | None = None
     """The accepted rounds that later ones are compared with."""
-    dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
+    dropped: Annotated[tuple[Count, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
     """Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted."""
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
     """Results of the comparisons of the last complete round, the worst first, at most 128."""

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from plimsoll.api.model import Count, Model, ServerOnly
 
-_Problem = Annotated[str, Field(description="One problem."), ServerOnly(max_length=512)]
-
 
 class Spread(Model):
     """The distribution of one quantity."""
@@ -60,7 +58,7 @@ class ClusterSummary(Model):
     """Number of polls that Ceph did not answer."""
     worst_health: Annotated[str, ServerOnly(max_length=64)] | None = None
     """HEALTH_OK, HEALTH_WARN or HEALTH_ERR."""
-    problems: Annotated[tuple[_Problem, ...], ServerOnly(max_length=8)] = ()
+    problems: Annotated[tuple[Annotated[str, ServerOnly(max_length=512)], ...], ServerOnly(max_length=8)] = ()
     """Problems of the poll with the most problems, in words."""
     used_ratio: float | None = None
     """Used part of the raw capacity, 0 to 1; the maximum of all polls."""
@@ -143,7 +141,7 @@ MAX_LISTED = 64
 """Nodes and OSDs that a result lists; of more it has the number."""
 
 _Number = Annotated[int, Field(ge=0, lt=2**63)]
-_Osd = Annotated[int, Field(ge=0, lt=2**31, description="Number of an OSD.")]
+_Osd = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class NodeCaches(Model):
