@@ -153,7 +153,6 @@ class Hypothesis(Model):
                 or hypothesis.at_least_percent <= hypothesis.at_most_percent
             ),
             message="must be at least atLeastPercent",
-            remedy=lambda hypothesis: f"must be at least atLeastPercent, which is {hypothesis.at_least_percent}",
             field_path=".atMostPercent",
         ),
     )

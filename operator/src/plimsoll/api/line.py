@@ -126,7 +126,6 @@ class LineSearch(Model):
             rule="!has(self.limit) || self.start <= self.limit",
             holds=lambda search: search.start <= search.highest_load,
             message="must be at most limit; decrease it, or increase limit",
-            remedy=lambda search: f"must be at most limit, which is {search.limit}; decrease it, or increase limit",
             field_path=".start",
         ),
         Rule(

@@ -165,10 +165,6 @@ class Workload(Model):
             rule="self.rampSeconds < self.runtimeSeconds",
             holds=lambda workload: workload.ramp_seconds < workload.runtime_seconds,
             message="must be less than runtimeSeconds; decrease it, or increase runtimeSeconds",
-            remedy=lambda workload: (
-                f"must be less than runtimeSeconds, which is {workload.runtime_seconds}; decrease it, or increase "
-                "runtimeSeconds"
-            ),
             field_path=".rampSeconds",
         ),
         Rule(
@@ -176,11 +172,6 @@ class Workload(Model):
             holds=lambda workload: workload.disturb is None or workload.disturb.ends_after < workload.runtime_seconds,
             message="must end before the measurement, but afterSeconds and forSeconds together are not less than "
             "runtimeSeconds; decrease them, or increase runtimeSeconds",
-            remedy=lambda workload: (
-                f"must end before the measurement, but afterSeconds and forSeconds together are "
-                f"{workload.disturb.ends_after}, and runtimeSeconds is {workload.runtime_seconds}; decrease them, or "
-                "increase runtimeSeconds"
-            ),
             field_path=".disturb.forSeconds",
         ),
         Rule(
