@@ -222,7 +222,7 @@ def test_a_conductors_last_words_when_it_fails_for_good(secret: Path, tmp_path: 
     environment = {"PLIMSOLL_RESULTS": str(results), "PLIMSOLL_SECRET": str(secret), "PLIMSOLL_PORT": str(free_port())}
     result = invoke("conductor", f"--termination-log={words}", environment=environment)
     assert result.exit_code == EXIT_OF_FAILURE[FailureReason.CLIENTS_NOT_READY]
-    assert words.read_text().startswith("ClientsNotReady: clients 0, 1 did not register")
+    assert words.read_text().startswith("ClientsNotReady: clients 0 and 1 did not register")
 
 
 @pytest.mark.parametrize(

@@ -105,12 +105,12 @@ def test_the_state_shows_what_the_clients_prepare() -> None:
     order = simulation.session.roster.get([0])[0].order
     assert isinstance(order, messages.PrepareOrder)
     assert order.precondition == precondition
-    assert simulation.state.message == "prefilling: clients 0, 1, 2"
+    assert simulation.state.message == "prefilling: clients 0, 1 and 2"
     simulation.report(0, AgentState.PREPARING, "overwriting at random, 35 of 600 s")
     simulation.report(2, AgentState.PREPARING, "overwriting at random, 34 of 600 s")
-    assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0, 2"
+    assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0 and 2"
     simulation.report(1, AgentState.PREPARING, "overwriting at random, 1 of 600 s")
-    assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1, 2"
+    assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1 and 2"
 
 
 def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:

@@ -10,9 +10,10 @@ from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
 from plimsoll.ceph.safety import quota_message, risk_message
 from plimsoll.conductor.attempt import Attempt, Fault, Moment
-from plimsoll.conductor.roster import Client, Roster, failures, shortened
+from plimsoll.conductor.roster import Client, Roster, failures
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
+from plimsoll.measure.text import first_few
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import AgentState, DropCachesOrder
 
@@ -128,7 +129,7 @@ class Dropping(InFlight):
         )
         if not message and moment.seconds >= self.deadline:
             limit = timings.dropping + timings.dropping_grace
-            nodes = shortened(self.undropped_nodes)
+            nodes = first_few(self.undropped_nodes)
             message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
         # OSDs that do not answer, or dirty data that does not reach them in time, show storage that hangs.
         is_late = moment.seconds >= self.deadline - timings.dropping_grace

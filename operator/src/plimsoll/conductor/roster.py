@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
+from plimsoll.measure.text import clients_text
 from plimsoll.protocol import messages
 from plimsoll.protocol.helpers import CacheDrop
 
@@ -167,14 +168,8 @@ def timestamp(wall: int) -> str:
     return text.replace("+00:00", "Z")
 
 
-def names(clients: Sequence[int]) -> str:
-    """Return `client 3` or `clients 1, 2, 5`; of many clients, the first and the number of others."""
-    plural = "s" if len(clients) > 1 else ""
-    return f"client{plural} {_first([str(client) for client in clients], 12, ', ', ' and ')}"
-
-
 def names_of(clients: Iterable[Client]) -> str:
-    return names([client.number for client in clients])
+    return clients_text([client.number for client in clients])
 
 
 def failures(clients: Iterable[Client]) -> str:
@@ -185,20 +180,10 @@ def failures(clients: Iterable[Client]) -> str:
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
     if missing:
-        return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
+        return f"{clients_text(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]
     who, why = names_of(busy), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
-
-
-def shortened(problems: Sequence[str]) -> str:
-    """Return the problems as one text; of many problems, the first and the number of others."""
-    return _first(problems, 6, "; ", "; and ")
-
-
-def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -> str:
-    more = f"{before_more}{len(texts) - limit} more" if len(texts) > limit else ""
-    return separator.join(texts[:limit]) + more
 
 
 def environment(roster: Roster, storage: Environment) -> Environment | None:

@@ -27,7 +27,8 @@ from plimsoll.conductor.attempt import (
     unprepared_clients,
 )
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.roster import Client, Roster, environment, failures, shortened, timestamp, why_not_ready
+from plimsoll.conductor.roster import Client, Roster, environment, failures, timestamp, why_not_ready
+from plimsoll.measure.text import first_few
 from plimsoll.measure.trial import TrialNumbers, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, trial_seconds
@@ -328,10 +329,10 @@ class Session:
         if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
             return False
         if problems and (refusal := self.gate.view.refusal):
-            return self._fail(refusal, shortened(problems), moment)
+            return self._fail(refusal, first_few(problems, separator="; "), moment)
         if problems:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
-            reasons = shortened(problems)
+            reasons = first_few(problems, separator="; ")
             message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
             return self._fail(FailureReason.GATE_CLOSED, message, moment)
         # A client may have died in the meantime.

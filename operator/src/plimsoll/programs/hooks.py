@@ -15,6 +15,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.port import ApiError, Kind, Kube, Object, UnknownKindError, persist
+from plimsoll.measure.text import first_few
 from plimsoll.programs.termination import log_to_stderr
 
 _REQUEST_SECONDS = 30.0
@@ -164,13 +165,11 @@ async def _objects(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
 
 def _summary(left: Sequence[Object]) -> str:
     shown = []
-    for obj in left[:_SHOWN]:
+    for obj in left:
         kind = "suite " if obj["kind"] == SUITE_KIND else ""
         name = f"{kind}{obj['metadata']['namespace']}/{obj['metadata']['name']}"
         conditions = (obj.get("status") or {}).get("conditions") or ()
         messages = (condition.get("message") for condition in conditions if condition["type"] == "CleanedUp")
         blocker = next(messages, None)
         shown.append(f"{name}: {blocker}" if blocker else name)
-    if len(left) > _SHOWN:
-        shown.append(f"and {len(left) - _SHOWN} more")
-    return "; ".join(shown)
+    return first_few(shown, _SHOWN, "; ")
