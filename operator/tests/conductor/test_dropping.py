@@ -150,7 +150,7 @@ def test_nodes_without_load_keep_their_caches() -> None:
 def test_the_osds_of_the_cluster_drop_their_caches_after_all_nodes() -> None:
     """The nodes write their dirty data to them."""
     simulation = ColdSimulation(plan())
-    simulation.session.describe = lambda _: Environment(ceph=CephDescription(fsid=FSID))
+    simulation.session.describe = lambda: Environment(ceph=CephDescription(fsid=FSID))
     simulation.settle()
     assert [order.fsid for _, _, order in simulation.drops] == [None, None, FSID]
     (trial,) = simulation.trials

@@ -90,7 +90,7 @@ async def test_options_are_recorded_then_set_then_used_by_every_osd(ceph: Preten
 async def test_results_tell_which_options_were_set(ceph: PretendedCeph) -> None:
     cluster = cluster_of(PLAN)
     await attend_until(cluster, is_prepared)
-    described = cluster.environment(frozenset({"node"})).ceph
+    described = cluster.environment.ceph
     assert described is not None
     assert described.options == {
         "osd": {PROFILE: "high_client_ops", "osd_memory_target": "4294967296"},

@@ -5,7 +5,7 @@ that an environment never makes a result unreadable.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import (
     Field,
@@ -201,8 +201,6 @@ class CephDescription(Description):
     file_system: FileSystemDescription | None = None
     # Options of the OSDs that were set for the run: whose they are -> name -> value
     options: dict[str, dict[str, str]] | None = None
-    # Whether a client ran on a node that also ran an OSD
-    clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
     unread: tuple[str, ...] | None = None  # reasons why the output of commands could not be read
 
 

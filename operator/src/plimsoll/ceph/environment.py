@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import fmean, median
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from plimsoll.api.environment import (
     CapacityDescription,
@@ -60,7 +60,6 @@ _KINDS = 8
 _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
-_UNKNOWN: Literal["unknown"] = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +100,12 @@ class _Reading:
 
 
 def ceph_environment(
-    outputs: Outputs,
-    *,
-    pools: Sequence[str],
-    access: str,
-    client_nodes: Collection[str],
-    options: Iterable[CephOption] = (),
+    outputs: Outputs, *, pools: Sequence[str], access: str, options: Iterable[CephOption] = ()
 ) -> Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the data's last; `access` is the clients' path to it: `librbd`, `PVC`,
-    `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are set for the run. `unread` lists the
-    problems of unreadable outputs.
+    `CephFS` or `rados`; `options` are set for the run. `unread` lists the problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -140,7 +133,6 @@ def ceph_environment(
         image=reading.of(_image, outputs.image),
         file_system=reading.of(_file_system, outputs.file_system),
         options=by_osds(options) or None,
-        clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
     )
@@ -228,26 +220,6 @@ def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     )
 
 
-def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> bool | Literal["unknown"]:
-    """Whether a client ran on a node that also ran an OSD; `unknown` if the names do not show it.
-
-    A node and a host are the same if their names are equal up to the first dot. If the two sets of names have no
-    element in common, they may be of different kinds: an OSD in a container often knows only the container's name. Then
-    a host name counts only if it equals the name of the OSD's CRUSH bucket.
-    """
-    clients = {_short(name) for name in nodes if name}
-    osds = list(osds)
-    if not clients or not osds:
-        return _UNKNOWN
-    if clients & {_short(name) for osd in osds for name in (osd.host, osd.bucket) if name}:
-        return True
-    return False if all(osd.host and _short(osd.host) == _short(osd.bucket) for osd in osds) else _UNKNOWN
-
-
-def _short(name: str) -> str:
-    return name.partition(".")[0].lower()
-
-
 def _versions(text: str, *, file_system: bool) -> str | dict[str, Counts]:
     """Return the common version of the daemons that numbers depend on, or else the versions of each kind of daemon."""
     common = parse_versions(text, file_system=file_system)
@@ -309,7 +281,7 @@ def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) ->
     """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
     by_class: dict[str, list[float]] = {}
     for number, osd in osds.items():
-        capacities = by_class.setdefault(osd.device_class or _UNKNOWN, [])
+        capacities = by_class.setdefault(osd.device_class or "unknown", [])
         if (capacity := settings[number].capacity_iops) is not None:
             capacities.append(capacity)
     described = {}

@@ -95,7 +95,7 @@ async def conduct(
         job=job,
     )
     if cluster is not None:
-        session.describe = cluster.environment
+        session.describe = lambda: cluster.environment
         cluster.osds = session.osds
     driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):

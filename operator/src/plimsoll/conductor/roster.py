@@ -143,11 +143,6 @@ class Roster:
         for client in self.get(numbers):
             client.give(order)
 
-    @property
-    def client_nodes(self) -> frozenset[str]:
-        """The nodes of the registered clients, without those that only servers run on."""
-        return frozenset(client.node for client in self if not client.serves)
-
     def missing(self, now: float) -> tuple[int, ...]:
         """Return the numbers of the clients that have not registered or are lost."""
         return tuple(number for number in range(self._count) if not self._is_present(number, now))
@@ -191,7 +186,7 @@ def environment(roster: Roster, storage: Environment) -> Environment | None:
 
     None before a client has registered. Clients without a prepared data set do not count for its size.
     """
-    nodes = sorted(roster.client_nodes)
+    nodes = sorted({client.node for client in roster if not client.serves})
     if not nodes:
         return None
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]

@@ -62,8 +62,7 @@ class Session:
         self.timings = timings
         self.ledger = ledger
         self.gate = gate or phases.Gate()
-        # Describes the storage that clients on some nodes use.
-        self.describe: Callable[[frozenset[str]], Environment] = lambda _: Environment()
+        self.describe: Callable[[], Environment] = Environment  # describes the storage
         self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._effects: list[phases.Effect] = []
         self._stopping = False
@@ -232,7 +231,7 @@ class Session:
                 fault = attempt.staging_fault(overdue=moment.seconds >= phase.deadline)
             case phases.Dropping():
                 fault = phase.fault(moment)
-                ceph = self.describe(self.roster.client_nodes).ceph
+                ceph = self.describe().ceph
                 fsid = ceph.fsid if ceph else None
                 if not fault and phase.is_dropped(fsid):
                     attempt.caches = phase.dropped_caches
@@ -405,7 +404,7 @@ class Session:
         point = attempt.key.point
         self.ledger.add(point, trial, attempt.matrix)
         self.phase = phases.Recording(attempt=attempt)
-        described = environment(self.roster, self.describe(self.roster.client_nodes))
+        described = environment(self.roster, self.describe())
         self._effects.append(phases.RecordAttempt(point=point, status=self.ledger.status(point, described)))
 
     def _end_if_due(self, moment: Moment) -> bool:

@@ -70,11 +70,10 @@ class CephCluster:
         self.osds = NO_OSDS
         self._is_measuring = False
         self._prepared = Prepared()
-        self._outputs: Outputs | None = None
+        self.environment = Environment()  # its part of the results' environment; empty before preparation
         self._osd_classes: dict[int, str] = {}
         self._osd_memory: int | None = None
         self._placement = Placement()
-        self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
         self._chosen: dict[DisturbedOsds, tuple[int, ...]] = {}  # the OSDs to take away
         self._outage: Outage | None = None  # of the trial in flight
@@ -223,23 +222,6 @@ class CephCluster:
         finally:
             await self._commands.close()
 
-    def environment(self, nodes: frozenset[str]) -> Environment:
-        """Return the cluster's part of the results' environment, for clients on `nodes`; empty before preparation."""
-        if self._outputs is None:
-            return Environment()
-        if nodes not in self._environments:
-            on_volumes = "CephFS" if self._target.file_system else "PVC"
-            access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
-            described = ceph_environment(
-                self._outputs,
-                pools=self._target.pools,
-                access=access,
-                client_nodes=nodes,
-                options=self._prepared.options,
-            )
-            self._environments = {nodes: described}
-        return self._environments[nodes]
-
     async def _lift_quota(self) -> None:
         pool = self._target.pools[-1]
         if self._target.made is not None and pool in await self._full_pools():
@@ -260,7 +242,7 @@ class CephCluster:
                 shown.add(progress)
                 see(ClusterView(prepared=False, problems=(progress,)))
 
-        while self._outputs is None:
+        while True:
             try:
                 prepared = await prepare(self._commands, self._plan, self._target, report=report)
                 report("querying Ceph's versions and settings")
@@ -277,10 +259,14 @@ class CephCluster:
                 see(ClusterView(prepared=False, problems=problems, refusal=getattr(error, "refusal", None)))
                 await asyncio.sleep(self._pause)
             else:
-                self._prepared, self._outputs = prepared, outputs
-        self._osd_classes = osd_classes(self._outputs)
-        self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
-        self._placement = placement_of(self._outputs, self._target.pools[-1])
+                break
+        self._prepared, pools = prepared, self._target.pools
+        self._osd_classes = osd_classes(outputs)
+        self._osd_memory = osd_memory_bytes(outputs, pools[-1])
+        self._placement = placement_of(outputs, pools[-1])
+        on_volumes = "CephFS" if self._target.file_system else "PVC"
+        access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
+        self.environment = ceph_environment(outputs, pools=pools, access=access, options=prepared.options)
         _log.info("the cluster is prepared")
 
     def _choose(self, outputs: Outputs) -> None:
