@@ -80,10 +80,7 @@ def chosen_osds(
 
 
 def check_now(status: ClusterStatus | None, most: OsdsSeen) -> None:
-    """Raise NotDisturbableError if OSDs may not be taken away at the moment, although they could be before.
-
-    `status` is None if Ceph did not report it, `most` are the most OSDs that the run has seen.
-    """
+    """Raise NotDisturbableError if OSDs may not be taken away now; `status` is None if Ceph did not report it."""
     if status is None:
         raise NotDisturbableError("Ceph did not report its status just before")
     if status.osds_up < most.up or status.osds_in < most.members:
@@ -176,10 +173,7 @@ class _Missing:
         self._is_changing = not is_optional  # whether it explains any change at the moment
 
     def without_outage(self, moment: int, size: int, since: str, *, is_down: bool = False) -> tuple[int, str]:
-        """Return the size of the set, and the time of its last change, without what the outage explains.
-
-        An OSD that `is_down` may leave the set until it is up again.
-        """
+        """Return size and last change of the set without the outage's part; OSDs that are down may leave it."""
         (size_before, since_before), count = self._before, len(self._outage.osds)
         missing, is_given_back = size_before - size, moment >= self._outage.end
         may_leave = moment >= self._begin and (self._is_changing if self._has_left else is_down)
@@ -212,10 +206,7 @@ def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
 
 
 def clean_after(samples: Sequence[ClusterSample], outage: Outage) -> float | None:
-    """Return the seconds from the end of an outage until all groups are clean, and stay so; None if they are not.
-
-    None, too, if the samples end before Ceph's states show the end for certain.
-    """
+    """Return the seconds from an outage's end until all groups stay clean; None if the samples do not show that."""
     after = [it for it in samples if it.status and it.at >= outage.end]
     if not after or after[-1].at < outage.end + LAG:
         return None
@@ -287,10 +278,7 @@ class _Cluster:
             )
 
     def _fill_without(self, chosen: Sequence[int], pool: PoolDetail) -> float:
-        """Return how full the OSDs are that take over the data: all others, or of their own domains if all are needed.
-
-        0 if the data has nowhere to go, and stays degraded.
-        """
+        """Return how full the OSDs get that take over the data, all others or those of its domains; 0 if none can."""
         members = self.members(pool) & self.available
         domains = {number: self.domain(pool, number) for number in members}
         lost = {domains[number] for number in chosen}

@@ -149,10 +149,7 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
 
 
 def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
-    """Return the sum of the memory targets of the OSDs that may hold a pool's data; None if none is known.
-
-    OSDs without a known target count with the mean of the known ones. If the pool's OSDs are unknown, all count.
-    """
+    """Return the sum of the memory targets of a pool's OSDs, unknown ones with the mean; None without any."""
     used = _osds_of_pool(_Reading(), outputs, pool)
     targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
     known = [target for target in targets if target]

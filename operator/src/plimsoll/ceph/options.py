@@ -64,10 +64,7 @@ Change = tuple[OptionKey, str | None]  # a change of the database: the option, a
 
 
 def database_key(who: str, name: str) -> str:
-    """Return the key of the monitors' store under which they keep an option (Ceph, ConfigMonitor.cc).
-
-    `ceph config get` prints what applies to a daemon, and not whether that is the default or somebody's value.
-    """
+    """Return the monitors' key of an option (ConfigMonitor.cc); `config get` does not tell values from defaults."""
     return f"config/{who}/{name}"
 
 
@@ -134,10 +131,9 @@ def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Chang
 
 
 def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
-    """Return the changes with which the run's options are restored, and remarks on those that others changed.
+    """Return the changes that restore the run's options, and remarks on those that others changed.
 
-    An option that already has its previous value is set to it once more: a command that was just killed may still be
-    executed.
+    An option with its previous value is set once more: a command that was just killed may still be executed.
     """
     changes: list[Change] = []
     remarks = []

@@ -76,9 +76,8 @@ async def conduct(
 ) -> Ended:
     """Measure the missing trials of a plan, and return how the conductor ended.
 
-    Prepares and watches `cluster`, if any, and serves metrics at `metrics_port`, if any. `job` is the UID of the
-    process's Job, if that was created together with the clients' Jobs. SIGTERM and SIGINT end the process once the
-    trial in flight is recorded as interrupted.
+    Prepares and watches `cluster`, if any. `job` is the UID of the process's Job, if that was created together with the
+    clients' Jobs. SIGTERM and SIGINT end the process once the trial in flight is recorded as interrupted.
     """
     # Every agent holds two connections; the limit of open files is usually 1024.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)

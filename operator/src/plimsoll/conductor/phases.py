@@ -189,9 +189,8 @@ Phase = Gathering | AwaitingWindow | Preparing | Settling | Gating | InFlight | 
 class Start:
     """Whether all clients have registered since the conductor's Job was created.
 
-    In a cluster, that Job is created together with the clients', whose volumes and pods may take `provisionSeconds`.
-    The operator enforces that limit and `readySeconds` after it, because it observes the pods. The conductor gives up
-    only after both, and the time until all clients have registered does not count as time of the run.
+    The clients' Jobs were created with it, and the operator ends a run whose volumes and pods take too long. So the
+    conductor gives up only after `provisionSeconds` and `readySeconds`, of which the first are no time of the run.
     """
 
     def __init__(self, *, job: str, before: RunState | None, timeouts: Timeouts, now: float) -> None:

@@ -182,10 +182,7 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
 
 
 def environment(roster: Roster, storage: Environment) -> Environment | None:
-    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage's description.
-
-    None before a client has registered. Clients without a prepared data set do not count for its size.
-    """
+    """Return the environment of the results: nodes, facts of the clients, and the storage; None without clients."""
     nodes = sorted({client.node for client in roster if not client.serves})
     if not nodes:
         return None

@@ -97,10 +97,7 @@ class Session:
         self.roster.report(client, report, moment.seconds)
 
     def post(self, post: messages.ResultPost, moment: Moment) -> bool:
-        """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
-
-        RefusedError: another process has replaced the client, or the document is another client's.
-        """
+        """Accept a document; false if it is late, repeated, or of an earlier epoch. RefusedError: not the client's."""
         if post.document.client != post.client:
             raise messages.RefusedError(
                 "BadRequest",

@@ -217,9 +217,9 @@ def _epoch(stored: Object) -> str:
 
 
 class KubeSink:
-    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries.
+    """Stores state and results in the run's objects.
 
-    ReplacedError: another conductor of the run has written meanwhile; nothing was overwritten.
+    Every method raises ApiError after `retry_seconds` of retries, or ReplacedError, before which it overwrites nothing.
     """
 
     progress_seconds = 3.0

@@ -35,8 +35,7 @@ def replaced_attempt(trial: Trial) -> Trial:
 def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
     """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons.
 
-    The first attempt that the harness alone did not spoil keeps its rates and percentiles (`has_rates`), and so does an
-    attempt for which this is not known yet.
+    The first attempt that the harness alone did not spoil, or may not have, keeps its rates and percentiles.
     """
     bare = _cleared(_with_short_findings(replaced_attempt(trial)), "warnings", "hosts", "tool")
     return bare if has_rates else _cleared(bare, "operations")

@@ -65,10 +65,7 @@ class Limits:
 
 
 def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
-    """Return why an order from a namespace may not use its StorageClass, None if it is absent; empty if it may.
-
-    The operator has checked that before, but anybody with a token can send an order without it.
-    """
+    """Return why an order, which anybody with a token may send, may not use its StorageClass; empty if it may."""
     name = f"StorageClass {order.storage_class}"
     labels = storage_class["metadata"].get("labels") or {} if storage_class is not None else {}
     owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))

@@ -135,8 +135,7 @@ class Namespaces:
     async def remove(self, *, limit_seconds: float) -> list[str]:
         """Delete them and wait until they and their volumes are gone; return what is left after the limit.
 
-        An API server that does not answer is asked again. A volume whose reclaim policy is Retain is left and named at
-        once, because nothing will delete it.
+        A volume whose reclaim policy is Retain is left and named at once, because nothing will delete it.
         """
         deadline = time.monotonic() + limit_seconds
         removed: set[str] = set()
@@ -270,10 +269,7 @@ class Helper:
         return namespace, order
 
     async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
-        """Run an order while its client listens, and remove everything; return the last line, empty without a client.
-
-        In its log, namespaces that could not be removed before or afterwards are errors.
-        """
+        """Run an order while its client listens, and remove everything; return the last line, empty without a client."""
         labels = {**self._own, LABEL_RUN_UID: order.run_uid, LABEL_RUN_NAMESPACE: namespace}
         _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False

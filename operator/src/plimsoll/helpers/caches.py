@@ -28,10 +28,7 @@ class OsdsError(Exception):
 
 
 async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
-    """Have every OSD that is up drop its caches; without a key for that cluster, return why not.
-
-    OsdsError: Ceph did not answer, or an OSD failed.
-    """
+    """Have all OSDs that are up drop their caches, or return why not, without a key. OsdsError: one failed."""
     if commands is None:
         return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
     try:

@@ -51,8 +51,7 @@ def check_command(*, namespace: str, timeout: int) -> None:
 async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
     """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
 
-    ApiError: the API server rejects the run: its CRD is missing or of another version. NotInstalledError: the operator
-    does not react in time.
+    ApiError: the API server rejects the run. NotInstalledError: the operator does not react in time.
     """
     name = f"check-{token_hex(4)}"
     await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
@@ -131,10 +130,7 @@ def remove_command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
 async def remove_runs(
     kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = 2.0
 ) -> Sequence[Object]:
-    """Delete all suites and runs, including new ones; return those that remain after the timeout.
-
-    `namespaces` limits them; all namespaces by default. ApiError: they cannot be listed or deleted.
-    """
+    """Delete all suites and runs, new ones too; return those left after the timeout. See `Kube` for errors."""
     deadline = time.monotonic() + seconds
     logged = ""
     while True:

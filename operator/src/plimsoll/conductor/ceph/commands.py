@@ -112,10 +112,7 @@ class Answer:
 
 
 class Monitors:
-    """Runs `ceph` commands one after the other; `ceph` itself takes a quarter of a processor second for each.
-
-    librados may hang, or end the process that it is in: it has a process of its own.
-    """
+    """Runs commands of `ceph` in a process of its own, which librados may hang or end, one after the other."""
 
     def __init__(self, user: str) -> None:
         """Connect as `user` (without `client.`) with the first command."""

@@ -41,11 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class RecordError(CommandError):
-    """A record of options cannot be read: a retry does not help.
-
-    It is never removed: a later version may have written it, or a person may read the options' values in it. Without
-    it, other runs would measure with options that may still be set.
-    """
+    """A record of options cannot be read: it is kept for the version that wrote it, and a retry does not help."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(

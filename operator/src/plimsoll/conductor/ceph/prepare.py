@@ -253,10 +253,7 @@ def _require_none(problems: Collection[str]) -> None:
 
 
 async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs: Outputs) -> None:
-    """Refuse data that does not fit, and set the quota of a pool that was created for the run, before any writes.
-
-    Tools such as rados bench write as much as they can, and only the quota bounds them.
-    """
+    """Refuse data that does not fit, and set the quota of a run's own pool, which alone bounds rados bench."""
     pool, percent = target.pools[-1], plan.limits.fill_percent
     if (fill := fill_of(outputs, pool)) is None:
         _log.warning(
