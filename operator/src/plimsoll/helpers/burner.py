@@ -269,7 +269,7 @@ class Helper:
         return namespace, order
 
     async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
-        """Run an order while its client listens, and remove everything; return the last line, empty without a client."""
+        """Run an order while its client listens, and remove everything; return the last line, if there is one."""
         labels = {**self._own, LABEL_RUN_UID: order.run_uid, LABEL_RUN_NAMESPACE: namespace}
         _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False
