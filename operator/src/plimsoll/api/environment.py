@@ -1,8 +1,4 @@
-"""The environment of a result: platform, clients, data set and storage, as far as known.
-
-Unknown facts are absent, never null. Fields of another version are preserved, even if this version cannot read them, so
-that an environment never makes a result unreadable.
-"""
+"""The environment of a result, as far as known: unknown facts are absent, and unreadable ones are kept as they are."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Self
@@ -40,7 +36,6 @@ class Description(Model):
     model_config = Model.model_config | {"extra": "allow"}
 
     def document(self) -> dict[str, JsonValue]:
-        """Return the description as JSON."""
         return self.model_dump(mode="json")
 
     @model_validator(mode="wrap")
@@ -271,7 +266,6 @@ class CephOption(Model):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies it: whose option it is, and its name."""
         return self.who, self.name
 
     @property

@@ -149,20 +149,14 @@ class Problem:
     value: str = ""  # the value found there, shortened; empty if there is none
 
     def __str__(self) -> str:
-        """Return one line for a terminal or a condition message."""
         where = self.field or "document"
         return f"{where}: {self.value} {self.remedy}" if self.value else f"{where}: {self.remedy}"
 
 
 class SpecError(ValueError):
-    """An invalid document; `problems` lists its errors in document order.
-
-    Validators of a model raise it as well, with fields relative to the model; a plain ValueError would blame the whole
-    model.
-    """
+    """An invalid document, with its `problems` in order; those of a model's validator are relative to the model."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        """Keep the problems; the message has one line for each."""
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
@@ -181,11 +175,7 @@ def field_path(location: Iterable[int | str]) -> str:
 def problems_of(
     error: ValidationError, *, prefix: Sequence[int | str] = (), model: type[BaseModel] | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems behind a validation error, each with its remedy.
-
-    `prefix` is the location of the validated part within the document. With its `model`, an unknown field suggests the
-    closest known one.
-    """
+    """Return the problems behind a validation error of the part at `prefix`; with `model`, with the closest fields."""
     if error.error_count() > _MAX_PROBLEMS:
         remedy = f"has {error.error_count()} errors, too many to list; is it the right document?"
         return (Problem(field=field_path(prefix), remedy=remedy),)
@@ -228,7 +218,6 @@ def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    """Yield the models in the annotation of a field."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

@@ -1,8 +1,4 @@
-"""Hypotheses: a user's expectations of the numbers, stated before they are measured.
-
-A hypothesis is either a ratio of two points, or the exponent with which one quantity scales along an axis. Results
-decide it; see `plimsoll.measure.hypotheses`.
-"""
+"""Hypotheses: a user's expectations, stated before results decide them (`plimsoll.measure.hypotheses`)."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
@@ -99,7 +95,6 @@ class AxisRange(Model):
         return self
 
     def includes(self, value: int) -> bool:
-        """Whether a value of the axis is in the range."""
         return (self.first is None or value >= self.first) and (self.last is None or value <= self.last)
 
 
@@ -201,12 +196,10 @@ class Hypothesis(Model):
 
     @property
     def has_percents(self) -> bool:
-        """Whether it has a limit of a ratio."""
         return self.at_least_percent is not None or self.at_most_percent is not None
 
     @property
     def has_exponents(self) -> bool:
-        """Whether it has a limit of an exponent."""
         return self.exponent_at_least is not None or self.exponent_at_most is not None
 
     @property

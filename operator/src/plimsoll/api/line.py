@@ -106,12 +106,10 @@ class Objective(Model):
 
     @property
     def latency_microseconds(self) -> int:
-        """The highest latency that meets the objective."""
         return parse_latency(self.latency)
 
     @property
     def latency_nanoseconds(self) -> int:
-        """The highest latency that meets the objective."""
         return 1000 * self.latency_microseconds
 
 
@@ -175,10 +173,7 @@ class Probe(OfferedLoad):
 
 
 class Line(Model):
-    """The line as far as it is known.
-
-    Loads are operations per second or operations in flight of all clients together.
-    """
+    """The line as far as it is known, in operations per second or operations in flight of all clients together."""
 
     ending: Ending | None = None
     """Why the search ended; absent while it continues."""

@@ -1,8 +1,4 @@
-"""Reads YAML text as plain JSON values, without YAML's surprises.
-
-Mistakes that YAML silently accepts are errors with their line: a duplicate key, `010` for eight, a key that is not
-text.
-"""
+"""Reads YAML as JSON values; what YAML silently accepts, such as a duplicate key or `010` for eight, is an error."""
 
 import re
 from typing import Any

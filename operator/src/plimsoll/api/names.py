@@ -94,10 +94,7 @@ class Layer(StrEnum):
 
 
 class LatencyKind(StrEnum):
-    """What a tool reports about latency, so that dashboards do not show a p99 that was not measured.
-
-    `meanOnly` has the extremes too; `maxOnly` is the longest operation and nothing else.
-    """
+    """What a tool reports about latency: `meanOnly` has the extremes too, `maxOnly` only the longest operation."""
 
     FULL = "full"
     MEAN_ONLY = "meanOnly"
@@ -106,15 +103,11 @@ class LatencyKind(StrEnum):
 
     @property
     def has_mean(self) -> bool:
-        """Whether there is a mean."""
         return self in (LatencyKind.FULL, LatencyKind.MEAN_ONLY)
 
 
 class Metric(StrEnum):
-    """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search.
-
-    `plimsoll.measure.summary` takes the values from trials.
-    """
+    """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search."""
 
     BYTES = "bytesPerSecond"
     IOPS = "iops"
@@ -212,10 +205,7 @@ class FailureReason(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """The conditions of a `BenchmarkRun`, in the order of a run's life.
-
-    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
-    """
+    """The conditions of a `BenchmarkRun`, in order; `Reconciling` and `Stalled` are absent unless True, for kstatus."""
 
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -229,10 +219,7 @@ class ConditionType(StrEnum):
 
 
 class SuiteConditionType(StrEnum):
-    """The conditions of a `BenchmarkSuite`.
-
-    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
-    """
+    """The conditions of a `BenchmarkSuite`; `Reconciling` and `Stalled` are absent unless True, for kstatus."""
 
     RECONCILING = "Reconciling"
     STALLED = "Stalled"

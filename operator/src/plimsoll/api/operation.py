@@ -69,10 +69,7 @@ class Rates(Model):
 
 
 class Series(Model):
-    """Rates over the time in which all clients were measuring, in intervals of equal length.
-
-    Absent if a client does not record them.
-    """
+    """Rates in intervals of the time in which all clients were measuring; absent if a client does not record them."""
 
     interval_seconds: Annotated[int, ServerOnly(minimum=1)]
     """Length of each interval; the last one may be shorter, or up to 50 % longer."""

@@ -118,10 +118,7 @@ class ProxyVariable(Model):
 
 
 class PodTemplate(Model):
-    """Common settings of the pods of clients, servers and conductor.
-
-    The administrator may set defaults in the chart.
-    """
+    """Settings of the pods of clients, servers and conductor. The administrator may set defaults in the chart."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

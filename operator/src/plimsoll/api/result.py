@@ -1,8 +1,4 @@
-"""`BenchmarkResult`: the numbers of one point. The spec identifies the point, the status has the numbers.
-
-Bytes per second are whole numbers, latencies whole nanoseconds. All fields are bounded, so that an object is far
-smaller than the API server's limit.
-"""
+"""`BenchmarkResult`: the numbers of one point, in whole bytes per second and nanoseconds; all fields are bounded."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -100,7 +96,6 @@ class Matrix(Model):
 
     @property
     def nodes(self) -> dict[int, str]:
-        """Number of a client -> its node."""
         return {member.number: member.node for member in self.members}
 
     @property
@@ -109,7 +104,6 @@ class Matrix(Model):
         return any(self.bytes_per_second) or self.iops is None
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield the cells in their order."""
         outliers = set(self.outliers)
         for place, (client, peer) in enumerate(zip(self.clients, self.peers, strict=True)):
             yield Pair(

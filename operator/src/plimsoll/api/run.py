@@ -1,8 +1,4 @@
-"""`BenchmarkRun`: the specification of a run.
-
-The tool parameters of a workload are kept as written; `plan.sweep` decodes them. This keeps this layer independent of
-tools, and sweeps the same for all tools.
-"""
+"""`BenchmarkRun`: the specification of a run. Parameters of tools are kept as written; `plan.sweep` decodes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -153,7 +149,6 @@ class Disturbance(Model):
 
     @property
     def ends_after(self) -> int:
-        """Seconds from the start of the measurement to the end of the disturbance."""
         return self.after_seconds + self.for_seconds
 
 
@@ -261,10 +256,7 @@ class Gates(Model):
 
 
 class Limits(Model):
-    """Limits of the run's effect on the Ceph cluster.
-
-    The capacity behind a StorageClass is unknown, and not checked.
-    """
+    """Limits of the effect on the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked."""
 
     fill_percent: Annotated[Integer, Field(ge=1, le=95)] = 70
     """How full an OSD may get, in percent. A run whose volumes would fill one further is refused (ClusterTooFull), and
@@ -374,7 +366,6 @@ class RunSpec(Model):
 
     @property
     def disturbs(self) -> bool:
-        """Whether a workload takes OSDs away."""
         return any(workload.disturb for workload in self.workloads)
 
     @model_validator(mode="after")
@@ -413,10 +404,8 @@ class BenchmarkRun(WithoutStatus):
 
 
 def load_run(text: str) -> BenchmarkRun:
-    """Read one `BenchmarkRun` from YAML or JSON text, or raise SpecError with every invalid field."""
     return load_document(text, BenchmarkRun, RUN_KIND)
 
 
 def decode_run(document: JsonValue) -> BenchmarkRun:
-    """Read a `BenchmarkRun` from plain JSON values, or raise SpecError with every invalid field."""
     return decode_document(document, BenchmarkRun, RUN_KIND)

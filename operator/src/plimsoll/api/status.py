@@ -1,7 +1,4 @@
-"""The status of a `BenchmarkRun`, written by the operator, with the texts that `kubectl get` shows.
-
-It is bounded and derived from the results, which have the numbers.
-"""
+"""The status of a `BenchmarkRun`, derived from its results by the operator, with the texts that `kubectl get` shows."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -285,7 +282,6 @@ class TrialKey(Model):
     attempt: Annotated[int, Field(ge=0, lt=2**31)]
 
     def __str__(self) -> str:
-        """Return the point, the pass and the attempt."""
         return f"{self.point} pass {self.pass_number} attempt {self.attempt}"
 
 
@@ -335,7 +331,6 @@ class OsdsSeen(Model):
     members: int = 0  # OSDs that were in
 
     def most(self, other: "OsdsSeen") -> "OsdsSeen":
-        """Return the most of both."""
         return OsdsSeen(up=max(self.up, other.up), members=max(self.members, other.members))
 
 

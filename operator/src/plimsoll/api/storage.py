@@ -212,7 +212,6 @@ class Volume(Model):
 
     @property
     def is_shared(self) -> bool:
-        """Whether all clients mount the same volume."""
         return self.sharing == "Shared"
 
     @property
@@ -304,7 +303,6 @@ class RookStorage(Choice):
 
     @property
     def has_file_system(self) -> bool:
-        """Whether volumes are directories of a CephFS file system."""
         return self.file_system is not None or self.existing_file_system is not None
 
     @property
@@ -425,7 +423,6 @@ class Storage(Choice):
 
     @property
     def on_files(self) -> bool:
-        """Whether volumes are directories of a file system of Rook."""
         return self.rook is not None and self.rook.has_file_system
 
 

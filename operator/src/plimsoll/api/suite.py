@@ -314,13 +314,9 @@ class BenchmarkSuite(WithoutStatus):
 
 
 def load_suite(text: str) -> BenchmarkSuite:
-    """Read one `BenchmarkSuite` from YAML or JSON text, or raise SpecError with every invalid field.
-
-    Fields of a run are checked when variants are merged.
-    """
+    """Read one `BenchmarkSuite` from text, or raise SpecError; fields of a run are checked when variants are merged."""
     return load_document(text, BenchmarkSuite, SUITE_KIND)
 
 
 def decode_suite(document: JsonValue) -> BenchmarkSuite:
-    """Read a `BenchmarkSuite` from plain JSON values, as `load_suite` does."""
     return decode_document(document, BenchmarkSuite, SUITE_KIND)

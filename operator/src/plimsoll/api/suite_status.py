@@ -1,8 +1,4 @@
-"""The status of a `BenchmarkSuite`, written by the operator, with the texts that `kubectl get` shows.
-
-Lists are bounded, so that a suite is far smaller than the API server's limit. The results of a round's runs have
-the numbers.
-"""
+"""The bounded status of a `BenchmarkSuite`, written by the operator, with the texts that `kubectl get` shows."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -145,12 +141,10 @@ class ActiveRound(Model):
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return round_name(self.minute)
 
     @property
     def is_measured(self) -> bool:
-        """Whether all runs ended."""
         return self.children.done >= self.children.total
 
 
@@ -186,7 +180,6 @@ class EndedRound(Model):
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return round_name(self.minute)
 
     @property

@@ -1,7 +1,4 @@
-"""The state and load of storage and hosts during a trial; parts of a `BenchmarkResult`.
-
-Ratios are 0 to 1. Unknown quantities are absent.
-"""
+"""The state and load of storage and hosts during a trial. Ratios are 0 to 1, and unknown quantities are absent."""
 
 from typing import Annotated
 

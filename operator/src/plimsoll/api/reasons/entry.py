@@ -54,7 +54,6 @@ class ReasonEntry:
 
     @property
     def remedy(self) -> str:
-        """What to do, as the last clause of a message."""
         return self.own_remedy or self.advice.replace("`", "")
 
 
