@@ -53,28 +53,24 @@ def test_values_of_a_range_are_numbers_or_sizes() -> None:
     assert not AxisRange(last=2).includes(3)
 
 
+NEITHER = (
+    "document: must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over with "
+    "exponentAtLeast or exponentAtMost"
+)
+MIXED = (
+    "document: cannot have exponentAtLeast, exponentAtMost or range with of, nor atLeastPercent or atMostPercent with "
+    "over; remove them"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "expected"),
     [
-        (
-            RATIO,
-            {"of": None, "atLeastPercent": None},
-            (
-                "document: must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over "
-                "with exponentAtLeast or exponentAtMost"
-            ),
-        ),
-        (RATIO, {"atLeastPercent": None}, "document: has no expectation; add atLeastPercent or atMostPercent"),
-        (SCALING, {"exponentAtLeast": None}, "document: has no expectation; add exponentAtLeast or exponentAtMost"),
-        *(
-            (RATIO, foreign, "document: cannot have exponentAtLeast, exponentAtMost or range with of; remove them")
-            for foreign in ({"exponentAtMost": "1"}, {"range": {"first": 1}})
-        ),
-        (
-            SCALING,
-            {"atMostPercent": 90},
-            "document: cannot have atLeastPercent or atMostPercent with over; remove them",
-        ),
+        (RATIO, {"of": None, "atLeastPercent": None}, NEITHER),
+        (RATIO, {"atLeastPercent": None}, NEITHER),
+        (SCALING, {"exponentAtLeast": None}, NEITHER),
+        *((RATIO, foreign, MIXED) for foreign in ({"exponentAtMost": "1"}, {"range": {"first": 1}})),
+        (SCALING, {"atMostPercent": 90}, MIXED),
         (RATIO, {"atMostPercent": 80}, "atMostPercent: 80 must be at least atLeastPercent"),
         (SCALING, {"exponentAtMost": "0.7"}, 'exponentAtMost: "0.7" must be at least exponentAtLeast, which is 0.8'),
         (

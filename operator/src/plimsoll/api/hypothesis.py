@@ -108,45 +108,27 @@ class Hypothesis(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="has(self.of) != has(self.over)",
-            holds=lambda hypothesis: (hypothesis.of is None) != (hypothesis.over is None),
+            rule="has(self.of) != has(self.over) && (has(self.of) ? has(self.atLeastPercent) || "
+            "has(self.atMostPercent) : has(self.exponentAtLeast) || has(self.exponentAtMost))",
+            holds=lambda it: bool(it.of) != bool(it.over) and (it.has_percents if it.of else it.has_exponents),
             message="must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over with "
             "exponentAtLeast or exponentAtMost",
         ),
         Rule(
-            rule="!has(self.of) || has(self.atLeastPercent) || has(self.atMostPercent)",
-            holds=lambda hypothesis: hypothesis.of is None or hypothesis.has_percents,
-            message="has no expectation; add atLeastPercent or atMostPercent",
-        ),
-        Rule(
-            rule="!has(self.over) || has(self.exponentAtLeast) || has(self.exponentAtMost)",
-            holds=lambda hypothesis: hypothesis.over is None or hypothesis.has_exponents,
-            message="has no expectation; add exponentAtLeast or exponentAtMost",
-        ),
-        Rule(
-            rule="!has(self.of) || !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range)",
-            holds=lambda hypothesis: hypothesis.of is None or not (hypothesis.has_exponents or hypothesis.range),
-            message="cannot have exponentAtLeast, exponentAtMost or range with of; remove them",
-        ),
-        Rule(
-            rule="!has(self.over) || !has(self.atLeastPercent) && !has(self.atMostPercent)",
-            holds=lambda hypothesis: hypothesis.over is None or not hypothesis.has_percents,
-            message="cannot have atLeastPercent or atMostPercent with over; remove them",
+            rule="has(self.of) ? !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range) : "
+            "!has(self.atLeastPercent) && !has(self.atMostPercent)",
+            holds=lambda it: not (it.has_exponents or it.range if it.of else it.has_percents),
+            message="cannot have exponentAtLeast, exponentAtMost or range with of, nor atLeastPercent or "
+            "atMostPercent with over; remove them",
         ),
         Rule(
             rule="!has(self.of) || has(self.left.variant) == has(self.of.variant)",
-            holds=lambda hypothesis: (
-                hypothesis.of is None or (hypothesis.left.variant is None) == (hypothesis.of.variant is None)
-            ),
+            holds=lambda it: it.of is None or (it.left.variant is None) == (it.of.variant is None),
             message="must have a variant in both left and of, or in neither",
         ),
         Rule(
             rule="!has(self.atLeastPercent) || !has(self.atMostPercent) || self.atLeastPercent <= self.atMostPercent",
-            holds=lambda hypothesis: (
-                hypothesis.at_least_percent is None
-                or hypothesis.at_most_percent is None
-                or hypothesis.at_least_percent <= hypothesis.at_most_percent
-            ),
+            holds=lambda it: not it.of or None in it.bounds or it.bounds[0] <= it.bounds[1],
             message="must be at least atLeastPercent",
             field_path=".atMostPercent",
         ),

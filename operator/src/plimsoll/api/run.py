@@ -23,15 +23,10 @@ class Servers(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="self.placement != 'Selected' || has(self.nodeSelector) && self.nodeSelector.size() > 0",
-            holds=lambda servers: servers.placement != "Selected" or bool(servers.node_selector),
-            message="must be set with placement Selected; write the labels of the nodes, or choose another placement",
-            field_path=".nodeSelector",
-        ),
-        Rule(
-            rule="self.placement == 'Selected' || !has(self.nodeSelector) || self.nodeSelector.size() == 0",
-            holds=lambda servers: servers.placement == "Selected" or not servers.node_selector,
-            message="has no effect without placement Selected; remove it, or set placement to Selected",
+            rule="(self.placement == 'Selected') == (has(self.nodeSelector) && self.nodeSelector.size() > 0)",
+            holds=lambda servers: (servers.placement == "Selected") == bool(servers.node_selector),
+            message="must be set with placement Selected, and only with it; write the labels of the nodes, or remove "
+            "it and choose another placement",
             field_path=".nodeSelector",
         ),
     )

@@ -175,18 +175,11 @@ class Volume(Model):
             field_path=".rbdCache",
         ),
         Rule(
-            rule="self.sharing == 'PerClient' || self.access == 'PVC'",
-            holds=lambda volume: not volume.is_shared or volume.access == "PVC",
-            message="must be PerClient, because access is LibRBD, and only one client can open an image; remove the "
-            "field, or use access PVC",
+            rule="self.sharing == 'PerClient' || self.access == 'PVC' && self.?mode.orValue('Filesystem') != 'Block'",
+            holds=lambda volume: not volume.is_shared or volume.mode == "Filesystem",
+            message="must be PerClient, because clients can share only files; remove the field, or use access PVC and "
+            "mode Filesystem",
             field_path=".sharing",
-        ),
-        Rule(
-            rule=f"self.sharing == 'PerClient' || !({_MAPS_DEVICE.format('self')})",
-            holds=lambda volume: not volume.is_shared or not volume.maps_device,
-            message="must be Filesystem, because sharing is Shared, and clients can share only files; set it to "
-            "Filesystem, or remove sharing",
-            field_path=".mode",
         ),
     )
 
@@ -386,15 +379,9 @@ class Storage(Choice):
             field_path=".volume.access",
         ),
         Rule(
-            rule="!has(self.storageClass) || !has(self.volume) || self.volume.access == 'PVC'",
-            holds=lambda storage: not storage.storage_class or not storage.volume or storage.volume.access == "PVC",
-            message="must be PVC, because a StorageClass provides volumes by PVCs only; remove the field",
-            field_path=".volume.access",
-        ),
-        Rule(
-            rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
-            holds=lambda storage: not storage.on_files or not storage.volume or storage.volume.access == "PVC",
-            message="must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the "
+            rule=f"!(has(self.storageClass) || {_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
+            holds=lambda it: not (it.storage_class or it.on_files) or not it.volume or it.volume.access == "PVC",
+            message="must be PVC, because a StorageClass and a file system provide volumes by PVCs only; remove the "
             "field",
             field_path=".volume.access",
         ),

@@ -85,27 +85,16 @@ class SuiteComparison(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="!has(self.baseline.variant) || has(self.candidate)",
-            holds=lambda comparison: comparison.baseline.variant is None or comparison.candidate is not None,
-            message="must have the variant to judge, because the baseline is a variant; add it, or compare with rounds",
+            rule="has(self.candidate) == has(self.baseline.variant)",
+            holds=lambda comparison: (comparison.candidate is None) == (comparison.baseline.variant is None),
+            message="must have the variant to judge with baseline.variant, and cannot be set with baseline.rounds, "
+            "which compares every variant; add or remove it",
             field_path=".candidate",
-            reason="FieldValueRequired",
         ),
         Rule(
-            rule="!has(self.baseline.rounds) || !has(self.candidate)",
-            holds=lambda comparison: comparison.baseline.rounds is None or comparison.candidate is None,
-            message="cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a "
-            "variant",
-            field_path=".candidate",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            rule=(
-                "!has(self.baseline.variant) || !has(self.candidate) || self.baseline.variant != self.candidate.variant"
-            ),
-            holds=lambda comparison: (
-                comparison.candidate is None or comparison.candidate.variant != comparison.baseline.variant
-            ),
+            rule="!has(self.baseline.variant) || !has(self.candidate) || "
+            "self.baseline.variant != self.candidate.variant",
+            holds=lambda it: it.candidate is None or it.candidate.variant != it.baseline.variant,
             message="must be another variant than the baseline",
             field_path=".candidate.variant",
         ),
