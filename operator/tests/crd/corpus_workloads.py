@@ -337,8 +337,8 @@ _DISTURBANCES = [
     _disturbed("any health", "spec.gates.cephHealth", "must be Required", **{"spec.gates": {"cephHealth": "Ignored"}}),
     _disturbed(
         "no time to recover",
-        f"{_W}.runtimeSeconds",
-        "must be at least 30 s more than afterSeconds and forSeconds together",
+        f"{_W}.disturb.forSeconds",
+        "must end before the measurement, with line at least 30 s before",
         workload={"line": _LINE, "runtimeSeconds": 119},
     ),
     *(

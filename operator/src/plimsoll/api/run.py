@@ -158,34 +158,27 @@ class Workload(Model):
             field_path=".rampSeconds",
         ),
         Rule(
-            rule="!has(self.disturb) || self.disturb.afterSeconds + self.disturb.forSeconds < self.runtimeSeconds",
-            holds=lambda workload: workload.disturb is None or workload.disturb.ends_after < workload.runtime_seconds,
-            message="must end before the measurement, but afterSeconds and forSeconds together are not less than "
-            "runtimeSeconds; decrease them, or increase runtimeSeconds",
+            rule="!has(self.disturb) || self.disturb.afterSeconds + self.disturb.forSeconds + "
+            f"(has(self.line) ? {LEAST_SECONDS_RECOVERING} : 1) <= self.runtimeSeconds",
+            holds=lambda it: (
+                not it.disturb
+                or it.disturb.ends_after + (LEAST_SECONDS_RECOVERING if it.line else 1) <= it.runtime_seconds
+            ),
+            message="must end before the measurement, with line at least "
+            f"{LEAST_SECONDS_RECOVERING} s before, since placement groups have to become clean; decrease afterSeconds "
+            "or forSeconds, or increase runtimeSeconds",
             field_path=".disturb.forSeconds",
         ),
         Rule(
             rule="!has(self.disturb) || self.disturb.osds.action != 'Down' || "
             f"self.runtimeSeconds >= {LEAST_SECONDS_DOWN}",
             holds=lambda workload: (
-                workload.disturb is None
+                not workload.disturb
                 or workload.disturb.osds.action != "Down"
                 or workload.runtime_seconds >= LEAST_SECONDS_DOWN
             ),
             message=f"must be at least {LEAST_SECONDS_DOWN} with disturb and action Down, because an OSD that is "
             "marked down six times in ten minutes ends itself; increase it",
-            field_path=".runtimeSeconds",
-        ),
-        Rule(
-            rule="!has(self.disturb) || !has(self.line) || self.disturb.afterSeconds + self.disturb.forSeconds + "
-            f"{LEAST_SECONDS_RECOVERING} <= self.runtimeSeconds",
-            holds=lambda workload: (
-                workload.disturb is None
-                or workload.line is None
-                or workload.disturb.ends_after + LEAST_SECONDS_RECOVERING <= workload.runtime_seconds
-            ),
-            message=f"must be at least {LEAST_SECONDS_RECOVERING} s more than afterSeconds and forSeconds together, "
-            "because a workload with line and disturb is judged until all placement groups are clean; increase it",
             field_path=".runtimeSeconds",
         ),
     )
