@@ -103,7 +103,7 @@ MIXED = (
         (
             SCALING,
             {"range": {"first": "x"}},
-            'range.first: "x" must be a whole number such as 8, or a quantity such as 4Ki',
+            'range.first: "x" is not a quantity; write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096',
         ),
         (SCALING, {"exponentAtLeast": 0.8}, "exponentAtLeast: 0.8 must be text; put it in quotes"),
         (SCALING, {"exponentAtLeast": "0,8"}, 'exponentAtLeast: "0,8" must be a decimal number such as "0.8"'),
@@ -125,10 +125,13 @@ def test_errors_name_field_and_remedy(text: str, changes: dict[str, Any], expect
         ({"clients": True}, "left.where.clients: true must be a number of clients, at least 1"),
         (
             {"ioDepth": [1, 2]},
-            "left.where.ioDepth: must be one value; a selector matches one point, with one value of ioDepth",
+            "left.where.ioDepth: must be one value: a whole number, a quantity, text, true or false",
         ),
-        ({"ioDepth": None}, "left.where.ioDepth: is empty; give it a value, or remove it"),
-        ({"ioDepth": 1.5}, "left.where.ioDepth: 1.5 must be a whole number, a quantity, text, true or false"),
+        ({"ioDepth": None}, "left.where.ioDepth: must be one value: a whole number, a quantity, text, true or false"),
+        (
+            {"ioDepth": 1.5},
+            "left.where.ioDepth: 1.5 must be one value: a whole number, a quantity, text, true or false",
+        ),
     ],
 )
 def test_conditions_are_single_values(where: dict[str, Any], expected: str) -> None:

@@ -25,12 +25,8 @@ _MAX_CONDITIONS = 16
 def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     problems = []
     for key, value in where.items():
-        if value is None:
-            remedy = "is empty; give it a value, or remove it"
-        elif isinstance(value, dict | list):
-            remedy = f"must be one value; a selector matches one point, with one value of {key}"
-        elif isinstance(value, float):
-            remedy = "must be a whole number, a quantity, text, true or false"
+        if not isinstance(value, bool | int | str):
+            remedy = "must be one value: a whole number, a quantity, text, true or false"
         elif key == CLIENTS and (isinstance(value, bool | str) or value < 1):
             remedy = "must be a number of clients, at least 1"
         else:
@@ -41,15 +37,8 @@ def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return where
 
 
-def _axis_value(value: object) -> int:
-    try:
-        return parse_quantity(value)
-    except ValueError as error:
-        raise ValueError("must be a whole number such as 8, or a quantity such as 4Ki") from error
-
-
 _AxisValue = Annotated[
-    int, BeforeValidator(_axis_value), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
+    int, BeforeValidator(parse_quantity), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
 ]
 _Percent = Annotated[Integer, Field(ge=1, le=1_000_000)]
 _Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN), ServerOnly(max_length=16)]
