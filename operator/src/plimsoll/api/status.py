@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -52,7 +52,6 @@ def moment_of(text: str) -> datetime:
 
 
 def _checked_moment(text: str) -> str:
-    """Reject a time that `moment_of` refuses; empty is none."""
     if text:
         moment_of(text)
     return text
@@ -62,7 +61,7 @@ class AnyCondition(Model):
     """One aspect of the state."""
 
     # As in metav1.Condition, the maximum length of the message too.
-    type: str
+    type: Any  # a member of the vocabulary that the kind of object has
     """Aspect of the condition."""
     status: ConditionStatus
     """Whether the condition holds."""
@@ -75,24 +74,17 @@ class AnyCondition(Model):
     message: Annotated[str, Field(max_length=32768)] = ""
     """Explanation and next step, for people."""
 
-    order: ClassVar[tuple[str, ...]] = ()
-    """The types in the order of a status."""
-
 
 class Condition(AnyCondition):
     """One aspect of the state."""
 
     type: ConditionType
 
-    order: ClassVar[tuple[str, ...]] = tuple(ConditionType)
-
 
 class SuiteCondition(AnyCondition):
     """One aspect of a suite's state."""
 
     type: SuiteConditionType
-
-    order: ClassVar[tuple[str, ...]] = tuple(SuiteConditionType)
 
 
 C = TypeVar("C", bound=AnyCondition)
@@ -263,7 +255,7 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
         unchanged = before is not None and before.status is new.status
         time = before.last_transition_time if before is not None and unchanged else format_time(now)
         old[new.type] = new.model_copy(update={"last_transition_time": time})
-    return tuple(old[kind] for kind in new.order if kind in old)
+    return tuple(old[kind] for kind in type(new.type) if kind in old)
 
 
 @lru_cache(maxsize=1024)
