@@ -233,7 +233,7 @@ def test_a_record_says_all_that_the_teardown_needs() -> None:
         f"--uid={UID}",
         "--clients=1",
         f"--pool={pool}",
-        f"--data-pool={pool}-data",
+        f"--other-pool={pool}-data",
         f"--user={pool}-conductor",
         "--termination-log=/dev/termination-log",
     ]

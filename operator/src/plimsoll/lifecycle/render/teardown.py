@@ -71,12 +71,9 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
 def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: bool = False) -> Json:
     """Return the Job that restores options, OSDs and flags and, unless it `only_restores`, removes objects."""
     name, target = naming.teardown(record.run.uid), record.ceph
-    pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
+    pools = [f"--pool={target.note_pool}", *(f"--other-pool={pool}" for pool in target.pools_by_note[1:])]
     if target.file_system is not None:
-        # The note is in the first pool. There are no images.
-        others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
-        own_file_system = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
-        pools = [f"--pool={target.note_pool}", *others, "--no-images", *own_file_system]
+        pools += ["--no-images", *([f"--file-system={target.file_system.name}"] if target.file_system.made else [])]
     sources = [
         {"configMap": {"name": name, "items": [{"key": CONF_FILE, "path": CONF_FILE}]}},
         {"secret": {"name": name, "items": [{"key": KEYRING_FILE, "path": KEYRING_FILE}]}},
