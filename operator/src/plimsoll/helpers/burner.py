@@ -56,13 +56,9 @@ from plimsoll.tools.kube_burner import (
     pods_text,
 )
 
-_NAMESPACE = Kind(api_version="v1", kind="Namespace")
-_CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
-_POD = Kind(api_version="v1", kind="Pod")
-_EVENT = Kind(api_version="v1", kind="Event")
+_KINDS = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Pod", "Event", "Secret", "ConfigMap")
+_NAMESPACE, _CLAIM, _VOLUME, _POD, _EVENT, _SECRET, _CONFIG_MAP = (Kind(api_version="v1", kind=it) for it in _KINDS)
 _CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_SECRET = Kind(api_version="v1", kind="Secret")
-_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 
 _POLL_SECONDS = 1.0
 _MAX_PROBLEMS = 10
@@ -75,14 +71,6 @@ _DAYS = 3650  # clients trust this certificate alone; deleting the Secret replac
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """When pods started."""
-
-    text: str = ""  # content of PODS_FILE; empty if no pod is known to be ready
-    lost: str = ""  # what could not be read, and why; empty if everything was
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,23 +102,22 @@ class Namespaces:
                 break
         return problems[:_MAX_PROBLEMS]
 
-    async def started(self) -> Starts:
-        """Return when their pods started. Reading stops at the first failure, which later requests would share."""
+    async def started(self) -> tuple[str, str]:
+        """Return the content of PODS_FILE, and what could not be read, and why; both may be empty.
+
+        Reading stops at the first failure, which later requests would share.
+        """
+        pods, events, which = list[Object](), list[Object](), ""
         try:
             names = [obj["metadata"]["name"] for obj in await self._existing() if not is_going(obj)]
-        except ApiError as error:
-            return Starts(lost=f"when pods started is unknown: {error}")
-        pods: list[Object] = []
-        events: list[Object] = []
-        for number, name in enumerate(names):
-            try:
+            for number, name in enumerate(names):
+                which = f" in {len(names) - number} of {len(names)} namespaces"
                 found = await self.api.list(_POD, namespace=name)
                 events += await self.api.list(_EVENT, namespace=name, fields={"reason": STARTED})
-            except ApiError as error:
-                which = f"in {len(names) - number} of {len(names)} namespaces"
-                return Starts(pods_text(pods, events), f"when pods started is unknown {which}: {error}")
-            pods += found
-        return Starts(pods_text(pods, events))
+                pods += found
+        except ApiError as error:
+            return pods_text(pods, events), f"when pods started is unknown{which}: {error}"
+        return pods_text(pods, events), ""
 
     async def remove(self, *, limit_seconds: float) -> list[str]:
         """Delete them and wait until they and their volumes are gone; return what is left after the limit.
@@ -154,15 +141,12 @@ class Namespaces:
                     await self.api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            volumes = await self.api.list(Kind(api_version="v1", kind="PersistentVolume")) if removed else ()
-            claimed = [
-                obj for obj in volumes if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
-            ]
             fates = {"Retain": f" {_RETAINED}"}
             return [
                 f"PersistentVolume {obj['metadata']['name']}"
                 f"{fates.get(obj['spec'].get('persistentVolumeReclaimPolicy'), '')}"
-                for obj in claimed
+                for obj in (await self.api.list(_VOLUME) if removed else ())
+                if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
             ]
         except ApiError as error:
             return [str(error)]
@@ -337,18 +321,18 @@ class Helper:
             paths = sorted(collected.iterdir()) if collected.is_dir() else []
             files = {path.name: path.read_text(errors="replace") for path in paths if path.is_file()}
         namespaces = Namespaces(self._means.api, labels, base=place.namespace)
-        starts = await namespaces.started() if order.parameters.pods else Starts()
-        if starts.lost:
-            _log.warning("%s", starts.lost)
+        started, lost = await namespaces.started() if order.parameters.pods else ("", "")
+        if lost:
+            _log.warning("%s", lost)
         try:
             problems = await namespaces.problems()
         except ApiError as error:
             problems = [f"why objects are not ready is unknown: {error}"]
-        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(problems)}
+        looked = {PODS_FILE: started, PROBLEMS_FILE: "\n".join(problems)}
         return BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
-            stderr=_with_errors(output.stderr, [starts.lost]),
+            stderr=_with_errors(output.stderr, [lost]),
             files={**files, **{name: text for name, text in looked.items() if text}},
         )
 
