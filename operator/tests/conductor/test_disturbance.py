@@ -125,7 +125,7 @@ async def test_an_outage_ends_before_any_sample_can_show_that_osds_are_back(
         restored_at.append(time.time_ns())
         await give_back(commands, key=key)
 
-    monkeypatch.setattr("plimsoll.conductor.ceph.watch.give_back", give_back_later)
+    monkeypatch.setattr("plimsoll.conductor.ceph.options.give_back", give_back_later)
     wanted = disturbance()
     cluster = cluster_of(disturbing(wanted))
     await disturbed(ceph, cluster, wanted)

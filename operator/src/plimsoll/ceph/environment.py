@@ -12,21 +12,7 @@ from functools import partial
 from statistics import fmean, median
 from typing import TypeVar
 
-from plimsoll.api.environment import (
-    CapacityDescription,
-    CephDescription,
-    CephOption,
-    Counts,
-    Environment,
-    FileSystemDescription,
-    ImageDescription,
-    OsdsDescription,
-    OsdSettingsDescription,
-    PoolDescription,
-    PoolLayout,
-    Quantiles,
-    by_osds,
-)
+from plimsoll.api import environment as api
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.gate import HEALTH_OK
 from plimsoll.ceph.osds import (
@@ -100,8 +86,8 @@ class _Reading:
 
 
 def ceph_environment(
-    outputs: Outputs, *, pools: Sequence[str], access: str, options: Iterable[CephOption] = ()
-) -> Environment:
+    outputs: Outputs, *, pools: Sequence[str], access: str, options: Iterable[api.CephOption] = ()
+) -> api.Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the data's last; `access` is the clients' path to it: `librbd`, `PVC`,
@@ -114,7 +100,7 @@ def ceph_environment(
     parsed_profiles = {name: reading.of(parse_profile, text) for name, text in outputs.profiles.items()}
     profiles = {name: profile for name, profile in parsed_profiles.items() if profile}
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
-    ceph = CephDescription(
+    ceph = api.CephDescription(
         fsid=reading.of(lambda text: parse_answer(text)["fsid"].text()[:_CHARACTERS], outputs.osd_dump),
         versions=reading.of(lambda text: _versions(text, file_system=access == "CephFS"), outputs.versions),
         osds=_osds(osds.values()),
@@ -132,16 +118,16 @@ def ceph_environment(
         client_path=access,
         image=reading.of(_image, outputs.image),
         file_system=reading.of(_file_system, outputs.file_system),
-        options=by_osds(options) or None,
+        options=api.by_osds(options) or None,
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
     )
     if not used or len(used) < len(dict.fromkeys(pools)):
-        return Environment(ceph=ceph)
+        return api.Environment(ceph=ceph)
     layout = _layout(used[-1], rules, profiles)
     if len(used) > 1:
         layout = layout.model_copy(update={"metadata": _layout(used[0], rules, profiles)})
-    return Environment(ceph=ceph, pool=layout)
+    return api.Environment(ceph=ceph, pool=layout)
 
 
 def osd_classes(outputs: Outputs) -> dict[int, str]:
@@ -217,7 +203,7 @@ def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     )
 
 
-def _versions(text: str, *, file_system: bool) -> str | dict[str, Counts]:
+def _versions(text: str, *, file_system: bool) -> str | dict[str, api.Counts]:
     """Return the common version of the daemons that numbers depend on, or else the versions of each kind of daemon."""
     common = parse_versions(text, file_system=file_system)
     if len(common) == 1:
@@ -234,10 +220,10 @@ def _versions(text: str, *, file_system: bool) -> str | dict[str, Counts]:
     }
 
 
-def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
+def _osds(osds: Collection[Osd]) -> api.OsdsDescription | None:
     if not osds:
         return None
-    return OsdsDescription(
+    return api.OsdsDescription(
         count=len(osds),
         up=_number_of(osd.is_up for osd in osds),
         members=_number_of(osd.is_in for osd in osds),
@@ -255,11 +241,11 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
     )
 
 
-def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
+def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> api.OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
     settings = _settings_of(outputs, osds)
     used = settings.values()
-    description = OsdSettingsDescription(
+    description = api.OsdSettingsDescription(
         mclock_profiles=_counts(osd.profile for osd in used),
         queues=_counts(osd.queue for osd in used),
         cluster_modes=_counts(osd.cluster_mode for osd in used),
@@ -274,7 +260,7 @@ def _settings_of(outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSett
     return {number: settings_of(osd, outputs.settings.get(number, {})) for number, osd in osds.items()}
 
 
-def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:
+def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, api.CapacityDescription]:
     """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
     by_class: dict[str, list[float]] = {}
     for number, osd in osds.items():
@@ -284,7 +270,7 @@ def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) ->
     described = {}
     for name, capacities in sorted(by_class.items())[:_KINDS]:
         if spread := _quantiles(capacities):
-            described[name[:_CHARACTERS]] = CapacityDescription(
+            described[name[:_CHARACTERS]] = api.CapacityDescription(
                 min=spread.min,
                 median=spread.median,
                 max=spread.max,
@@ -306,9 +292,9 @@ def _health_checks(text: str) -> dict[str, str]:
 
 def _described(
     pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
-) -> PoolDescription:
+) -> api.PoolDescription:
     options = {name[:_CHARACTERS]: value[:_CHARACTERS] for name, value in sorted(pool.options.items())[: 4 * _KINDS]}
-    return PoolDescription(
+    return api.PoolDescription(
         **_layout(pool, rules, profiles).model_dump(by_alias=False),
         name=pool.name[: 2 * _CHARACTERS],
         min_size=pool.min_size,
@@ -321,9 +307,11 @@ def _described(
     )
 
 
-def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]) -> PoolLayout:
+def _layout(
+    pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
+) -> api.PoolLayout:
     rule, profile = rules.get(pool.crush_rule), profiles.get(pool.erasure_code_profile)
-    return PoolLayout(
+    return api.PoolLayout(
         type=pool.type,
         size=None if profile else pool.size,
         data_chunks=profile.data_chunks if profile else None,
@@ -341,15 +329,15 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
     )
 
 
-def _image(text: str) -> ImageDescription:
+def _image(text: str) -> api.ImageDescription:
     image = parse_answer(text)
     features = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
-    return ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
+    return api.ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
 
 
-def _file_system(text: str) -> FileSystemDescription:
+def _file_system(text: str) -> api.FileSystemDescription:
     detail = parse_file_system(text)
-    return FileSystemDescription(
+    return api.FileSystemDescription(
         name=detail.name[: 2 * _CHARACTERS], metadata_servers=detail.servers, data_pools=len(detail.data_pools)
     )
 
@@ -359,24 +347,24 @@ def _number_of(flags: Iterable[bool | None]) -> int | None:
     return sum(reported) if reported else None
 
 
-def _counts(words: Iterable[str | None]) -> Counts | None:
+def _counts(words: Iterable[str | None]) -> api.Counts | None:
     return _most_frequent(Counter(filter(None, words)))
 
 
-def _most_frequent(words: Counter[str]) -> Counts | None:
+def _most_frequent(words: Counter[str]) -> api.Counts | None:
     """Return the counts of the most frequent words, and the sum of all `others`."""
-    counts: Counts = {}
+    counts: api.Counts = {}
     for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):
         key = word[:_CHARACTERS] if word[:_CHARACTERS] in counts or len(counts) < _KINDS else "others"
         counts[key] = count + counts.get(key, 0)
     return counts or None
 
 
-def _quantiles(values: Iterable[float | None]) -> Quantiles | None:
+def _quantiles(values: Iterable[float | None]) -> api.Quantiles | None:
     numbers = [value for value in values if value is not None]
     if not numbers:
         return None
-    return Quantiles(min=_rounded(min(numbers)), median=_rounded(median(numbers)), max=_rounded(max(numbers)))
+    return api.Quantiles(min=_rounded(min(numbers)), median=_rounded(median(numbers)), max=_rounded(max(numbers)))
 
 
 def _rounded(value: float) -> int | float:

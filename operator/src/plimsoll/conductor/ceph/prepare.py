@@ -22,20 +22,13 @@ from plimsoll.ceph.pools import EC_OPTIMIZATIONS, SCRUB_FLAGS, PoolDetail, parse
 from plimsoll.ceph.safety import fill_problem, quota_bytes
 from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
+from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import (
     FORCE_FULL,
     CommandError,
     Commands,
     UnresponsiveError,
     if_present,
-)
-from plimsoll.conductor.ceph.options import (
-    NotPreparedError,
-    give_back,
-    options_of_others,
-    read_options,
-    set_options,
-    show_option,
 )
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 from plimsoll.plan.expand import estimate
@@ -189,7 +182,11 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
         osd_df=await answer(commands.ceph, "osd", "df"),
         groups=await answer(commands.ceph, "pg", "dump", "pgs_brief") if plan.ceph and plan.ceph.actions else "",
         settings={
-            osd: {name: value for name in SETTINGS if (value := await answer(show_option, commands, osd, name))}
+            osd: {
+                name: value
+                for name in SETTINGS
+                if (value := await answer(osd_options.show_option, commands, osd, name))
+            }
             for osd in asked_osds
         },
     )
@@ -211,14 +208,14 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
     NotPreparedError names what is still missing; see `Commands.ceph` for other errors.
     """
     if target.actions:
-        await give_back(commands, key=options_key(plan.run.uid))
+        await osd_options.give_back(commands, key=options_key(plan.run.uid))
     if target.rook is not None or target.has_record:
-        _require_none(await options_of_others(commands, uid=plan.run.uid))
+        _require_none(await osd_options.options_of_others(commands, uid=plan.run.uid))
     versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
     if problem := mixture_problem("the cluster", versions):
-        raise NotPreparedError([problem])
+        raise osd_options.NotPreparedError([problem])
     if versions and (problem := age_problem("the cluster", versions[0])):
-        raise NotPreparedError([problem], FailureReason.CEPH_TOO_OLD)
+        raise osd_options.NotPreparedError([problem], FailureReason.CEPH_TOO_OLD)
     existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
     _require_none(_pool_problems(target, existing))
     pools = tuple(existing[name] for name in target.pools)
@@ -232,13 +229,13 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
     options: tuple[CephOption, ...] = ()
     if target.options:
         report("setting options of the OSDs")
-        options = await set_options(commands, target.options, key=options_key(plan.run.uid))
+        options = await osd_options.set_options(commands, target.options, key=options_key(plan.run.uid))
     status, problems = parse_status(await commands.ceph("status")), list[str]()
     if plan.gates.ceph_health == "Required":
         accepted = frozenset(plan.gates.accepted_health_checks)
         problems += gate_problems(status, accepted=accepted, file_system=file_system)
     if options:
-        problems += reading_problems(await read_options(commands, options))
+        problems += reading_problems(await osd_options.read_options(commands, options))
     _require_none(problems)
     if plan.has_images and plan.volume is not None:
         created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
@@ -249,7 +246,7 @@ async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report:
 
 def _require_none(problems: Collection[str]) -> None:
     if problems:
-        raise NotPreparedError(problems)
+        raise osd_options.NotPreparedError(problems)
 
 
 async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs: Outputs) -> None:
@@ -261,7 +258,7 @@ async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs
         )
         return
     if problem := fill_problem(fill, estimate(plan).data_bytes, percent=percent):
-        raise NotPreparedError([problem], FailureReason.CLUSTER_TOO_FULL)
+        raise osd_options.NotPreparedError([problem], FailureReason.CLUSTER_TOO_FULL)
     if target.made is not None:
         quota = quota_bytes(fill, plan.clients * plan.volume.size if plan.volume else 0, percent=percent)
         await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))

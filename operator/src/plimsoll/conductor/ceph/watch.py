@@ -17,16 +17,8 @@ from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.safety import POOL_FULL, risks
 from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
+from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import CommandError, Commands
-from plimsoll.conductor.ceph.options import (
-    NotPreparedError,
-    give_back,
-    read_options,
-    record_osds,
-    restore_options,
-    returned_osds,
-    take_away,
-)
 from plimsoll.conductor.ceph.prepare import Prepared, ask, limit_fill, prepare, restore_scrubs
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
@@ -97,7 +89,7 @@ class CephCluster:
                     await self._give_back()
                 if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
                     # Options that differed are read again, so that the gate opens once they no longer do.
-                    reading = await read_options(self._commands, self._prepared.options)
+                    reading = await osd_options.read_options(self._commands, self._prepared.options)
                     # A trial may have begun meanwhile, with a reading of its own.
                     if not self._is_measuring:
                         self._readings = [reading]
@@ -130,10 +122,10 @@ class CephCluster:
         try:
             check_now(self._samples[-1].status, self.osds)
             key = options_key(self._plan.run.uid)
-            osds = await record_osds(self._commands, outage.osds, outage.action, key=key)
+            osds = await osd_options.record_osds(self._commands, outage.osds, outage.action, key=key)
             # Nothing has changed so far, however long the record took.
             self._outage = outage = replace(outage, start=time.time_ns())
-            await take_away(self._commands, osds)
+            await osd_options.take_away(self._commands, osds)
             self._outage = outage = replace(outage, away=time.time_ns())
             await asyncio.sleep(seconds)
         except (CommandError, ValueError, NotDisturbableError) as error:
@@ -141,7 +133,7 @@ class CephCluster:
             self._outage = replace(outage, problem=str(error))
         else:
             try:
-                self._outage = replace(outage, returned=await returned_osds(self._commands, osds))
+                self._outage = replace(outage, returned=await osd_options.returned_osds(self._commands, osds))
             except (CommandError, ValueError) as error:
                 _log.warning("only the polls show whether the OSDs were still away: %s", error)
         await self._give_back()
@@ -156,7 +148,7 @@ class CephCluster:
             limit = max(self._release, _OSD_SECONDS * len(outage.osds) if outage else 0)
             try:
                 async with asyncio.timeout(limit):
-                    await give_back(self._commands, key=options_key(self._plan.run.uid))
+                    await osd_options.give_back(self._commands, key=options_key(self._plan.run.uid))
             except (CommandError, ValueError, TimeoutError) as error:
                 reason = str(error) or f"Ceph did not answer in {limit:g} s"
                 self._missing = f"OSDs that a trial took away are not given back: {reason}"
@@ -169,7 +161,7 @@ class CephCluster:
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
         if self._prepared.options:
-            self._readings = [await read_options(self._commands, self._prepared.options)]
+            self._readings = [await osd_options.read_options(self._commands, self._prepared.options)]
         self._samples = self._samples[-1:]
         self._outage = None
         self._is_measuring = True
@@ -179,7 +171,7 @@ class CephCluster:
         await self.calm(see)
         await self._look()
         if self._prepared.options:
-            self._readings.append(await read_options(self._commands, self._prepared.options))
+            self._readings.append(await osd_options.read_options(self._commands, self._prepared.options))
         self._is_measuring = False
         # A concurrent look of `attend` may have ended out of order.
         samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
@@ -212,7 +204,7 @@ class CephCluster:
         try:
             async with asyncio.timeout(self._release):
                 if self._target.has_record:
-                    restoring = restore_options(self._commands, key=options_key(uid))
+                    restoring = osd_options.restore_options(self._commands, key=options_key(uid))
                     await _try(restoring, "options of the OSDs remain set, or OSDs away,")
                 await _try(self._lift_quota(), "the pool remains full")
                 if self._plan.gates.pause_scrub:
@@ -251,11 +243,11 @@ class CephCluster:
                 if self.osds == NO_OSDS:
                     await limit_fill(self._commands, self._plan, self._target, outputs)
                 self._choose(outputs)
-            except (NotPreparedError, NotDisturbableError, CommandError, ValueError) as error:
+            except (osd_options.NotPreparedError, NotDisturbableError, CommandError, ValueError) as error:
                 if logged != str(error):
                     logged = str(error)
                     _log.warning("the cluster is not ready: %s", logged)
-                problems = error.problems if isinstance(error, NotPreparedError) else (str(error),)
+                problems = error.problems if isinstance(error, osd_options.NotPreparedError) else (str(error),)
                 see(ClusterView(prepared=False, problems=problems, refusal=getattr(error, "refusal", None)))
                 await asyncio.sleep(self._pause)
             else:
@@ -281,7 +273,7 @@ class CephCluster:
                     fill_percent=self._plan.limits.fill_percent,
                 )
         except (ValueError, LookupError) as error:
-            raise NotPreparedError([f"which OSDs hold the run's data is unknown: {error}"]) from error
+            raise osd_options.NotPreparedError([f"which OSDs hold the run's data is unknown: {error}"]) from error
 
     async def _look(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:
