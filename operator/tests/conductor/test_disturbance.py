@@ -132,7 +132,8 @@ async def test_an_outage_ends_before_any_sample_can_show_that_osds_are_back(
     watch = (await cluster.end(FACTS, lambda _: None)).cluster
     assert watch is not None
     assert watch.outage is not None
-    assert watch.outage.start < watch.outage.end <= restored_at[0]
+    *_, restored = restored_at  # the preparation gives OSDs back, too
+    assert watch.outage.start < watch.outage.end <= restored
 
 
 async def test_they_come_back_by_themselves(ceph: PretendedCeph) -> None:
