@@ -209,15 +209,13 @@ def _versions(text: str, *, file_system: bool) -> str | dict[str, api.Counts]:
     if len(common) == 1:
         return version_name(common[0])[:_CHARACTERS]
     daemons = {
-        kind: Counter({version_name(name)[:_CHARACTERS]: count.count() for name, count in versions.items()})
+        kind[:_CHARACTERS]: _most_frequent(
+            Counter({version_name(name): count.count() for name, count in versions.items()})
+        )
         for kind, versions in parse_answer(text).items()
         if kind != "overall"
     }
-    return {
-        kind[:_CHARACTERS]: counts
-        for kind, versions in [*daemons.items()][:_KINDS]
-        if (counts := _most_frequent(versions)) is not None
-    }
+    return {kind: counts for kind, counts in [*daemons.items()][:_KINDS] if counts}
 
 
 def _osds(osds: Collection[Osd]) -> api.OsdsDescription | None:
@@ -264,30 +262,25 @@ def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) ->
     """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
     by_class: dict[str, list[float]] = {}
     for number, osd in osds.items():
-        capacities = by_class.setdefault(osd.device_class or "unknown", [])
         if (capacity := settings[number].capacity_iops) is not None:
-            capacities.append(capacity)
-    described = {}
-    for name, capacities in sorted(by_class.items())[:_KINDS]:
-        if spread := _quantiles(capacities):
-            described[name[:_CHARACTERS]] = api.CapacityDescription(
-                min=spread.min,
-                median=spread.median,
-                max=spread.max,
-                equal=spread.min == spread.max,
-                osds=len(capacities),
-            )
-    return described
+            by_class.setdefault(osd.device_class or "unknown", []).append(capacity)
+    return {
+        name[:_CHARACTERS]: api.CapacityDescription(
+            **spread.model_dump(), equal=spread.min == spread.max, osds=len(by_class[name])
+        )
+        for name in sorted(by_class)[:_KINDS]
+        if (spread := _quantiles(by_class[name]))
+    }
 
 
 def _health_checks(text: str) -> dict[str, str]:
     """Return the failing health checks of `ceph status`: name -> severity, with a remark if it is muted."""
     checks = sorted(parse_answer(text)["health"]["checks"].items())
-    severities = {
-        name[:_CHARACTERS]: f"{check['severity'].text()[:_CHARACTERS]}{' (muted)' if is_muted(check) else ''}"
+    return {
+        name[:_CHARACTERS]: f"{severity[:_CHARACTERS]}{' (muted)' if is_muted(check) else ''}"
         for name, check in checks[: 4 * _KINDS]
+        if (severity := check["severity"].text()) != HEALTH_OK
     }
-    return {name: severity for name, severity in severities.items() if not severity.startswith(HEALTH_OK)}
 
 
 def _described(
