@@ -30,7 +30,6 @@ class Osd:
     device: str = ""  # model or kernel name of its device
     rotational: bool | None = None
     object_store: str = ""
-    version: str = ""
     kernel: str = ""
     processor: str = ""
     size_bytes: int | None = None
@@ -83,7 +82,6 @@ def parse_osd_metadata(text: str) -> dict[int, Osd]:
             device=_word(node, "device_ids") or _word(node, "devices"),
             rotational=None if rotational is None else rotational.text() == "1",
             object_store=_word(node, "osd_objectstore"),
-            version=_word(node, "ceph_version_short"),
             kernel=_word(node, "kernel_version"),
             processor=_word(node, "cpu"),
             size_bytes=None if size is None else size.unquoted().count(),

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.safety import FULL_QUOTA
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
@@ -62,8 +61,6 @@ class ErasureCodeProfile:
     coding_chunks: int
     plugin: str
     technique: str
-    failure_domain: str
-    device_class: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,6 @@ class CrushRule:
     """A rule of `ceph osd crush rule dump`."""
 
     number: int
-    name: str
     # Type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule chooses in more
     # than one step
     failure_domain: str
@@ -152,29 +148,20 @@ def parse_profile(text: str) -> ErasureCodeProfile:
         coding_chunks=document["m"].unquoted().count(),
         plugin=words.get("plugin", ""),
         technique=words.get("technique", ""),
-        failure_domain=words.get("crush-failure-domain", ""),
-        device_class=words.get("crush-device-class", ""),
     )
 
 
 def parse_crush_rules(text: str) -> dict[int, CrushRule]:
     """Read `ceph osd crush rule dump`: number of the rule -> rule."""
-    rules = [_rule(rule) for rule in parse_answer(text).elements()]
-    return {rule.number: rule for rule in rules}
-
-
-def _rule(rule: JsonNode) -> CrushRule:
-    steps = list(rule["steps"].elements())
-    taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
-    # CRUSH keeps a shadow tree `default~ssd` for each device class.
-    takes = tuple((root, device_class) for root, _, device_class in (name.partition("~") for name in taken))
-    chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
-    return CrushRule(
-        number=rule["rule_id"].count(),
-        name=rule["rule_name"].text(),
-        failure_domain=chosen[0] if len(chosen) == 1 else "",
-        takes=takes,
-    )
+    rules = {}
+    for rule in parse_answer(text).elements():
+        number, steps = rule["rule_id"].count(), rule["steps"].elements()
+        taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
+        # CRUSH keeps a shadow tree `default~ssd` for each device class.
+        takes = tuple((root, device_class) for root, _, device_class in (name.partition("~") for name in taken))
+        chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
+        rules[number] = CrushRule(number=number, failure_domain=chosen[0] if len(chosen) == 1 else "", takes=takes)
+    return rules
 
 
 def parse_file_system(fs_get_text: str) -> FileSystemDetail:
