@@ -30,7 +30,7 @@ def test_osd_of_three_commands() -> None:
         "loop0",
         True,
     )
-    assert (osd.version, osd.object_store, osd.size_bytes) == ("18.2.7", "bluestore", 2**33)
+    assert (osd.object_store, osd.size_bytes) == ("bluestore", 2**33)
     assert (osd.is_up, osd.is_in) == (True, True)
     assert (osds[1].host, osds[1].bucket) == ("", "node3")
 
