@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 from plimsoll.api.environment import CephOption
 from plimsoll.api.names import FailureReason
@@ -56,8 +55,6 @@ _QUESTIONS = {
 _ASKED_OSDS = 64
 """Each of their settings takes a command, and of a larger cluster they are enough to show what is usual."""
 
-_Key = TypeVar("_Key")
-
 
 async def create_images(
     commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
@@ -71,39 +68,36 @@ async def create_images(
         nonlocal done
         async with turn:
             try:
-                return await _create(commands, target, volume, name)
+                await _create(commands, target, volume, f"{target.pool}/{name}")
             except CommandError as error:
                 return str(error)
+            except ValueError as error:
+                return f"image {target.pool}/{name} {error}"
             finally:
                 done += 1
                 report(f"{done} of {clients} images are created")
+        return ""
 
     return [problem for problem in await asyncio.gather(*map(create, names)) if problem]
 
 
-async def _create(commands: Commands, target: CephTarget, volume: Volume, name: str) -> str:
-    """Create one image; return a problem with an existing one, empty if there is none."""
-    image, size = f"{target.pool}/{name}", volume.size
+async def _create(commands: Commands, target: CephTarget, volume: Volume, image: str) -> None:
+    """Create one image; ValueError with the problem of an existing one."""
     data_pool = [] if target.data_pool is None else ["--data-pool", target.data_pool]
     try:
-        await commands.rbd("create", "--size", f"{size}B", "--image-feature", _FEATURES, *data_pool, image)
+        await commands.rbd("create", "--size", f"{volume.size}B", "--image-feature", _FEATURES, *data_pool, image)
     except CommandError as error:
         if not error.is_present:
             raise
-        try:
-            document = parse_answer(await commands.rbd("info", image, "--format", "json"))
-            image_size, data_pool_node = document["size"].count(), document.get("data_pool")
-            image_pool = data_pool_node.text() if data_pool_node else None
-        except ValueError as invalid:
-            return f"image {image}: {invalid}"
-        if image_size != size:
-            sizes = f"{format_quantity(image_size)} instead of {format_quantity(size)}"
-            return f"image {image} already exists with {sizes}; remove it"
-        if image_pool != target.data_pool:
-            return f"image {image} already exists with its data in pool {image_pool}; remove it"
+        document = parse_answer(await commands.rbd("info", image, "--format", "json"))
+        size, pool = document["size"].count(), document.get("data_pool")
+        if size != volume.size:
+            sizes = f"{format_quantity(size)} instead of {format_quantity(volume.size)}"
+            raise ValueError(f"already exists with {sizes}; remove it") from error
+        if (data := pool.text() if pool else None) != target.data_pool:
+            raise ValueError(f"already exists with its data in pool {data}; remove it") from error
     # A setting of the pool or image takes precedence over the client's.
     await commands.rbd("config", "image", "set", image, "rbd_cache", str(volume.rbd_cache).lower())
-    return ""
 
 
 async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
@@ -161,14 +155,11 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
             pass
         return ""
 
-    async def answers(questions: Mapping[_Key, tuple[str, ...]]) -> dict[_Key, str]:
-        return {key: await answer(commands.ceph, *question) for key, question in questions.items()}
-
     file_system = plan.ceph.file_system if plan.ceph else None
     # All of the run's images are alike.
     image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}" if plan.ceph and plan.has_images else ""
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
-    known = await answers(_QUESTIONS)
+    known = {field: await answer(commands.ceph, *question) for field, question in _QUESTIONS.items()}
     up: list[int] = []
     with suppress(ValueError):
         up = [number for number, osd in parse_osd_tree(known["osd_tree"]).items() if osd.is_up]
@@ -176,7 +167,7 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
     asked_osds = up[:: -(-len(up) // _ASKED_OSDS) or 1]
     return Outputs(
         **known,
-        profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
+        profiles={name: await answer(commands.ceph, "osd", "erasure-code-profile", "get", name) for name in profiles},
         image=await answer(commands.rbd, "info", image, "--format", "json") if image else "",
         file_system=await answer(commands.ceph, "fs", "get", file_system.name) if file_system else "",
         osd_df=await answer(commands.ceph, "osd", "df"),
