@@ -134,8 +134,7 @@ class Hypothesis(Model):
     of: Selector | None = None
     """The point with which left is compared."""
     over: Annotated[str, Field(pattern=PARAMETER_PATTERN, max_length=64)] | None = None
-    """Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as ioDepth or
-    blockSize."""
+    """Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as ioDepth."""
     range: AxisRange | None = None
     """The part of the axis that the hypothesis is about; all of it if absent."""
     exponent_at_least: _Exponent | None = None

@@ -80,8 +80,7 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes; in an open loop
-    because submissions blocked."""
+    """Less was achieved than offered, of all clients, one, reads or writes; in an open loop, submissions blocked."""
 
     DEPTH_FULL = "DepthFull"
     """At least 1 % of a client's submissions filled the depth, or it was full for so long that too little arrived."""
@@ -158,8 +157,7 @@ class OfferedLoad(Model):
     offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
     """Offered load: operations per second or operations in flight of all clients together."""
     achieved: Rate | None = None
-    """Achieved load: completed operations per second or, for a depth, the mean number of operations in flight; absent
-    without numbers."""
+    """Achieved load: completed operations per second, or the mean depth in flight; absent without numbers."""
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
     """Percentage of submissions that filled the depth, of the client with the highest; absent unless operations are due
     at random times, and without numbers."""

@@ -156,10 +156,8 @@ class PodTemplate(Model):
     priority_class_name: Annotated[str, ServerOnly(max_length=253)] | None = None
     """PriorityClass of the pods; the cluster's default if absent."""
     runtime_class_name: Annotated[str, ServerOnly(max_length=253)] | None = None
-    """RuntimeClass of the pods; the cluster's default runtime if absent. A runtime with a virtual machine measures the
-    virtual machine too."""
+    """RuntimeClass of the pods; the cluster's default if absent. One with a virtual machine is measured with it."""
     image_pull_secrets: Annotated[tuple[SecretReference, ...], ServerOnly(max_length=16)] = ()
     """Secrets in the namespace of the run for pulling the image."""
     env: Annotated[tuple[ProxyVariable, ...], ServerOnly(max_length=6, list_keys=("name",))] = ()
-    """Proxy variables, where an admission policy requires them. Plimsoll's own programs connect only inside the
-    cluster, and ignore them."""
+    """Proxy variables, where an admission policy requires them. Plimsoll's own programs ignore them."""

@@ -209,8 +209,7 @@ class ClientSummary(Model):
     clock_error_seconds: float | None = None
     """Maximum error of that difference."""
     stall_seconds: float | None = None
-    """Seconds in which it completed no operation while all clients were measuring; absent if it does not record
-    operations over time."""
+    """Seconds without a completed operation while all clients were measuring; absent if it records none over time."""
     host: HostSummary | None = None
     """Load of its host during the measurement; absent if unknown."""
 
@@ -223,8 +222,7 @@ class ClientPlace(Model):
     node: Annotated[str, ServerOnly(max_length=253)]
     """Node of the client."""
     volume: Annotated[str, ServerOnly(max_length=256)] | None = None
-    """What identifies the storage below its data set, such as the serial number of a disk, or its device number; absent
-    if the host does not show it."""
+    """What identifies the storage below its data set, such as a disk's serial number; absent if the host hides it."""
 
 
 class PlaceDigests(Model):
@@ -247,8 +245,7 @@ class PhaseOperation(Model):
     bytes_per_second: Count
     """Bytes per second."""
     percentiles: Annotated[dict[str, Count], ServerOnly(max_length=16)] = Field(default_factory=dict)
-    """Percentiles of latency in nanoseconds, by name, such as "99.9"; empty if the tool does not record latencies over
-    time."""
+    """Percentiles of latency in nanoseconds by name, such as "99.9"; empty if the tool records none over time."""
 
 
 PhaseName = Literal["Before", "During", "After", "Storm"]
@@ -327,8 +324,7 @@ class Trial(Model):
     """Failed checks."""
     window: Window | None = None
     stalls: Stalls | None = None
-    """Seconds without a completed operation while all clients were measuring; absent if a client does not record
-    operations over time."""
+    """Seconds without a completed operation while all clients were measuring; absent if one records none over time."""
     steadiness: Steadiness | None = None
     """Whether the rate of all operations together stayed the same over the window; absent if that was not judged: in a
     window shorter than ten intervals of the series, usually seconds, if a client does not record operations over time,
@@ -336,8 +332,7 @@ class Trial(Model):
     operations: Annotated[tuple[OperationResult, ...], ServerOnly(max_length=len(Operation))] = ()
     """Numbers of each operation."""
     hosts: Hosts | None = None
-    """Load of the hosts of all clients during the measurement; absent if unknown. A quantity that no host reported is
-    absent."""
+    """Load of all clients' hosts during the measurement; absent if unknown, like quantities that no host reported."""
     caches: DroppedCaches | None = None
     """Caches that were dropped before the trial; absent if none were."""
     slowest: Annotated[tuple[ClientSummary, ...], ServerOnly(max_length=8)] = ()
@@ -345,8 +340,7 @@ class Trial(Model):
     osds: Osds | None = None
     """Rates of all OSDs, each measured alone; absent for other tools."""
     cluster: ClusterSummary | None = None
-    """State and load of the Ceph cluster during the measurement; absent without one. A quantity that Ceph did not
-    report is absent."""
+    """State and load of the Ceph cluster during the measurement; absent without one, like what it did not report."""
     disturbance: DisturbanceResult | None = None
     """Numbers before, during and after the disturbance; absent without one."""
     tool: ToolUse | None = None  # absent if no client delivered

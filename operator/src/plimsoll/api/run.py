@@ -32,9 +32,8 @@ class Servers(Model):
     )
 
     placement: Literal["StorageNodes", "ClientNodes", "Selected"]
-    """Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in storage.rook, ClientNodes
-    on nodes with clients of the run, Selected on the nodes of nodeSelector. In each case they are spread over these
-    nodes."""
+    """Nodes of the servers, over which they are spread: StorageNodes are nodes with OSDs of the Rook cluster in
+    storage.rook, ClientNodes nodes with clients of the run, Selected the nodes of nodeSelector."""
     node_selector: NodeLabels = Field(default_factory=dict)
     """Labels that the nodes of servers must have. Required with placement Selected, and only allowed with it."""
     count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
@@ -234,8 +233,7 @@ class Gates(Model):
     ceph_health: Literal["Required", "Ignored"] = "Required"
     """Required measures only while the cluster is healthy; Ignored measures at any time."""
     accepted_health_checks: _HealthChecks = ()
-    """Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW, by their names in `ceph
-    health detail`."""
+    """Health checks in `ceph health detail` that are accepted with cephHealth Required, such as MON_DISK_LOW."""
     pause_scrub: Flag = True
     """Pause scrubbing of the measured pools during trials. It is always resumed afterwards."""
     stop_on: _HealthChecks = ()

@@ -131,8 +131,7 @@ class HeadlineLine(Model):
     ending: Ending | None = None
     """Why the search ended; absent while it goes on."""
     estimate: Rate | None = None
-    """Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be offered,
-    or unknown."""
+    """Load at which half of the trials meet all objectives; absent if outside of the permitted loads, or unknown."""
     low: Rate | None = None
     """Lower end of its 95 % interval; absent if it is below the lowest load, or unknown."""
     high: Rate | None = None
@@ -177,8 +176,7 @@ class Display(Model):
     p99: _ShortText | None = None
     """99th percentile of latency at that rate."""
     line: _ShortText | None = None
-    """Line of the first search, with its storm line, and the number of others, such as 12,400 ± 600 at p99 <= 5 ms
-    +2."""
+    """Line of the first search with its storm line, and the number of others: 12,400 ± 600 at p99 <= 5 ms +2."""
     verdict: _ShortText | None = None
     """Worst verdict among the points."""
 
@@ -217,8 +215,7 @@ class BenchmarkRunStatus(Model):
     start_time: _Time | None = None
     """When the run was admitted."""
     conductor_start_time: _Time | None = None
-    """When the first conductor was created. From then on the run ends if one of its results, or its state, is
-    deleted."""
+    """When the first conductor was created. From then on the run ends if a result or its state is deleted."""
     completion_time: _Time | None = None
     """When the run ended, successfully or not."""
     estimated_completion_time: _Time | None = None

@@ -200,8 +200,7 @@ class Volume(Model):
     """Filesystem for a file in a mounted file system; Block for a raw device, whose clients run as root, which the Pod
     Security profile restricted forbids. If absent, Filesystem; with access LibRBD, Block."""
     rbd_cache: Flag = False
-    """Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers include the
-    speed of that cache."""
+    """Whether librbd caches writes in the client's memory, which numbers then include. Only with access LibRBD."""
 
     @property
     def is_shared(self) -> bool:
@@ -321,8 +320,7 @@ class CephStorage(Model):
     monitors: Annotated[tuple[Monitor, ...], Field(min_length=1, max_length=15)]
     """Addresses of the monitors, such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]."""
     user: CephUser
-    """Name of the CephX user of clients and conductor, without "client.". The documentation lists the capabilities that
-    it needs."""
+    """CephX user of clients and conductor, without "client."; the documentation lists the capabilities it needs."""
     keyring_secret: KeyringReference
     """Secret in the namespace of the run with the keyring of that user."""
     pool: ExistingPool
@@ -354,8 +352,7 @@ class DisturbedOsds(OsdsAway):
     """How many OSDs a disturbance takes away, and how."""
 
     count: Annotated[Integer, Field(ge=1, le=64)] = 1
-    """Number of OSDs that hold data of the run. They are in one failure domain, unless the pools stay active without
-    several."""
+    """Number of OSDs with data of the run, in one failure domain unless the pools stay active without several."""
     action: Literal["Out", "Down"]
     """Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them out, so
     that their data moves to the others."""
@@ -455,8 +452,7 @@ class Prepare(Model):
     prefill: Flag = True
     """Write the whole data set once, because storage answers reads of unwritten extents without any I/O."""
     precondition: Precondition | None = None
-    """Overwrite the data set at random after the prefill, so that the storage is measured in a used state. Not done if
-    absent."""
+    """Overwrite the data set at random after the prefill, to measure storage in a used state. Not done if absent."""
     discard: Flag = True
     """Discard the volume before it is written, if it supports that."""
     drop_caches: Flag = False

@@ -37,8 +37,7 @@ class Schedule(Model):
     """When rounds start."""
 
     cron: Annotated[str, Field(max_length=256), AfterValidator(_check_cron), ServerOnly(pattern=_CRON_PATTERN)]
-    """Cron expression with five fields, such as "0 3 * * 0" for Sundays at three: minute, hour, day of month, month,
-    day of week."""
+    """Cron expression such as "0 3 * * 0" for Sundays at three: minute, hour, day of month, month, day of week."""
     time_zone: TimeZone = "Etc/UTC"
     """Time zone of the cron expression, by its name in the time zone database, such as Europe/Berlin."""
     # As of a CronJob of Kubernetes, whose controller misses times with less.

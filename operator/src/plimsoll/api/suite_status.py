@@ -160,8 +160,7 @@ class EndedRound(Model):
     completion_time: _Time
     """When the round ended."""
     verdict: RoundVerdict
-    """Conclusion of its comparisons; Failed if too little was measured, Superseded if the round was abandoned because
-    the suite was changed."""
+    """Conclusion of its comparisons; Failed if too little was measured, Superseded if the suite was changed."""
     complete: bool = False
     """Whether all of its runs have numbers, and were evaluated. No other round can be accepted."""
     accepted: bool = False

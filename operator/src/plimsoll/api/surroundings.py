@@ -60,8 +60,7 @@ class ClusterSummary(Model):
     used_ratio: float | None = None
     """Used part of the raw capacity, 0 to 1; the maximum of all polls."""
     read_bytes_per_second: Count | None = None
-    """Bytes per second read from the run's pools by Ceph's counters, in the window, or from before until after a window
-    that is too short."""
+    """Bytes per second read from the run's pools by Ceph's counters, in the window, or around one that is too short."""
     written_bytes_per_second: Count | None = None
     """Bytes per second written to the run's pools, over the same time."""
     operations_per_second: float | None = None
