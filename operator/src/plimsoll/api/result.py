@@ -324,7 +324,7 @@ class Trial(Model):
     """Failed checks."""
     window: Window | None = None
     stalls: Stalls | None = None
-    """Seconds without a completed operation while all clients were measuring; absent if one records none over time."""
+    """Seconds without a completed operation while all clients were measuring; absent if a client shows none."""
     steadiness: Steadiness | None = None
     """Whether the rate of all operations together stayed the same over the window; absent if that was not judged: in a
     window shorter than ten intervals of the series, usually seconds, if a client does not record operations over time,
