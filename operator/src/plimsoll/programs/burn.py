@@ -20,8 +20,10 @@ _PATIENCE_SECONDS = 1800.0
 _CANNOT_RUN = 126
 
 
-class _HelperError(Exception):
+class _HelperError(click.ClickException):
     """The helper did not run kube-burner; the message is for the user."""
+
+    exit_code = _CANNOT_RUN
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL_BURN"})
@@ -36,11 +38,7 @@ def command(*, parameters: str, helper: str, certificate: str, token: Path, stor
     order = protocol.BurnOrder(
         parameters=KubeBurnerParameters.model_validate_json(parameters), storage_class=storage_class, run_uid=run_uid
     )
-    try:
-        outcome = asyncio.run(_ordered(helper, certificate, token, order))
-    except _HelperError as error:
-        click.echo(str(error), err=True)
-        sys.exit(_CANNOT_RUN)
+    outcome = asyncio.run(_ordered(helper, certificate, token, order))
     for name, text in outcome.files.items():
         Path(Path(name).name).write_text(text)
     click.echo(outcome.stdout, nl=False)
