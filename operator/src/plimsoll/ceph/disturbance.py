@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plimsoll.api.json_reader import JsonNode
 from plimsoll.api.names import FailureReason
 from plimsoll.api.status import OsdsSeen
 from plimsoll.ceph.document import parse_answer
@@ -102,13 +101,24 @@ def undisturbed(samples: Sequence[ClusterSample], outage: Outage) -> tuple[Clust
     before = _status_before(samples, outage)
     if before is None or not outage.start:
         return tuple(samples)
-    numbers = _NumbersOfOsds(before, outage)
-    return tuple(
-        replace(it, status=replace(_without_effects(it.status, before), **numbers.at(it.at, it.status)))
-        if it.status and it.at > outage.start
-        else it
-        for it in samples
-    )
+    up = _Missing(outage, before.osds_up, before.osds_up_since) if outage.action == "Down" else None
+    # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
+    begin = outage.start + (_LEAST_DOWN_OUT if up else 0)
+    members = _Missing(outage, before.osds_in, before.osds_in_since, begin=begin, is_optional=up is not None)
+    found = []
+    for sample in samples:
+        if (status := sample.status) and sample.at > outage.start:
+            numbers: dict[str, Any] = {}
+            if up is not None:
+                size, since = up.without_outage(sample.at, status.osds_up, status.osds_up_since)
+                numbers |= {"osds_up": size, "osds_up_since": since}
+            is_down = up is not None and not up.has_returned
+            size, since = members.without_outage(sample.at, status.osds_in, status.osds_in_since, is_down=is_down)
+            numbers |= {"osds_in": size, "osds_in_since": since}
+            found.append(replace(sample, status=replace(_without_effects(status, before), **numbers)))
+        else:
+            found.append(sample)
+    return tuple(found)
 
 
 def _status_before(samples: Sequence[ClusterSample], outage: Outage) -> ClusterStatus | None:
@@ -132,27 +142,6 @@ def _without_effects(status: ClusterStatus, before: ClusterStatus) -> ClusterSta
         remapped_pgs=0,
         recovering_bytes_per_second=0,
     )
-
-
-class _NumbersOfOsds:
-    """The numbers of OSDs that are up, and in, without those that an outage takes away, in one poll after the other."""
-
-    def __init__(self, before: ClusterStatus, outage: Outage) -> None:
-        is_down = outage.action == "Down"
-        self._up = _Missing(outage, before.osds_up, before.osds_up_since) if is_down else None
-        # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
-        begin = outage.start + (_LEAST_DOWN_OUT if is_down else 0)
-        self._members = _Missing(outage, before.osds_in, before.osds_in_since, begin=begin, is_optional=is_down)
-
-    def at(self, moment: int, status: ClusterStatus) -> dict[str, Any]:
-        """Return the fields of the status that change."""
-        fields: dict[str, Any] = {}
-        if self._up is not None:
-            up, since = self._up.without_outage(moment, status.osds_up, status.osds_up_since)
-            fields = {"osds_up": up, "osds_up_since": since}
-        is_down = self._up is not None and not self._up.has_returned
-        members, since = self._members.without_outage(moment, status.osds_in, status.osds_in_since, is_down=is_down)
-        return {**fields, "osds_in": members, "osds_in_since": since}
 
 
 class _Missing:
@@ -242,7 +231,8 @@ class _Cluster:
         """Return the failure domain of a pool that an OSD is in; that is the OSD if its rule has none or several."""
         kind = self._rule(pool).failure_domain or "osd"
         if kind not in self._domains:
-            names = [node["name"].text() for node in self._nodes() if node["type"].text() == kind]
+            nodes = parse_answer(self._tree)["nodes"].elements()
+            names = [node["name"].text() for node in nodes if node["type"].text() == kind]
             self._domains[kind] = {number: name for name in names for number in parse_members(self._tree, name)}
         return self._domains[kind].get(osd, f"osd.{osd}")
 
@@ -284,15 +274,9 @@ class _Cluster:
         lost = {domains[number] for number in chosen}
         is_bound = len({*domains.values()}) <= pool.size
         heirs = [number for number in members - {*chosen} if not is_bound or domains[number] in lost]
-        used = sum(self._used(number) for number in (*heirs, *chosen))
-        return used / size if (size := sum(self.osds[number].size_bytes or 0 for number in heirs)) else 0.0
-
-    def _used(self, number: int) -> float:
-        osd = self.osds[number]
-        return (osd.size_bytes or 0) * (osd.utilisation or 0.0)
+        sizes = {number: osd.size_bytes or 0 for number, osd in self.osds.items()}
+        used = sum(sizes[number] * (self.osds[number].utilisation or 0.0) for number in (*heirs, *chosen))
+        return used / size if (size := sum(sizes[number] for number in heirs)) else 0.0
 
     def _rule(self, pool: PoolDetail) -> CrushRule:
         return self._rules[pool.crush_rule]
-
-    def _nodes(self) -> Sequence[JsonNode]:
-        return parse_answer(self._tree)["nodes"].elements()
