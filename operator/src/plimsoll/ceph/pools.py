@@ -1,6 +1,5 @@
 """The layout and the counters of pools."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ EC_OPTIMIZATIONS = "ec_optimizations"
 """The flag of an erasure-coded pool with `allow_ec_optimizations`. Source: Ceph 20."""
 
 _TYPES = {1: "replicated", 3: "erasure"}
-_ACTIVE = "up:active"
+ACTIVE = "up:active"  # the state of a metadata server that serves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,21 +202,4 @@ def servers_of(status: ClusterStatus, file_system: FileSystemDetail) -> tuple[Me
 
 def inactive_servers(status: ClusterStatus, file_system: FileSystemDetail) -> int:
     """Return how many of the wanted metadata servers are not active."""
-    return max(0, file_system.servers - sum(server.state == _ACTIVE for server in servers_of(status, file_system)))
-
-
-def server_problems(status: ClusterStatus, file_system: FileSystemDetail | None) -> Iterator[str]:
-    """Yield why a file system cannot be measured now; nothing if it can, or if there is none."""
-    if file_system is None or not (inactive := inactive_servers(status, file_system)):
-        return
-    states = Counter(server.state[:80] for server in servers_of(status, file_system) if server.state != _ACTIVE)
-    others = f" ({states_text(states)})" if states else ""
-    yield (
-        f"{inactive} of {file_system.servers} metadata servers of file system {file_system.name} are not active"
-        f"{others}; wait until they are, or see `ceph fs status {file_system.name}`"
-    )
-
-
-def states_text(states: Mapping[str, int]) -> str:
-    """Return counted states of metadata servers as text: `1 up:replay`."""
-    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return max(0, file_system.servers - sum(server.state == ACTIVE for server in servers_of(status, file_system)))
