@@ -15,7 +15,6 @@ from plimsoll.ceph.options import (
     RecordedOption,
     changes_to_restore,
     changes_to_set,
-    difference_text,
     expected_settings,
     option_differences,
     parse_option_help,
@@ -130,7 +129,7 @@ def test_what_a_real_osd_shows_is_compared() -> None:
     database = {one.key: one.value for one in wanted}
     assert option_differences(wanted, database, {0: "ssd"}, settings) == ()
     (found,) = option_differences([option("osd")], {("osd", PROFILE): "high_client_ops"}, {0: "ssd"}, settings)
-    assert difference_text(found) == f"osd.0 has {PROFILE} balanced instead of high_client_ops"
+    assert found == f"osd.0 has {PROFILE} balanced instead of high_client_ops"
 
 
 def test_a_difference_names_the_osd_the_option_and_both_values() -> None:
@@ -141,7 +140,7 @@ def test_a_difference_names_the_osd_the_option_and_both_values() -> None:
         2: {PROFILE: "high_client_ops", "osd_recovery_sleep": "0.5"},
     }
     found = option_differences(wanted, {("osd.2", "osd_recovery_sleep"): "1"}, dict.fromkeys(range(3), "hdd"), settings)
-    assert [difference_text(one) for one in found] == [
+    assert list(found) == [
         f"the configuration database (osd/class:hdd) has {PROFILE} no value instead of high_client_ops",
         "the configuration database (osd.2) has osd_recovery_sleep 1 instead of 0.500000",
         f"osd.1 has {PROFILE} balanced instead of high_client_ops",

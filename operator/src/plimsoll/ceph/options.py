@@ -10,7 +10,7 @@ from typing import Literal
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import parse_answer
-from plimsoll.ceph.watch import OptionDifference, OptionReading
+from plimsoll.ceph.watch import OptionReading
 
 OptionKey = tuple[str, str]
 """An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
@@ -148,7 +148,7 @@ def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[C
 
 def option_differences(
     options: Sequence[CephOption], database: Database, osds: Mapping[int, str], shown: Mapping[int, Mapping[str, str]]
-) -> tuple[OptionDifference, ...]:
+) -> tuple[str, ...]:
     """Return where options differ from those that a run has set: in the database, and on OSDs.
 
     `osds` are the device classes of the OSDs, `shown` the values that `ceph config show` prints of the options that
@@ -158,14 +158,13 @@ def option_differences(
     for option in options:
         stored = database.get(option.key)
         if not _is_same(stored, option.value):
+            present = f"{option.name} {'no value' if stored is None else stored}"
             where = f"the configuration database ({option.who})"
-            present = "no value" if stored is None else stored
-            differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=present))
+            differences.append(f"{where} has {present} instead of {option.value}")
     for number, settings in shown.items():
         for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
             if not _is_same(settings[name], wanted):
-                where = f"osd.{number}"
-                differences.append(OptionDifference(where=where, name=name, wanted=wanted, found=settings[name]))
+                differences.append(f"osd.{number} has {name} {settings[name]} instead of {wanted}")
     return tuple(differences)
 
 
@@ -177,11 +176,7 @@ def reading_problems(reading: OptionReading) -> tuple[str, ...]:
 def differing_options(reading: OptionReading) -> tuple[str, ...]:
     """Return which options do not have the run's values, and why that may be."""
     precedence = "an option of a single OSD takes precedence over an option of all OSDs, and its ceph.conf over both"
-    return tuple(f"{difference_text(difference)}; {precedence}" for difference in reading.differences)
-
-
-def difference_text(difference: OptionDifference) -> str:
-    return f"{difference.where} has {difference.name} {difference.found} instead of {difference.wanted}"
+    return tuple(f"{difference}; {precedence}" for difference in reading.differences)
 
 
 def expected_settings(options: Iterable[CephOption], osd: int, device_class: str) -> dict[str, str]:

@@ -21,7 +21,6 @@ from plimsoll.ceph.gate import (
     unclean_states,
     upkeep_states,
 )
-from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.ceph.watch import LAG, ClusterStatus, PoolCounters
 from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
@@ -338,7 +337,7 @@ def ceph_options_differ(evidence: Evidence) -> CheckedValues:
     readings = evidence.facts.cluster.options if evidence.facts.cluster else ()
     for reading, time in zip(readings, ("before", "after"), strict=False):
         if reading.differences:
-            texts = first_few([difference_text(difference) for difference in reading.differences])
+            texts = first_few(reading.differences)
             yield CheckedValue(value=len(reading.differences), detail=f"{time} the trial, {texts}")
 
 
