@@ -16,14 +16,15 @@ from plimsoll.api import environment as api
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.gate import HEALTH_OK
 from plimsoll.ceph.osds import (
+    SETTINGS,
     Osd,
-    OsdSettings,
+    capacity_iops,
     merge_osds,
     parse_members,
     parse_osd_df,
     parse_osd_metadata,
     parse_osd_tree,
-    settings_of,
+    setting_number,
 )
 from plimsoll.ceph.pools import (
     EC_OPTIMIZATIONS,
@@ -137,7 +138,7 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
 def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
     """Return the sum of the memory targets of a pool's OSDs, unknown ones with the mean; None without any."""
     used = _osds_of_pool(_Reading(), outputs, pool)
-    targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
+    targets = [setting_number(outputs.settings.get(number, {}), "osd_memory_target") for number in used]
     known = [target for target in targets if target]
     return round(fmean(known) * len(used)) if known else None
 
@@ -241,36 +242,29 @@ def _osds(osds: Collection[Osd]) -> api.OsdsDescription | None:
 
 def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> api.OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
-    settings = _settings_of(outputs, osds)
-    used = settings.values()
+    shown = {number: outputs.settings.get(number, {}) for number in osds}
+    counts = {name: _counts(settings.get(name) for settings in shown.values()) for name in SETTINGS}
+    # The capacities that mClock assumes, as far as known, by device class.
+    capacities: dict[str, list[float]] = {}
+    for number, osd in osds.items():
+        if (capacity := capacity_iops(osd, shown[number])) is not None:
+            capacities.setdefault(osd.device_class or "unknown", []).append(capacity)
+    described = {
+        name[:_CHARACTERS]: api.CapacityDescription(
+            **spread.model_dump(), equal=spread.min == spread.max, osds=len(capacities[name])
+        )
+        for name in sorted(capacities)[:_KINDS]
+        if (spread := _quantiles(capacities[name]))
+    }
     description = api.OsdSettingsDescription(
-        mclock_profiles=_counts(osd.profile for osd in used),
-        queues=_counts(osd.queue for osd in used),
-        cluster_modes=_counts(osd.cluster_mode for osd in used),
-        service_modes=_counts(osd.service_mode for osd in used),
-        capacity_iops=_capacities(osds, settings) or None,
-        memory_target_bytes=_quantiles(osd.memory_target_bytes for osd in used),
+        mclock_profiles=counts["osd_mclock_profile"],
+        queues=counts["osd_op_queue"],
+        cluster_modes=counts["ms_cluster_mode"],
+        service_modes=counts["ms_service_mode"],
+        capacity_iops=described or None,
+        memory_target_bytes=_quantiles(setting_number(settings, "osd_memory_target") for settings in shown.values()),
     )
     return description if description.document() else None
-
-
-def _settings_of(outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSettings]:
-    return {number: settings_of(osd, outputs.settings.get(number, {})) for number, osd in osds.items()}
-
-
-def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, api.CapacityDescription]:
-    """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
-    by_class: dict[str, list[float]] = {}
-    for number, osd in osds.items():
-        if (capacity := settings[number].capacity_iops) is not None:
-            by_class.setdefault(osd.device_class or "unknown", []).append(capacity)
-    return {
-        name[:_CHARACTERS]: api.CapacityDescription(
-            **spread.model_dump(), equal=spread.min == spread.max, osds=len(by_class[name])
-        )
-        for name in sorted(by_class)[:_KINDS]
-        if (spread := _quantiles(by_class[name]))
-    }
 
 
 def _health_checks(text: str) -> dict[str, str]:
