@@ -19,33 +19,21 @@ def namespace_of(username: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The service of a helper: its `name`, who sends it orders, what others may not, and the chart's value for that."""
+    """The service of a helper for the pods of runs, and the chart's value with the namespaces that may use it."""
 
-    name: str
-    sender: str
     action: str
     value: str
 
 
-DROPPING = Service(
-    name="the helpers that drop caches",
-    sender="a run's conductor",
-    action="drop caches",
-    value="caches.namespaces",
-)
-BURNING = Service(
-    name="the helper that runs kube-burner",
-    sender="a run's client",
-    action="run kube-burner",
-    value="kubeBurner.namespaces",
-)
+DROPPING = Service(action="drop caches", value="caches.namespaces")
+BURNING = Service(action="run kube-burner", value="kubeBurner.namespaces")
 
 
 def refusal_of(username: str, service: Service, allowed: Collection[str]) -> str:
     """Return why a user may not use a service of the allowed namespaces, and the remedy; empty if the user may."""
     namespace = namespace_of(username)
     if namespace is None:
-        return f"{username} is not a ServiceAccount; use the token of {service.sender}"
+        return f"{username} is not a ServiceAccount; use the token of a run's pod"
     if namespace in allowed or ANY_NAMESPACE in allowed:
         return ""
     return (

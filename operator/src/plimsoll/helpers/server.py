@@ -40,13 +40,13 @@ async def authorized_user(request: web.Request, username: Username, service: Ser
     """Return the user whose token a request carries; RefusedError without one that may use the service."""
     token = bearer_token(request.headers.get("Authorization", ""))
     if not token or len(token) > MAX_TOKEN_CHARACTERS:
-        raise RefusedError(401, f"the request has no valid bearer token; send the token of {service.sender}")
+        raise RefusedError(401, "the request has no valid bearer token; send the token of a run's pod")
     try:
         user = await username(token)
     except ApiError as error:
         raise RefusedError(503, f"the token could not be reviewed: {error}") from error
     if user is None:
-        raise RefusedError(401, f"the token is not valid, or not for {service.name}")
+        raise RefusedError(401, f"the token is not valid, or not for a helper to {service.action}")
     if problem := refusal_of(user, service, allowed):
         raise RefusedError(403, problem)
     return user
