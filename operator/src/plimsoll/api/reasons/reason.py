@@ -14,7 +14,6 @@ _CLEANED_UP = (ConditionType.CLEANED_UP,)
 
 _USE_NEWER_OPERATOR = "use that version of the operator, or a later one"
 _SEE_SUCCEEDED = "see the reason of `Succeeded`"
-_CHECK_USER = "check the CephClient and the log of Rook's operator"
 _NEXT_WAITS = "The next run on the cluster waits, for `queue.holdSeconds` at most"
 _CLIENTS_TIMED_OUT = Explanation("clients were not running within `provisionSeconds`", "as above")
 _REFUSED_TOO_LONG = Explanation(
@@ -26,20 +25,6 @@ _CEPH_TIMED_OUT = Explanation(
     "the Ceph cluster, the pool or file system, its users or a key did not become usable within `provisionSeconds`",
     "as above; raise `timeouts.provisionSeconds` if Rook is slow",
 )
-_ROOK_IS_BUSY = (
-    (
-        "Rook is creating the pool, the file system or the CephX users, or is stuck; the message has the newest "
-        "`ReconcileFailed` event"
-    ),
-    (
-        "nothing for a minute or two. Then check Rook's operator: it handles one pool at a time, and a pool that it "
-        "cannot delete blocks the others"
-    ),
-)
-_ROOK_FAILED = (
-    "Rook could not create it, and retries",
-    "the message quotes Rook; the log of Rook's operator has the details",
-)
 _DELETION_BLOCKED = (
     f"Rook does not delete the pool, the file system or the user; the message quotes it. {_NEXT_WAITS}",
     (
@@ -50,6 +35,30 @@ _DELETION_BLOCKED = (
 )
 
 _normal = partial(ReasonEntry, severity=Severity.NORMAL)
+
+
+def _rook_is_busy(name: str, checked: str, *, is_passed_by: bool) -> ReasonEntry:
+    return _normal(
+        name,
+        _STORAGE,
+        "Rook is creating the pool, the file system or the CephX users, or is stuck; the message has the newest "
+        "`ReconcileFailed` event",
+        "nothing for a minute or two. Then check Rook's operator: it handles one pool at a time, and a pool that it "
+        "cannot delete blocks the others",
+        ended=_CEPH_TIMED_OUT,
+        own_remedy=f"check {checked} and the log of Rook's operator, or raise timeouts.provisionSeconds",
+        is_passed_by=is_passed_by,
+    )
+
+
+def _rook_failed(name: str, remedy: str) -> ReasonEntry:
+    meaning = "Rook could not create it, and retries"
+    advice = "the message quotes Rook; the log of Rook's operator has the details"
+    return ReasonEntry(name, _STORAGE, meaning, advice, ended=_CEPH_TIMED_OUT, own_remedy=remedy)
+
+
+def _client_problem(name: str, meaning: str, advice: str, own_remedy: str = "") -> ReasonEntry:
+    return ReasonEntry(name, _CLIENTS, meaning, advice, ended=_CLIENTS_TIMED_OUT, own_remedy=own_remedy)
 
 
 def _end(name: str, meaning: str, advice: str) -> ReasonEntry:
@@ -175,41 +184,16 @@ class Reason(ExplainedReason):
         own_remedy="check the CephCluster, and create the run again when it is healthy",
         is_passed_by=True,
     )
-    POOL_NOT_READY = _normal(
-        "PoolNotReady",
-        _STORAGE,
-        *_ROOK_IS_BUSY,
-        ended=_CEPH_TIMED_OUT,
-        own_remedy="check the CephBlockPool and the log of Rook's operator, or raise timeouts.provisionSeconds",
-        is_passed_by=True,
+    POOL_NOT_READY = _rook_is_busy("PoolNotReady", "the CephBlockPool", is_passed_by=True)
+    FILE_SYSTEM_NOT_READY = _rook_is_busy(
+        "FileSystemNotReady", "the CephFilesystem, its metadata servers", is_passed_by=True
     )
-    FILE_SYSTEM_NOT_READY = _normal(
-        "FileSystemNotReady",
-        _STORAGE,
-        *_ROOK_IS_BUSY,
-        ended=_CEPH_TIMED_OUT,
-        own_remedy=(
-            "check the CephFilesystem, its metadata servers and the log of Rook's operator, or raise "
-            "timeouts.provisionSeconds"
-        ),
-        is_passed_by=True,
+    USER_NOT_READY = _rook_is_busy("UserNotReady", "the CephClient", is_passed_by=False)
+    POOL_FAILED = _rook_failed("PoolFailed", "change spec.storage.rook.pool to a layout that the cluster can place")
+    FILE_SYSTEM_FAILED = _rook_failed(
+        "FileSystemFailed", "change spec.storage.rook.fileSystem to pools that the cluster can place"
     )
-    USER_NOT_READY = _normal("UserNotReady", _STORAGE, *_ROOK_IS_BUSY, ended=_CEPH_TIMED_OUT, own_remedy=_CHECK_USER)
-    POOL_FAILED = ReasonEntry(
-        "PoolFailed",
-        _STORAGE,
-        *_ROOK_FAILED,
-        ended=_CEPH_TIMED_OUT,
-        own_remedy="change spec.storage.rook.pool to a layout that the cluster can place",
-    )
-    FILE_SYSTEM_FAILED = ReasonEntry(
-        "FileSystemFailed",
-        _STORAGE,
-        *_ROOK_FAILED,
-        ended=_CEPH_TIMED_OUT,
-        own_remedy="change spec.storage.rook.fileSystem to pools that the cluster can place",
-    )
-    USER_FAILED = ReasonEntry("UserFailed", _STORAGE, *_ROOK_FAILED, ended=_CEPH_TIMED_OUT, own_remedy=_CHECK_USER)
+    USER_FAILED = _rook_failed("UserFailed", "check the CephClient and the log of Rook's operator")
     KEY_SECRETS_TAKEN = ReasonEntry(
         "KeySecretsTaken",
         _STORAGE,
@@ -261,43 +245,33 @@ class Reason(ExplainedReason):
         own_remedy="check the events of the conductor's Job and pod, and its log",
     )
     REGISTERED = _normal("Registered", (ConditionType.CLIENTS_READY,), "all clients have registered")
-    CLIENTS_MISSING = ReasonEntry(
+    CLIENTS_MISSING = _client_problem(
         "ClientsMissing",
-        _CLIENTS,
         "a client has no pod, or its running pod has not contacted the conductor",
         "check the client's log; another NetworkPolicy or the cluster's DNS may block it",
-        ended=_CLIENTS_TIMED_OUT,
-        own_remedy="check the pods of the run",
+        "check the pods of the run",
     )
-    UNSCHEDULABLE = ReasonEntry(
+    UNSCHEDULABLE = _client_problem(
         "Unschedulable",
-        _CLIENTS,
         "the scheduler finds no node for a client or the conductor",
         "free or add nodes, lower `clients.count` or `clients.resources`, set `clients.spread: Preferred`, or change "
         "`servers.placement`",
-        ended=_CLIENTS_TIMED_OUT,
     )
-    IMAGE_PULL_FAILED = ReasonEntry(
+    IMAGE_PULL_FAILED = _client_problem(
         "ImagePullFailed",
-        _CLIENTS,
         "the runner image cannot be pulled",
         "check the image's name, `podTemplate.imagePullSecrets` and the registry",
-        ended=_CLIENTS_TIMED_OUT,
     )
-    CONTAINER_FAILED = ReasonEntry(
+    CONTAINER_FAILED = _client_problem(
         "ContainerFailed",
-        _CLIENTS,
         "the container cannot be created or started",
         "check the pod's events",
-        ended=_CLIENTS_TIMED_OUT,
     )
-    CLIENT_FAILED = ReasonEntry(
+    CLIENT_FAILED = _client_problem(
         "ClientFailed",
-        _CLIENTS,
         "an agent exited; the message has its exit code and termination message",
         "see [exit codes](#exit-codes); it is replaced up to five times",
-        ended=_CLIENTS_TIMED_OUT,
-        own_remedy="check the client's exit code and termination message",
+        "check the client's exit code and termination message",
     )
     QUOTA_EXCEEDED = ReasonEntry(
         "QuotaExceeded",
