@@ -176,11 +176,16 @@ class Model(BaseModel):
 class Choice(Model):
     """A union: exactly one of the fields in `one_of` is set, as the first of `rules` says."""
 
-    @model_validator(mode="after")
-    def _check_one_choice(self) -> Self:
-        if sum(getattr(self, name) is not None for name in self.one_of) != 1:
-            raise ValueError(self.rules[0].message)
-        return self
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:  # noqa: ANN401 - the signature is pydantic's
+        *others, last = names = [to_camel(name) for name in cls.one_of]
+        present = ", ".join(f"has(self.{name})" for name in names)
+        rule = Rule(
+            rule=f"[{present}].filter(present, present).size() == 1",
+            holds=lambda it: sum(getattr(it, name) is not None for name in it.one_of) == 1,
+            message=f"must have exactly one of {', '.join(others)} and {last}",
+        )
+        cls.rules = (rule, *cls.rules)
 
 
 Json = dict[str, JsonValue]

@@ -72,10 +72,6 @@ class Pool(Choice):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="has(self.replicated) != has(self.erasureCoded)",
-            message="must have exactly one of replicated and erasureCoded",
-        ),
-        Rule(
             rule="!has(self.replicated) || !has(self.replicated.replicasPerFailureDomain) || "
             "self.failureDomain != self.replicated.?subFailureDomain.orValue('host')",
             holds=lambda pool: (
@@ -257,13 +253,6 @@ class RookStorage(Choice):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=(
-                "[has(self.pool), has(self.existingPool), has(self.fileSystem), has(self.existingFileSystem)]"
-                ".filter(present, present).size() == 1"
-            ),
-            message="must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
-        ),
-        Rule(
-            rule=(
                 "!has(self.config) || self.config.all(one, self.config.exists_one(other, other.who == one.who && "
                 "other.name == one.name))"
             ),
@@ -365,10 +354,6 @@ class Storage(Choice):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="[has(self.rook), has(self.ceph), has(self.storageClass)].filter(present, present).size() == 1",
-            message="must have exactly one of rook, ceph and storageClass",
-        ),
         Rule(
             rule="!has(self.ceph) || !has(self.volume) || self.volume.access == 'LibRBD'",
             holds=lambda storage: not storage.ceph or not storage.volume or storage.volume.access == "LibRBD",

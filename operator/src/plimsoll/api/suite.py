@@ -59,9 +59,6 @@ class VariantReference(Model):
 class Baseline(Choice):
     """The side to compare with: another variant of the same round, or earlier rounds of the same variant."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="has(self.variant) != has(self.rounds)", message="must have exactly one of variant and rounds"),
-    )
     one_of: ClassVar[tuple[str, ...]] = ("variant", "rounds")
 
     variant: VariantName | None = None
