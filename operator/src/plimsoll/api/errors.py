@@ -128,16 +128,10 @@ def remedy_of(details: ErrorDetails) -> str:
 def _wrong_kind(expected: str, value: object) -> str:
     if value is None:
         return "is empty; give it a value, or remove it"
-    if expected == "a list":
-        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
-        return f"must be a list{example}"
-    if isinstance(value, list | tuple):
-        return f"must be {expected}, not a list"
-    if isinstance(value, dict):
-        return f"must be {expected}, not a mapping"
-    if expected == "text":
-        return "must be text; put it in quotes"
-    return f"must be {expected}"
+    if isinstance(value, dict | list | tuple):
+        return f"must be {expected}, not {'a mapping' if isinstance(value, dict) else 'a list'}"
+    examples = {"a list": f", such as [{value}]", "text": "; put it in quotes"}
+    return f"must be {expected}{examples.get(expected, '')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
