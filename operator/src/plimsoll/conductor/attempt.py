@@ -370,11 +370,3 @@ def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
         fill_percent=plan.prepare.fill_percent,
         seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
     )
-
-
-def out_of_time(elapsed: float, limit: int) -> Fault | None:
-    """Return that the run has exceeded its time limit; None if it has not."""
-    if elapsed <= limit:
-        return None
-    message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
-    return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)

@@ -22,7 +22,6 @@ from plimsoll.conductor.attempt import (
     Fault,
     Moment,
     Timings,
-    out_of_time,
     preparation_order,
     unprepared_clients,
 )
@@ -216,9 +215,7 @@ class Session:
             self.phase = phases.Judging(attempt=attempt)
             self._effects.append(phases.JudgeAttempt(facts=attempt.facts, documents=attempt.documents))
             return True
-        fault = self._danger or attempt.lost_clients(phase.ordered, moment)
-        fault = fault or (INTERRUPTED if self._stopping else None)
-        fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
+        fault = self._danger or attempt.lost_clients(phase.ordered, moment) or self._ending(moment)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
@@ -388,6 +385,14 @@ class Session:
             return None
         return Fault(reason=AbortReason(danger.reason), message=danger.message)
 
+    def _ending(self, moment: Moment) -> Fault | None:
+        """Return the request to stop, or that the run has exceeded its time limit; None if it may continue."""
+        limit = self.plan.timeouts.total_seconds
+        if self._stopping or self.start.elapsed(moment.seconds) <= limit:
+            return INTERRUPTED if self._stopping else None
+        message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
+        return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
+
     # -- ends -------------------------------------------------------------------------------------------------------
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
@@ -405,9 +410,7 @@ class Session:
         self._effects.append(phases.RecordAttempt(point=point, status=self.ledger.status(point, described)))
 
     def _end_if_due(self, moment: Moment) -> bool:
-        limit = self.plan.timeouts.total_seconds
-        overdue = out_of_time(self.start.elapsed(moment.seconds), limit)
-        fault = self._danger or (INTERRUPTED if self._stopping else overdue)
+        fault = self._danger or self._ending(moment)
         if fault and self.unfinished is not None:
             # The rounds before may have shown rates.
             attempt, self.unfinished = self.unfinished, None
@@ -416,7 +419,8 @@ class Session:
             return self._end(RunPhase.FAILED, self.gate.danger, moment)
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
-        if overdue:
+        if fault:
+            limit = self.plan.timeouts.total_seconds
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
             return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False
