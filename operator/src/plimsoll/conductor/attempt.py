@@ -346,19 +346,6 @@ class Attempt:
         return Fault(reason=reason, message=message, cause=cause) if message else None
 
 
-def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
-    """Return the clients that have to prepare their data sets before the next attempt; servers have none.
-
-    With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
-    and `continues` with its next round.
-    """
-    if plan.volume is None:
-        return []
-    renews = plan.renews_data_sets and not continues
-    clients = [client for client in roster if not client.serves]
-    return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
-
-
 def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
     return messages.PrepareOrder(
         discard=plan.prepare.discard,

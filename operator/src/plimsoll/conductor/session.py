@@ -23,7 +23,6 @@ from plimsoll.conductor.attempt import (
     Moment,
     Timings,
     preparation_order,
-    unprepared_clients,
 )
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.roster import Client, Roster, environment, failures, timestamp, why_not_ready
@@ -202,8 +201,15 @@ class Session:
         return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
 
     def unprepared(self) -> list[Client]:
-        """Return the clients that have to prepare their data sets before the next attempt."""
-        return unprepared_clients(self.plan, self.roster, continues=self.unfinished is not None)
+        """Return the clients that have to prepare their data sets before the next attempt or round; no servers.
+
+        With a new data set for each trial, those are also clients whose tool has worked since, unless it has begun.
+        """
+        if self.plan.volume is None:
+            return []
+        renews = self.plan.renews_data_sets and self.unfinished is None
+        clients = [client for client in self.roster if not client.serves]
+        return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
 
     def _leave_attempt(
         self, phase: phases.Staging | phases.Dropping | phases.Arming | phases.Running, moment: Moment
