@@ -115,34 +115,20 @@ def stored_value(text: str, kind: str) -> str:
             raise ValueError(f"runs cannot set options of type {kind}")
 
 
-def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
-    """Return the changes with which the run's options are set, and the problems with those that others changed."""
-    changes: list[Change] = []
-    problems = []
-    for option in record.options:
-        present = database.get(option.key)
-        if _is_same(present, option.value):
-            continue
-        if _is_same(present, option.previous):
-            changes.append((option.key, option.value))
-        else:
-            problems.append(_changed_by_others(option, present))
-    return changes, problems
+def changes_of(record: OptionRecord, database: Database, *, restoring: bool = False) -> tuple[list[Change], list[str]]:
+    """Return the changes that set the run's options, or restore them, and remarks on those that others changed.
 
-
-def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
-    """Return the changes that restore the run's options, and remarks on those that others changed.
-
-    An option with its previous value is set once more: a command that was just killed may still be executed.
+    An option with its previous value is restored once more: a command that was just killed may still be executed.
     """
     changes: list[Change] = []
     remarks = []
     for option in record.options:
         present = database.get(option.key)
-        if _is_same(present, option.value) or _is_same(present, option.previous):
-            changes.append((option.key, option.previous))
-        else:
-            remarks.append(f"{_changed_by_others(option, present)}; it is left as it is")
+        is_set = _is_same(present, option.value)
+        if not is_set and not _is_same(present, option.previous):
+            remarks.append(_changed_by_others(option, present))
+        elif restoring or not is_set:
+            changes.append((option.key, option.previous if restoring else option.value))
     return changes, remarks
 
 

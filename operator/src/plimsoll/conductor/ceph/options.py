@@ -20,8 +20,7 @@ from plimsoll.ceph.options import (
     OptionRecord,
     RecordedOption,
     RecordedOsd,
-    changes_to_restore,
-    changes_to_set,
+    changes_of,
     database_key,
     expected_settings,
     option_differences,
@@ -98,7 +97,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         )
         record = OptionRecord(options=tuple(recorded))
         await _store(commands, key, record)
-    changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
+    changes, problems = changes_of(record, await _database(commands, (option.key for option in record.options)))
     if problems:
         raise NotPreparedError(problems)
     for (who, name), value in changes:
@@ -118,9 +117,10 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     record = await read_record(commands, key)
     if record is None:
         return
-    changes, remarks = changes_to_restore(record, await _database(commands, (option.key for option in record.options)))
+    database = await _database(commands, (option.key for option in record.options))
+    changes, remarks = changes_of(record, database, restoring=True)
     for remark in remarks:
-        _log.warning("%s", remark)
+        _log.warning("%s; it is left as it is", remark)
     for (who, name), value in changes:
         # Exactly as it was, even if Ceph would not accept it today.
         await _set_option(commands, who, name, value, FORCE)
