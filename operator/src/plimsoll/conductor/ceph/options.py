@@ -16,7 +16,6 @@ from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
     Database,
     OptionDescription,
-    OptionKey,
     OptionRecord,
     RecordedOption,
     RecordedOsd,
@@ -85,7 +84,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
                 descriptions[name] = parse_option_help(text)
         if refusals := [*_refusals(options, descriptions, await _osds(commands))]:
             raise NotPreparedError(refusals, FailureReason.CEPH_OPTION_REFUSED)
-        database = await _database(commands, (option.key for option in options))
+        database = await _database(commands, options)
         recorded = (
             RecordedOption(
                 who=option.who,
@@ -97,7 +96,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         )
         record = OptionRecord(options=tuple(recorded))
         await _store(commands, key, record)
-    changes, problems = changes_of(record, await _database(commands, (option.key for option in record.options)))
+    changes, problems = changes_of(record, await _database(commands, record.options))
     if problems:
         raise NotPreparedError(problems)
     for (who, name), value in changes:
@@ -117,8 +116,7 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     record = await read_record(commands, key)
     if record is None:
         return
-    database = await _database(commands, (option.key for option in record.options))
-    changes, remarks = changes_of(record, database, restoring=True)
+    changes, remarks = changes_of(record, await _database(commands, record.options), restoring=True)
     for remark in remarks:
         _log.warning("%s; it is left as it is", remark)
     for (who, name), value in changes:
@@ -164,12 +162,8 @@ async def take_away(commands: Commands, osds: Sequence[RecordedOsd]) -> None:
 async def returned_osds(commands: Commands, osds: Sequence[RecordedOsd]) -> tuple[int, ...]:
     """Return the OSDs among these that came up or in before they were given back; see `Commands.ceph`."""
     present = await _osds(commands)
-
-    def is_away(osd: RecordedOsd) -> bool:
-        now = present.get(osd.number)
-        return now is None or not (now.is_up if osd.action == "Down" else now.reweight)
-
-    return tuple(osd.number for osd in osds if not is_away(osd))
+    states = [(osd, present[osd.number]) for osd in osds if osd.number in present]
+    return tuple(osd.number for osd, now in states if (now.is_up if osd.action == "Down" else now.reweight))
 
 
 async def give_back(commands: Commands, *, key: str) -> None:
@@ -205,7 +199,7 @@ async def read_options(commands: Commands, options: Sequence[CephOption]) -> Opt
     classes: Mapping[int, str] = {}
     problem = ""
     try:
-        database = await _database(commands, (option.key for option in options))
+        database = await _database(commands, options)
     except (CommandError, ValueError) as error:
         return OptionReading(problem=str(error))
     try:
@@ -235,13 +229,13 @@ async def show_option(commands: Commands, osd: int, name: str) -> str:
     return (await commands.ceph("config", "show", f"osd.{osd}", name, limit_seconds=_READING_SECONDS)).strip()
 
 
-async def _database(commands: Commands, keys: Iterable[OptionKey]) -> Database:
+async def _database(commands: Commands, options: Iterable[CephOption | RecordedOption]) -> Database:
     """Return the values of options that the configuration database contains."""
     database = {}
-    for who, name in keys:
-        answer = commands.ceph("config-key", "get", database_key(who, name), limit_seconds=_READING_SECONDS)
+    for option in options:
+        answer = commands.ceph("config-key", "get", database_key(*option.key), limit_seconds=_READING_SECONDS)
         if (value := await if_present(answer)) is not None:
-            database[who, name] = value
+            database[option.key] = value
     return database
 
 
