@@ -303,7 +303,7 @@ class Reason(ExplainedReason):
         "NamespaceTerminating",
         _REQUESTS,
         "the namespace is being deleted and accepts no new objects. The operator creates no more objects for the run",
-        "nothing has to be done: the run is deleted with its namespace",
+        "nothing has to be done: runs are deleted with their namespace, which is being deleted",
         ended=_REFUSED_TOO_LONG,
         is_refusal=True,
     )
