@@ -34,7 +34,7 @@ def test_a_run_may_fail_as_its_conductor_says() -> None:
 def test_a_run_that_waited_in_vain_is_told_what_to_do() -> None:
     waited = [reason for reason in Reason if reason.entry.ended and reason.entry.under_way]
     assert Reason.CLAIMS_NOT_BOUND in waited
-    assert [reason for reason in {*waited, *REFUSALS} if remedy_of(reason) == "nothing"] == []
+    assert [reason for reason in {*waited, *REFUSALS} if not remedy_of(reason)] == []
 
 
 def test_the_load_is_gone_only_by_the_word_of_the_condition_about_it() -> None:

@@ -40,7 +40,7 @@ class ReasonEntry:
     _: KW_ONLY
     ended: Explanation | None = None  # explanation for a finished run; None if no run ends with the reason
     succeeded: bool = False  # whether a run that ends with it succeeded
-    own_remedy: str = ""  # what to do, as the last clause of a message; empty if that is the advice
+    own_remedy: str | None = None  # the last clause of a message, if it is not the advice; empty if messages have one
     severity: Severity = Severity.WARNING  # of an event about a condition that is not True
     load_is_gone: bool = False  # whether, as the reason of CleanedUp, the run no longer loads its target
     is_passed_by: bool = False  # whether the queue skips a run that is not admitted yet
@@ -54,7 +54,9 @@ class ReasonEntry:
 
     @property
     def remedy(self) -> str:
-        return self.own_remedy or self.advice.replace("`", "")
+        if self.own_remedy is not None:
+            return self.own_remedy
+        return self.advice.replace("`", "") if self.advice != "nothing" else ""
 
 
 class ExplainedReason(StrEnum):

@@ -58,7 +58,7 @@ def _rook_failed(name: str, remedy: str) -> ReasonEntry:
     return ReasonEntry(name, _STORAGE, meaning, advice, ended=_CEPH_TIMED_OUT, own_remedy=remedy)
 
 
-def _client_problem(name: str, meaning: str, advice: str, own_remedy: str = "") -> ReasonEntry:
+def _client_problem(name: str, meaning: str, advice: str, own_remedy: str | None = None) -> ReasonEntry:
     return ReasonEntry(name, _CLIENTS, meaning, advice, ended=_CLIENTS_TIMED_OUT, own_remedy=own_remedy)
 
 

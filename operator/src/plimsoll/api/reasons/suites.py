@@ -21,6 +21,7 @@ class SuiteReason(ExplainedReason):
         "one. Nothing is measured or deleted; a run that is active continues",
         "restore the status from a backup, or delete the runs of the rounds that the message names; if none of its "
         "former runs are left, the suite starts with a new baseline",
+        own_remedy="",
     )
     INVALID_SPEC = ReasonEntry(
         "InvalidSpec",
@@ -28,6 +29,7 @@ class SuiteReason(ExplainedReason):
         "a variant is not a valid run, has no plan, or cannot answer a comparison or hypothesis, a round would have "
         "too many trials, or the schedule is invalid. No run is created; one that is active continues",
         "the message names the fields and the remedies; `plimsoll plan` reports the same beforehand",
+        own_remedy="",
     )
     VARIANT_REFUSED = ReasonEntry(
         "VariantRefused",
@@ -73,6 +75,7 @@ class SuiteReason(ExplainedReason):
         ("Ready",),
         "`suspend: true`: no run is created; one that is active continues",
         "set it to false",
+        own_remedy="",
     )
     IDLE = _normal("Idle", ("Ready",), "no round is due")
     ROUND_FAILED = ReasonEntry(
