@@ -1,10 +1,9 @@
 """Descriptions of models and of their fields, from docstrings and the texts below fields."""
 
 import ast
-import re
 from collections.abc import Iterable
 from functools import cache
-from inspect import cleandoc, getsource
+from inspect import getsource
 from itertools import pairwise
 from textwrap import dedent
 
@@ -12,22 +11,17 @@ from pydantic.fields import FieldInfo
 
 from plimsoll.api.model import Model
 
-_ATTRIBUTES = "\nAttributes:\n"
-_ENTRY = re.compile(r"^ {4}(\w+): ", re.MULTILINE)
-
 
 def summary(model: type[Model]) -> str:
-    """Return the docstring of a model without its `Attributes:`, as one paragraph."""
-    return _one_line(cleandoc(model.__doc__ or "").partition(_ATTRIBUTES)[0])
+    """Return the docstring of a model as one paragraph."""
+    return _one_line(model.__doc__ or "")
 
 
 @cache
 def attributes(model: type[Model]) -> dict[str, str]:
-    """Return the texts below the fields of a model and its bases, or in `Attributes:`: field -> description."""
+    """Return the texts below the fields of a model and its bases: field -> description."""
     found: dict[str, str] = {}
     for base in reversed([base for base in model.__mro__ if issubclass(base, Model)]):
-        _, *parts = _ENTRY.split(cleandoc(base.__doc__ or "").partition(_ATTRIBUTES)[2])
-        found |= {name: _one_line(text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
         (definition,) = ast.parse(dedent(getsource(base))).body
         for field, text in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
             match field, text:

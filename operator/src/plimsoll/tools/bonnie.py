@@ -29,22 +29,6 @@ class BonnieParameters(ToolParameters):
     They are writing, rewriting and reading a large file, random seeks in it, and creating, reading and deleting many
     small files. runtimeSeconds is how long you expect all of that to take; a trial that takes far longer is ended.
     Needs a volume of mode Filesystem. The clients begin at the same time, but not each phase.
-
-    Attributes:
-        size: Bytes of the large file, whole Mi, from 1Mi to 16Ti, not more than the data set. If absent, the whole data
-            set. With less than twice the memory that may hold it, the result is Suspect.
-        chunk_size: Axis: bytes of every operation on the large file.
-        seeks: Number of random seeks; each reads one chunk, and every tenth also writes it.
-        seek_processes: Processes that seek at the same time.
-        characters: Whether to write and read the first 3Mi also one byte at a time, which measures the client's CPU.
-        direct_io: Whether to write the large file with direct I/O; bonnie++ rewrites and reads it through the page
-            cache all the same. Requires characters false.
-        sync: Whether to call fsync after every created file, and after every write of the seeks.
-        files: Number of small files, in multiples of 1024; 0 leaves out all their phases.
-        max_file_size: Maximum size of a small file, up to 64Mi. If absent, they are empty.
-        min_file_size: Minimum size of a small file. If absent, 0.
-        directories: Number of directories that contain the small files.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"chunkSize"})
@@ -72,16 +56,29 @@ class BonnieParameters(ToolParameters):
     )
 
     size: MebiBytes | None = None
+    """Bytes of the large file, whole Mi, from 1Mi to 16Ti, not more than the data set. If absent, the whole data set.
+    With less than twice the memory that may hold it, the result is Suspect."""
     chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = "8Ki"
+    """Axis: bytes of every operation on the large file."""
     seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
+    """Number of random seeks; each reads one chunk, and every tenth also writes it."""
     seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
+    """Processes that seek at the same time."""
     characters: Flag = True
+    """Whether to write and read the first 3Mi also one byte at a time, which measures the client's CPU."""
     direct_io: Flag = False
+    """Whether to write the large file with direct I/O; bonnie++ rewrites and reads it through the page cache all the
+    same. Requires characters false."""
     sync: Flag = False
+    """Whether to call fsync after every created file, and after every write of the seeks."""
     files: Annotated[Integer, Field(ge=0, le=1024)] = 16
+    """Number of small files, in multiples of 1024; 0 leaves out all their phases."""
     max_file_size: FileSize | None = None
+    """Maximum size of a small file, up to 64Mi. If absent, they are empty."""
     min_file_size: FileSize | None = None
+    """Minimum size of a small file. If absent, 0."""
     directories: Annotated[Integer, Field(ge=1, le=1024)] = 1
+    """Number of directories that contain the small files."""
 
     @field_validator("min_file_size")
     @classmethod

@@ -23,16 +23,6 @@ class DdParameters(ToolParameters):
     For a first impression, or for comparison with published numbers: it reports only a mean rate, so measure with fio.
     The measurement ends when the blocks are done. rampSeconds and runtimeSeconds together limit its time; with less
     than all blocks done, the result is Invalid. Not with access LibRBD.
-
-    Attributes:
-        operation: Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and
-            writes it to the second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what
-            the prefill wrote, which does not compress, unless a Write came before it.
-        block_size: Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512.
-        count: Number of blocks. If absent, all that fit into the data set, or for Copy into half of it.
-        direct: Bypass the page cache. false measures the client's memory as much as its storage.
-        fdatasync: Make the written data durable once at the end, as a part of the measured time. Refused for Read.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "blockSize"})
@@ -48,10 +38,17 @@ class DdParameters(ToolParameters):
     size_axis: ClassVar[str] = "blockSize"
 
     operation: Annotated[Literal["Read", "Write", "Copy"], Field(description="Read, Write or Copy.")] = "Read"
+    """Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and writes it to the
+    second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what the prefill wrote, which
+    does not compress, unless a Write came before it."""
     block_size: BlockBytes = 2**20
+    """Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512."""
     count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    """Number of blocks. If absent, all that fit into the data set, or for Copy into half of it."""
     direct: Flag = True
+    """Bypass the page cache. false measures the client's memory as much as its storage."""
     fdatasync: Flag = False
+    """Make the written data durable once at the end, as a part of the measured time. Refused for Read."""
 
     @property
     def operations(self) -> tuple[Operation, ...]:

@@ -28,14 +28,6 @@ class IopingParameters(ToolParameters):
 
     It measures what fio measures at a depth of 1, to compare both. Each client makes at most 900 000 requests in a
     trial; a trial that needs more is Invalid. Not with access LibRBD.
-
-    Attributes:
-        operation: Axis: Read or Write. A written block is not synced, as with fio.
-        size: Axis: bytes of every request, from 512 to 64Mi, a multiple of 512.
-        interval_milliseconds: Time between the starts of two requests; 0 starts the next one at once. With an interval
-            the storage may be idle in between, so the rate says nothing about it.
-        direct: Bypass the page cache. false measures the client's memory as much as its storage.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "size"})
@@ -43,9 +35,14 @@ class IopingParameters(ToolParameters):
     size_axis: ClassVar[str] = "size"
 
     operation: Annotated[Literal["Read", "Write"], Field(description="Read or Write.")] = "Read"
+    """Axis: Read or Write. A written block is not synced, as with fio."""
     size: BlockBytes = 4096
+    """Axis: bytes of every request, from 512 to 64Mi, a multiple of 512."""
     interval_milliseconds: Annotated[Integer, Field(ge=0, le=1000)] = 0
+    """Time between the starts of two requests; 0 starts the next one at once. With an interval the storage may be idle
+    in between, so the rate says nothing about it."""
     direct: Flag = True
+    """Bypass the page cache. false measures the client's memory as much as its storage."""
 
     @property
     def reads_data(self) -> bool:

@@ -21,18 +21,7 @@ _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 
 class Iperf3Parameters(PeerParameters):
-    """iperf3 between clients: the rate that TCP or UDP reaches, counted by the receiver.
-
-    Attributes:
-        streams: Axis: connections of each pair, at the same time.
-        window: Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. The kernel chooses if
-            absent, which is best on most networks.
-        direction: Axis: Send if the loading client sends, Receive if it receives.
-        protocol: Axis: TCP or UDP.
-        bitrate: Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP.
-        datagram_bytes: Bytes of every datagram of UDP; what fits into a packet of the path if absent.
-
-    """
+    """iperf3 between clients: the rate that TCP or UDP reaches, counted by the receiver."""
 
     axes: ClassVar[frozenset[str]] = frozenset({"streams", "window", "direction", "protocol"})
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -65,11 +54,16 @@ class Iperf3Parameters(PeerParameters):
     )
 
     streams: Annotated[Integer, Field(ge=1, le=128, description="Connections of each pair.")] = 1
+    """Axis: connections of each pair, at the same time."""
     window: Annotated[BlockSize, Field(ge=1024, le=64 * 2**20)] | None = Field(
         default=None, description="A number of bytes, or a quantity such as 256Ki or 4Mi."
     )
+    """Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. The kernel chooses if absent,
+    which is best on most networks."""
     direction: Annotated[Literal["Send", "Receive"], Field(description="Send or Receive.")] = "Send"
+    """Axis: Send if the loading client sends, Receive if it receives."""
     protocol: Annotated[Literal["TCP", "UDP"], Field(description="TCP or UDP.")] = "TCP"
+    """Axis: TCP or UDP."""
     bitrate: (
         Annotated[
             Size,
@@ -78,7 +72,9 @@ class Iperf3Parameters(PeerParameters):
         ]
         | None
     ) = None
+    """Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP."""
     datagram_bytes: Annotated[Integer, Field(ge=16, le=65_507)] | None = None
+    """Bytes of every datagram of UDP; what fits into a packet of the path if absent."""
 
     def label(self) -> str:
         window = f" window {format_quantity(self.window)}" if self.window else ""

@@ -28,16 +28,12 @@ MAX_SECONDS = 4 * 3600  # how long one measurement may take, during which no oth
 
 
 class Churn(Model):
-    """Deletes a part of the claims and pods, with their namespaces, and creates them again.
-
-    Attributes:
-        percent: Part of the claims that each cycle deletes and creates again, at least one claim.
-        cycles: Number of cycles.
-
-    """
+    """Deletes a part of the claims and pods, with their namespaces, and creates them again."""
 
     percent: Annotated[Integer, Field(ge=1, le=100)] = 10
+    """Part of the claims that each cycle deletes and creates again, at least one claim."""
     cycles: Annotated[Integer, Field(ge=1, le=20)] = 1
+    """Number of cycles."""
 
 
 class KubeBurnerParameters(ToolParameters):
@@ -45,27 +41,24 @@ class KubeBurnerParameters(ToolParameters):
 
     Runs outside the run's namespace, and needs the administrator's permission. runtimeSeconds does not end it, but a
     trial that takes more than eleven times rampSeconds plus runtimeSeconds is aborted.
-
-    Attributes:
-        objects: Axis: number of PVCs to create. The administrator limits it.
-        qps: Axis: PVCs and pods to create per second, together. The administrator limits it.
-        burst: How many may be created at once before that rate applies; as many as qps if absent.
-        churn: Deletes a part of them afterwards and creates it again; such PVCs are timed like all others.
-        volume_size: Size of each PVC, from 1Mi to 1Ti. The administrator limits it.
-        pods: Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately.
-        ready_seconds: How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With
-            some that are not, the result is Invalid.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"objects", "qps"})
     objects: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS, description="Number of PVCs.")] = 10
+    """Axis: number of PVCs to create. The administrator limits it."""
     qps: Annotated[Integer, Field(ge=1, le=1000, description="PVCs and pods per second.")] = 20
+    """Axis: PVCs and pods to create per second, together. The administrator limits it."""
     burst: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS)] | None = None
+    """How many may be created at once before that rate applies; as many as qps if absent."""
     churn: Churn | None = None
+    """Deletes a part of them afterwards and creates it again; such PVCs are timed like all others."""
     volume_size: Annotated[Size, Field(ge=2**20, le=2**40)] = _DEFAULT_VOLUME
+    """Size of each PVC, from 1Mi to 1Ti. The administrator limits it."""
     pods: Flag = True
+    """Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately."""
     ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
+    """How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With some that are
+    not, the result is Invalid."""
 
     @model_validator(mode="after")
     def _check_time(self) -> Self:

@@ -20,16 +20,6 @@ class OsdBenchParameters(ToolParameters):
     """ceph tell osd.N bench, one OSD after the other: the speed of a disk with its OSD alone.
 
     Needs a Ceph administrator's key, and the administrator's permission.
-
-    Attributes:
-        block_size: Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512.
-        total_size: Bytes that each OSD writes, from 4Ki to 16Gi, at least one block. Write a number of bytes, or whole
-            Ki or Mi (at most 9999) or Gi. If absent, 1Gi; for blocks below 1Mi at most 3000 blocks, which is Ceph's
-            default limit.
-        user: Name of the keyring's CephX user, without "client.".
-        keyring_secret: Secret in the run's namespace with the keyring of that user, the same in all workloads of the
-            run.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize"})
@@ -58,6 +48,7 @@ class OsdBenchParameters(ToolParameters):
         ),
         ServerOnly(pattern=r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"),
     ] = 4 * 2**20
+    """Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512."""
     total_size: (
         Annotated[
             Size,
@@ -66,8 +57,12 @@ class OsdBenchParameters(ToolParameters):
         ]
         | None
     ) = None
+    """Bytes that each OSD writes, from 4Ki to 16Gi, at least one block. Write a number of bytes, or whole Ki or Mi (at
+    most 9999) or Gi. If absent, 1Gi; for blocks below 1Mi at most 3000 blocks, which is Ceph's default limit."""
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9][-._A-Za-z0-9]*$", max_length=253)] = "admin"
+    """Name of the keyring's CephX user, without "client."."""
     keyring_secret: KeyringReference
+    """Secret in the run's namespace with the keyring of that user, the same in all workloads of the run."""
 
     @field_validator("total_size")
     @classmethod

@@ -24,12 +24,6 @@ class PingParameters(PeerParameters):
     """ping between clients: the distribution of round-trip times of ICMP echo requests.
 
     The kernel of the serving client answers, so the time of no other program is included.
-
-    Attributes:
-        size: Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several
-            packets where the MTU is 1500.
-        interval_milliseconds: Least time between two requests of a pair; the kernel may round it up to its timer.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"size"})
@@ -37,7 +31,10 @@ class PingParameters(PeerParameters):
 
     # ping stores the time of a request in its data, in 16 bytes.
     size: Annotated[Integer, Field(ge=16, le=65_507, description="Bytes of data in a request.")] = 56
+    """Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several packets
+    where the MTU is 1500."""
     interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
+    """Least time between two requests of a pair; the kernel may round it up to its timer."""
 
     def label(self) -> str:
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"

@@ -24,16 +24,6 @@ class RadosBenchParameters(ToolParameters):
     """rados bench of each client against its own objects in the pool, which are removed afterwards.
 
     It reports only the mean latency.
-
-    Attributes:
-        operation: write creates objects. seq and rand read objects that were written before the measurement, all once
-            in the order in which they were written, or in random order.
-        object_size: Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation.
-        concurrency: Axis: operations that each client keeps in flight.
-        write_seconds: How long objects are written before seq or rand reads them. If absent, the warm-up and the
-            runtime for rand, and three times as long for seq, which ends when all objects were read. Raise it if reads
-            are much faster than writes.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"objectSize", "concurrency"})
@@ -49,6 +39,8 @@ class RadosBenchParameters(ToolParameters):
     size_axis: ClassVar[str] = "objectSize"
 
     operation: Literal["write", "seq", "rand"] = "write"
+    """write creates objects. seq and rand read objects that were written before the measurement, all once in the order
+    in which they were written, or in random order."""
     object_size: Annotated[
         BlockSize,
         Field(
@@ -58,8 +50,13 @@ class RadosBenchParameters(ToolParameters):
             description="A number of bytes such as 4096, or a quantity such as 64Ki or 4Mi.",
         ),
     ] = 4 * 2**20
+    """Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation."""
     concurrency: Depth = 16
+    """Axis: operations that each client keeps in flight."""
     write_seconds: Annotated[Integer, Field(ge=1, le=86_400)] | None = None
+    """How long objects are written before seq or rand reads them. If absent, the warm-up and the runtime for rand, and
+    three times as long for seq, which ends when all objects were read. Raise it if reads are much faster than
+    writes."""
 
     @property
     def reads_data(self) -> bool:

@@ -20,14 +20,6 @@ class RbdBenchParameters(ToolParameters):
     """rbd bench on each client's RBD image, with access LibRBD only.
 
     For a first impression, or for comparison with published numbers: it reports no latency, so measure with fio.
-
-    Attributes:
-        operation: Direction of the I/O.
-        order: rand for random order; seq if each of the operations in flight goes through its own part of the image in
-            order.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512.
-        concurrency: Axis: operations that each client keeps in flight.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
@@ -37,9 +29,14 @@ class RbdBenchParameters(ToolParameters):
 
     # Mixtures need fio: `rbd bench` does not print separate rates over time.
     operation: Literal["read", "write"] = "write"
+    """Direction of the I/O."""
     order: Literal["rand", "seq"] = "rand"
+    """rand for random order; seq if each of the operations in flight goes through its own part of the image in
+    order."""
     block_size: BlockBytes = 4096
+    """Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512."""
     concurrency: Depth = 16
+    """Axis: operations that each client keeps in flight."""
 
     @property
     def reads_data(self) -> bool:

@@ -68,16 +68,12 @@ class Engine(StrEnum):
 
 
 class BlockShare(Model):
-    """A size of operations and its share.
-
-    Attributes:
-        size: Bytes of an operation, as in blockSize.
-        percent: Percent of the operations that have this size. All sizes together have 100.
-
-    """
+    """A size of operations and its share."""
 
     size: BlockBytes
+    """Bytes of an operation, as in blockSize."""
     percent: Annotated[Integer, Field(ge=1, le=99)]
+    """Percent of the operations that have this size. All sizes together have 100."""
 
 
 DEFAULT_BLOCK_BYTES = 4096
@@ -152,48 +148,7 @@ _TRACED_PER_SECOND = 300_000  # arrivals of a trace that an agent writes per sec
 
 
 class FioParameters(ToolParameters):
-    """fio on each client's volume, one process per client; through librbd with access LibRBD.
-
-    Attributes:
-        pattern: Direction and order of the I/O, by fio's own names.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. 4Ki if absent.
-        block_size_mix: Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a
-            multiple of the smallest, and operations begin at multiples of the smallest.
-        random_distribution: How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as
-            zipf:1.1, or pareto:H, such as pareto:0.2 for 80 % of the operations on 20 % of the blocks, for hot and cold
-            ones. Hot blocks are scattered over the data set, and differ between clients, jobs and trials.
-        io_depth: Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O
-            is submitted synchronously by libaio: there the depth has no effect although fio reports it.
-        engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise.
-            The default seccomp profile blocks io_uring.
-        jobs: Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have
-            their own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the
-            image's lock from the others.
-        read_percent: Share of reads in a mixed pattern, 50 if absent. Refused for other patterns; for reads or writes
-            alone use theirs.
-        fsync_every: Writes after which each job calls fsync; 0 for never.
-        rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
-            absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
-            the next permitted operation is not latency.
-        arrivals: When operations at rateIops are due: Even after equal times, if absent; Poisson at random times, like
-            requests of many independent users, whatever is in flight, up to ioDepth. With Poisson, a client has at most
-            50000 operations per second and one job, and takes a whole CPU, because it waits by polling. Poisson does
-            not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
-        compress_percent: Percentage of each 512 bytes that is constant and can be compressed, also in the prefill.
-            Random data if absent. All workloads that use fio must agree, because they share the data sets.
-        dedupe_percent: Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as
-            compressPercent.
-        direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
-            access LibRBD.
-        until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
-            block of a random pattern included. runtimeSeconds is then the limit, not far above the expected time. With
-            less than all done, the result is Invalid. Requires rampSeconds 0, one job and directIo.
-        files: FilePerClient, if absent, for a separate file for each client; SharedFile for one file in which each
-            client has its own region. It requires volume.sharing Shared, and applies to all workloads that use fio.
-        read_back: NextClient makes each client read the data that the next participating client prefilled. Requires
-            volume.sharing Shared, two clients or more, and the pattern read or randread.
-
-    """
+    """fio on each client's volume, one process per client; through librbd with access LibRBD."""
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "ioDepth"})
     rules: ClassVar[tuple[Rule, ...]] = fio_rules.PARAMETER_RULES
@@ -209,25 +164,61 @@ class FioParameters(ToolParameters):
 
     # Each field is checked against those above it, so that a problem is reported at the field to change.
     pattern: Pattern = Pattern.RANDREAD
+    """Direction and order of the I/O, by fio's own names."""
     block_size_mix: Annotated[tuple[BlockShare, ...], Field(min_length=2, max_length=32)] | None = None
+    """Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a multiple of the
+    smallest, and operations begin at multiples of the smallest."""
     block_size: BlockBytes | None = Field(
         default_factory=lambda validated: None if validated.get("block_size_mix") else DEFAULT_BLOCK_BYTES,
         description=BLOCK_DESCRIPTION,
     )
+    """Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. 4Ki if absent."""
     random_distribution: Distribution = UNIFORM
+    """How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as zipf:1.1, or pareto:H,
+    such as pareto:0.2 for 80 % of the operations on 20 % of the blocks, for hot and cold ones. Hot blocks are scattered
+    over the data set, and differ between clients, jobs and trials."""
     engine: Engine | None = None
+    """How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise. The
+    default seccomp profile blocks io_uring."""
     io_depth: Depth = 1
+    """Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O is
+    submitted synchronously by libaio: there the depth has no effect although fio reports it."""
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
+    """Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have their
+    own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the image's lock
+    from the others."""
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Share of reads in a mixed pattern, 50 if absent. Refused for other patterns; for reads or writes alone use
+    theirs."""
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
+    """Writes after which each job calls fsync; 0 for never."""
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    """Maximum operations per second of each client, over all its jobs and directions together; no limit if absent. It
+    is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for the next permitted
+    operation is not latency."""
     arrivals: Literal["Even", "Poisson"] | None = None
+    """When operations at rateIops are due: Even after equal times, if absent; Poisson at random times, like requests of
+    many independent users, whatever is in flight, up to ioDepth. With Poisson, a client has at most 50000 operations
+    per second and one job, and takes a whole CPU, because it waits by polling. Poisson does not apply to trims, syncs,
+    synchronous engines, buffered I/O and access LibRBD."""
     compress_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Percentage of each 512 bytes that is constant and can be compressed, also in the prefill. Random data if absent.
+    All workloads that use fio must agree, because they share the data sets."""
     dedupe_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as compressPercent."""
     direct_io: Flag = True
+    """Bypass the page cache. false measures the client's memory as much as its storage, and is refused with access
+    LibRBD."""
     until: Literal["DataSetDone"] | None = None
+    """DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every block of
+    a random pattern included. runtimeSeconds is then the limit, not far above the expected time. With less than all
+    done, the result is Invalid. Requires rampSeconds 0, one job and directIo."""
     files: Literal["FilePerClient", "SharedFile"] | None = None
+    """FilePerClient, if absent, for a separate file for each client; SharedFile for one file in which each client has
+    its own region. It requires volume.sharing Shared, and applies to all workloads that use fio."""
     read_back: Literal["NextClient"] | None = None
+    """NextClient makes each client read the data that the next participating client prefilled. Requires volume.sharing
+    Shared, two clients or more, and the pattern read or randread."""
 
     @field_validator("block_size_mix")
     @classmethod
