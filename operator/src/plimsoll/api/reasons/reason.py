@@ -4,8 +4,7 @@ from functools import partial
 from typing import NewType
 
 from plimsoll.api.names import ConditionType
-from plimsoll.api.reasons.entry import ExplainedReason, Explanation, ReasonEntry
-from plimsoll.api.reasons.entry import Severity as Severity  # noqa: PLC0414 - for suites
+from plimsoll.api.reasons.entry import ExplainedReason, Explanation, ReasonEntry, Severity
 
 _SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
 _STORAGE = (ConditionType.STORAGE_READY, *_SUMMARY)

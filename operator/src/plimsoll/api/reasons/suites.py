@@ -107,5 +107,3 @@ class SuiteReason(ExplainedReason):
 
 MEASURES_NEVERTHELESS = frozenset({SuiteReason.ROUND_FAILED, SuiteReason.REGRESSED})
 """Reasons of a stalled suite that further rounds are measured in spite of."""
-
-SUITE_TABLE = {reason: reason.entry for reason in SuiteReason}

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.reasons.reason import Severity
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (

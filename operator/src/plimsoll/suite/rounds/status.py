@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
-from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import SuiteCondition, set_condition
 from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
 from plimsoll.suite.rounds.observed import (
@@ -45,7 +45,7 @@ class Fact:
 
 def _fact(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
     """Return a fact whose message ends with the remedy of the reason, if it has one."""
-    return Fact(holds=holds, reason=reason, message="; ".join(filter(None, (message, SUITE_TABLE[reason].remedy))))
+    return Fact(holds=holds, reason=reason, message="; ".join(filter(None, (message, reason.entry.remedy))))
 
 
 _CHECKING = _fact(SuiteReason.CHECKING_VARIANTS, "the API server checks the run of every variant")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.reasons.reason import Severity
-from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite, Schedule
 from plimsoll.api.suite_status import (
@@ -96,7 +96,7 @@ def step(seen: Observed) -> Decision:
         before = seen.suite.conditions.get(SuiteConditionType.STALLED)
         # A regression has the event of its round.
         if stalled and stalled.reason is not SuiteReason.REGRESSED and not (before and before.reason == stalled.reason):
-            severity = SUITE_TABLE[stalled.reason].severity
+            severity = stalled.reason.entry.severity
             actions.append(Emit(severity=severity, reason=stalled.reason, message=stalled.message))
     actions += requests
     suite, next_time = seen.suite.specification.suite, _time(state.next_schedule_time)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
-from plimsoll.api.reasons.reason import Severity
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
