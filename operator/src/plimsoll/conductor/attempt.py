@@ -15,7 +15,7 @@ from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.text import clients_text
+from plimsoll.measure.text import numbered
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.refusals import offer_of
@@ -206,7 +206,7 @@ class Attempt:
         who, limit = names_of(self.unready), f"{self.staging_seconds:g} s"
         message = f"{who} did not write the data that the trial reads within {limit}; check the storage for stalled I/O"
         if self.round.serving:
-            servers = clients_text(self.round.serving)
+            servers = numbered("client", self.round.serving)
             message = f"{who} did not get ready within {limit}; {servers} had to serve: check their logs"
         return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
 
@@ -292,7 +292,7 @@ class Attempt:
         lost = sorted((silent | replaced) - set(self.documents))
         if not lost:
             return None
-        message = f"{clients_text(lost)} died, was replaced, or was silent for too long"
+        message = f"{numbered('client', lost)} died, was replaced, or was silent for too long"
         return Fault(reason=AbortReason.CLIENT_LOST, message=message)
 
     @property

@@ -9,7 +9,7 @@ from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Moment
 from plimsoll.conductor.roster import Client, failures, names_of
 from plimsoll.conductor.session import Session
-from plimsoll.measure.text import clients_text, first_few
+from plimsoll.measure.text import first_few, numbered
 from plimsoll.protocol.messages import AgentState
 
 _LIVE_INTERVALS = 3  # a client without a report for this many intervals does not count for live rates
@@ -64,7 +64,7 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
             message = failure.message if failure else ""
         case phases.Gathering():
             phase = RunPhase.GATHERING if missing else phase
-            message = f"waiting for {clients_text(missing)}" if missing else failures(roster)
+            message = f"waiting for {numbered('client', missing)}" if missing else failures(roster)
         case phases.AwaitingWindow(opens=opens):
             phase = RunPhase.WAITING_FOR_WINDOW
             message = f"waiting until {format_time(opens)} for the next maintenance window that is long enough"

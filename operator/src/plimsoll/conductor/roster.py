@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
-from plimsoll.measure.text import clients_text
+from plimsoll.measure.text import numbered
 from plimsoll.protocol import messages
 from plimsoll.protocol.helpers import CacheDrop
 
@@ -164,7 +164,7 @@ def timestamp(wall: int) -> str:
 
 
 def names_of(clients: Iterable[Client]) -> str:
-    return clients_text([client.number for client in clients])
+    return numbered("client", [client.number for client in clients])
 
 
 def failures(clients: Iterable[Client]) -> str:
@@ -175,7 +175,7 @@ def failures(clients: Iterable[Client]) -> str:
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
     if missing:
-        return f"{clients_text(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
+        return f"{numbered('client', missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]
     who, why = names_of(busy), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
