@@ -96,7 +96,7 @@ _VOLUMES: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
         "shared image through librbd",
         {"spec.storage": {"ceph": CEPH, "volume": {**IMAGE, "sharing": "Shared"}}},
         f"{VOLUME}.sharing",
-        "only one client can open an image",
+        "must be PerClient, because clients can share only files",
     ),
     (
         "claims without Rook",

@@ -286,7 +286,7 @@ def test_every_tool_is_in_the_union(definitions: dict[str, Document]) -> None:
     assert set(re.findall(r"has\(self\.(\w+)\)", union)) == set(TOOLS)
 
 
-REMEDY = r"must|cannot|has (no|a) |(does not apply to|applies only to) .*; (remove|leave|use)"
+REMEDY = r"must|cannot|has (no|a) |needs .*; change|(does not apply to|applies only to) .*; (remove|leave|use)"
 
 
 @KINDS

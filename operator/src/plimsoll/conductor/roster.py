@@ -175,7 +175,8 @@ def failures(clients: Iterable[Client]) -> str:
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
     if missing:
-        return f"{numbered('client', missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
+        who = numbered("client", missing)
+        return f"{who} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]
     who, why = names_of(busy), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
