@@ -1,7 +1,7 @@
 """Write crds/ from the models of the API and of the tools' parameters; with --check, fail if it is out of date.
 
 Types, bounds and defaults come from the fields and their `ServerOnly` annotations, rules from `rules` of the models,
-descriptions from docstrings. A field without an entry in `Attributes:` has the description of its type.
+descriptions from docstrings and the texts below fields. A field without a text has the description of its type.
 """
 
 # ruff: noqa: INP001 - a script, run by path

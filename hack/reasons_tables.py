@@ -7,9 +7,10 @@ from pathlib import Path
 
 from generated import update, with_part
 
-from plimsoll.api.reasons.reason import Explanation, ReasonEntry
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS, ENTRIES
-from plimsoll.api.reasons.suites import SUITE_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
+from plimsoll.api.reasons.entry import ExplainedReason, Explanation, ReasonEntry
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.reasons.suites import SuiteReason
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "how-to" / "troubleshooting.md"
 Row = tuple[str, Explanation]
@@ -17,18 +18,13 @@ Row = tuple[str, Explanation]
 
 def under_way() -> str:
     """Return the table of the reasons of an unfinished run."""
-    rows = [
-        (f"{_code(entry.conditions)} | {{}}", entry.reason, entry.under_way)
-        for entry in ENTRIES
-        if entry.under_way is not None
-    ]
-    return _table("| condition | reason | meaning | what to do |", rows)
+    return _active(Reason)
 
 
 def ended() -> str:
     """Return the table of terminal reasons; those that also occur before the end come last."""
-    endings = sorted((entry for entry in ENTRIES if entry.ended is not None), key=_was_waited_for)
-    rows = [(f"`Succeeded={entry.succeeded}` | {{}}", entry.reason, entry.ended) for entry in endings if entry.ended]
+    endings = sorted((entry for entry in _entries(Reason) if entry.ended is not None), key=_was_waited_for)
+    rows = [(f"`Succeeded={entry.succeeded}` | {{}}", entry.name, entry.ended) for entry in endings if entry.ended]
     return _table("| condition | reason | meaning | what to do |", rows)
 
 
@@ -40,8 +36,20 @@ def attempts() -> str:
 
 def suites() -> str:
     """Return the table of the reasons of suites."""
-    rows = [(f"{_code(entry.conditions)} | {{}}", entry.reason, entry.explanation) for entry in SUITE_REASONS]
+    return _active(SuiteReason)
+
+
+def _active(vocabulary: type[ExplainedReason]) -> str:
+    rows = [
+        (f"{_code(entry.conditions)} | {{}}", entry.name, entry.under_way)
+        for entry in _entries(vocabulary)
+        if entry.under_way is not None
+    ]
     return _table("| condition | reason | meaning | what to do |", rows)
+
+
+def _entries(vocabulary: type[ExplainedReason]) -> list[ReasonEntry]:
+    return [reason.entry for reason in vocabulary]
 
 
 def _was_waited_for(entry: ReasonEntry) -> bool:

@@ -1,28 +1,32 @@
-"""Descriptions of models and of their fields, from docstrings."""
+"""Descriptions of models and of their fields, from docstrings and the texts below fields."""
 
-import re
+import ast
 from collections.abc import Iterable
-from inspect import cleandoc
+from functools import cache
+from inspect import getsource
+from itertools import pairwise
+from textwrap import dedent
 
 from pydantic.fields import FieldInfo
 
 from plimsoll.api.model import Model
 
-_ATTRIBUTES = "\nAttributes:\n"
-_ENTRY = re.compile(r"^ {4}(\w+): ", re.MULTILINE)
-
 
 def summary(model: type[Model]) -> str:
-    """Return the docstring of a model without its `Attributes:`, as one paragraph."""
-    return _one_line(_docstring(model).partition(_ATTRIBUTES)[0])
+    """Return the docstring of a model as one paragraph."""
+    return _one_line(model.__doc__ or "")
 
 
+@cache
 def attributes(model: type[Model]) -> dict[str, str]:
-    """Return the entries of `Attributes:` of a model and its bases: field -> description."""
+    """Return the texts below the fields of a model and its bases: field -> description."""
     found: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        _, *parts = _ENTRY.split(_docstring(base).partition(_ATTRIBUTES)[2])
-        found |= {name: _one_line(text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    for base in reversed([base for base in model.__mro__ if issubclass(base, Model)]):
+        (definition,) = ast.parse(dedent(getsource(base))).body
+        for field, text in pairwise(definition.body if isinstance(definition, ast.ClassDef) else ()):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(description))):
+                    found[name] = _one_line(description)
     return found
 
 
@@ -32,10 +36,6 @@ def of_type(plain: object, notes: Iterable[object]) -> str:
     if annotated:
         return annotated[-1]
     return summary(plain) if isinstance(plain, type) and issubclass(plain, Model) else ""
-
-
-def _docstring(model: type) -> str:
-    return cleandoc(model.__doc__ or "")
 
 
 def _one_line(text: str) -> str:

@@ -80,7 +80,7 @@ def _rules(model: type[Model]) -> tuple[Rule, ...]:
 def _description(model: type[Model], name: str, info: FieldInfo) -> str:
     found = attributes(model).get(name) or of_type(*_unwrapped(info.annotation, [*info.metadata, info]))
     if not found:
-        message = f"{model.__name__}.{name} has no description; add it to the Attributes: of the docstring"
+        message = f"{model.__name__}.{name} has no description; add it below the field"
         raise ValueError(message)
     return found
 
@@ -150,12 +150,9 @@ def _part(model: type[Model], note: ServerOnly) -> Schema:
 
 
 def _inner(annotation: Any, *, defaults: bool) -> Schema:  # noqa: ANN401 - any type
-    """Return the schema of the entries of a list or mapping."""
+    """Return the schema of the entries of a list or mapping; the description of the field may be enough."""
     description = of_type(*_unwrapped(annotation))
-    if not description:
-        message = f"entries of type {annotation} have no description; add one to the type, as in Field(description=...)"
-        raise ValueError(message)
-    return {"description": description, **_value(annotation, defaults=defaults)}
+    return {**({"description": description} if description else {}), **_value(annotation, defaults=defaults)}
 
 
 def _scalar(plain: Any, notes: Sequence[object]) -> Schema:  # noqa: ANN401 - any type

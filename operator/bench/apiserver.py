@@ -20,7 +20,7 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.status import STATE_FILE, RunState, TrialKey
 from plimsoll.conductor.size import fit
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import Members, child_of, claim_fact, job_fact, member, pod_fact, result_fact
+from plimsoll.lifecycle.children import Members, child_of, claim_fact, job_fact, pod_fact, result_fact
 from plimsoll.lifecycle.decision import Create, CreateSecret
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Settings, platform_of, run_of
@@ -112,9 +112,9 @@ class World:
         apart = {"BenchmarkResult", "ConfigMap", *MEMBERS}
         fixed = [child_of(obj) for (kind, _), obj in self.objects.items() if kind not in apart]
         members = Members(
-            jobs=[member(job_fact, UID, obj) for obj in self.of("Job")],
-            pods=[member(pod_fact, UID, obj) for obj in self.of("Pod")],
-            claims=[member(claim_fact, UID, obj) for obj in self.of("PersistentVolumeClaim")],
+            jobs=[job_fact(UID, obj) for obj in self.of("Job")],
+            pods=[pod_fact(UID, obj) for obj in self.of("Pod")],
+            claims=[claim_fact(UID, obj) for obj in self.of("PersistentVolumeClaim")],
         )
         results = [*map(partial(result_fact, UID), self.of("BenchmarkResult"))]
         return observe(self.of("ConfigMap"), run=identity, members=members, fixed=fixed, results=results)

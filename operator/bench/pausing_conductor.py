@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plimsoll.api.result import ResultStatus
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.main import Listen, conduct, exit_code
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE
@@ -32,7 +32,7 @@ def main() -> None:
     token_key = (secret / TOKEN_KEY_FILE).read_bytes()
     listen = Listen(host="127.0.0.1", port=port, tls=server_context(secret), token_key=token_key)
     timings = Timings(lost_after=_PATIENCE_SECONDS, silence=_PATIENCE_SECONDS)
-    sys.exit(asyncio.run(conduct(plan=sink.plan, sink=sink, listen=listen, timings=timings)))
+    sys.exit(exit_code(asyncio.run(conduct(plan=sink.plan, sink=sink, listen=listen, timings=timings))))
 
 
 if __name__ == "__main__":

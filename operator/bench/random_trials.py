@@ -22,9 +22,8 @@ from plimsoll.api.names import AbortReason, Operation
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.status import TrialKey
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, Placement, PoolCounters
-from plimsoll.conductor.attempt import Attempt, Fault, Moment, cast_of, new_attempt
+from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import judging
 from plimsoll.conductor.roster import Roster, environment, timestamp
 from plimsoll.measure.histogram import BIN_COUNT, bin_index, bin_midpoint
 from plimsoll.measure.rates import grouped
@@ -158,18 +157,25 @@ def judged(scene: Scene, chance: Random) -> ResultStatus:
         course, speed = scene.course(key), chance.gauss(1, scene.scatter)
         if course.moves:
             _register(scene, roster, 0, "another-node", 1)
-        attempt = new_attempt(ledger, key, timestamp(wall))
-        attempt.cast = cast_of(attempt.point, roster)
-        for number in range(len(attempt.cast.rounds)):
+        attempt = Attempt(
+            plan=plan,
+            roster=roster,
+            timings=Timings(),
+            epoch="",
+            key=key,
+            point=plan.points[0],
+            started_at=timestamp(wall),
+        )
+        for number in range(len(attempt.choose_clients().rounds)):
             attempt.round_number, attempt.t0 = number, wall
             attempt.first_t0 = attempt.first_t0 or wall
-            _measure(scene, course, attempt, plan, roster, chance, speed)
+            _measure(scene, course, attempt, chance, speed)
             wall += (scene.ramp + scene.runtime + _PAUSE) * SECOND
         moment = Moment(seconds=wall / SECOND, wall=wall)
         if course.interrupted:
-            trial = attempt.aborted(Fault(reason=AbortReason.INTERRUPTED, message="suspended"), epoch="", moment=moment)
+            trial = attempt.aborted(Fault(reason=AbortReason.INTERRUPTED, message="suspended"), moment)
         else:
-            trial = attempt.measured(trial_of_rounds(attempt.numbers), epoch="", moment=moment)
+            trial = attempt.measured(trial_of_rounds(attempt.numbers), moment)
         ledger.add(key.point, trial, attempt.matrix)
     memory = Quantiles(min=MEMORY_TARGET, median=MEMORY_TARGET, max=MEMORY_TARGET)
     ceph = CephDescription(settings=OsdSettingsDescription(memory_target_bytes=memory)) if scene.watched else None
@@ -188,12 +194,10 @@ def _register(scene: Scene, roster: Roster, client: int, node: str, attempt: int
     roster.register(registration, 0.0, f"192.0.2.{client}")
 
 
-def _measure(
-    scene: Scene, course: Course, attempt: Attempt, plan: Plan, roster: Roster, chance: Random, speed: float
-) -> None:
+def _measure(scene: Scene, course: Course, attempt: Attempt, chance: Random, speed: float) -> None:
     """Measure a round of an attempt, with storage that is so many times as fast as usual."""
     rates = [speed * rate * course.pace(second + 0.5) for second, rate in enumerate(_wandering(scene, chance))]
-    parameters, nodes = attempt.point.typed_parameters, {client.number: client.node for client in roster}
+    parameters, nodes = attempt.point.typed_parameters, {client.number: client.node for client in attempt.roster}
     measured = dict[int, Measurement]()
     for client in attempt.round.loading:
         if isinstance(parameters, FioParameters):
@@ -208,9 +212,8 @@ def _measure(
         # Of rare operations, fio's log of latencies says too little about when they completed.
         assert not measured[client].warnings or scene.rate < _RARE, measured[client].warnings
         attempt.documents[client] = _document(scene, course, attempt, measured[client], client, nodes[client])
-    facts = judging(attempt, plan, roster).facts
     watch = _watch(scene, course, attempt.t0 + scene.ramp * SECOND, [*measured.values()]) if scene.watched else None
-    attempt.numbers.append(measure_round(replace(facts, cluster=watch), attempt.documents))
+    attempt.numbers.append(measure_round(replace(attempt.facts, cluster=watch), attempt.documents))
     attempt.documents = {}
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from figures import heading_rows, percent
 from plimsoll.api.suite_status import PINNED_ROUNDS, Conclusion, HypothesisVerdict
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.measure.hypotheses.judge import judge as decide_samples
+from plimsoll.measure.hypotheses.decide import judge as decide_samples
 from plimsoll.measure.hypotheses.select import Sample, sample_of, select_all
 from plimsoll.suite.judging import judge
 from plimsoll.suite.measured import MeasuredRound

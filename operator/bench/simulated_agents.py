@@ -94,7 +94,7 @@ class PretendedWork(Worker):
 
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         del order
-        progress(_DATA_SET.size, _DATA_SET.size)
+        progress(_DATA_SET.size, _DATA_SET.size, "")
         return _DATA_SET.size
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:

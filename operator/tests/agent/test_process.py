@@ -233,7 +233,7 @@ def unkillable(monkeypatch: pytest.MonkeyPatch) -> UnkillableProcess:
     async def start(*_: object, **__: object) -> UnkillableProcess:
         return sleeper
 
-    monkeypatch.setattr(process, "_start", start)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
     monkeypatch.setattr(process, "_TERM_SECONDS", 0.01)
     monkeypatch.setattr(process, "_KILL_SECONDS", 0.01)
     monkeypatch.setattr(process, "_POLL_SECONDS", 0.01)

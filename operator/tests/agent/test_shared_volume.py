@@ -14,7 +14,7 @@ from plimsoll.agent import volume as shared_volume
 from plimsoll.agent.observation import identify
 from plimsoll.agent.process import PreparationError
 from plimsoll.agent.readings import Host
-from plimsoll.agent.volume import SharedVolume, VolumeError
+from plimsoll.agent.volume import SharedFileVolume, SharedVolume, VolumeError
 from plimsoll.agent.worker import Worker
 from plimsoll.api.status import TrialKey
 from plimsoll.measure.sample import Clock
@@ -28,7 +28,8 @@ KINDS = [False, True]
 
 
 def volume(directory: Path, client: int, *, one_file: bool, part: int = 4 * MEBIBYTE) -> SharedVolume:
-    return SharedVolume(directory=directory, client=client, clients=CLIENTS, part=part, one_file=one_file)
+    kind = SharedFileVolume if one_file else SharedVolume
+    return kind(directory=directory, client=client, clients=CLIENTS, part=part)
 
 
 def write(target: VolumeTarget, letter: bytes) -> None:
@@ -52,7 +53,9 @@ def test_all_clients_agree_on_places_which_do_not_overlap(client: int, part: int
         return
     directory = Path("/")
     own = volume(directory, client, one_file=one_file, part=part).target(fill)
-    seen = [volume(directory, client, one_file=one_file, part=part).target_of(other, own) for other in range(CLIENTS)]
+    seen = [
+        volume(directory, client, one_file=one_file, part=part).place_of(other, own.size) for other in range(CLIENTS)
+    ]
     theirs = [volume(directory, other, one_file=one_file, part=part).target(fill) for other in range(CLIENTS)]
     assert seen == theirs
     assert len({(one.path, one.offset) for one in seen}) == CLIENTS
@@ -67,7 +70,7 @@ def test_clients_prepare_in_any_order_without_harm_to_each_other(tmp_path: Path,
         mine = volume(tmp_path, client, one_file=one_file)
         target = mine.target(100)
         mine.create(target)
-        mine.clear()
+        mine.clear(target)
         write(target, b"%d" % client)
         mine.check_written(target)
     for client in range(CLIENTS):

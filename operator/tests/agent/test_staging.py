@@ -23,7 +23,7 @@ from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import OsdsTarget, PoolTarget, TargetKind, VolumeKind, VolumeTarget
 from support.agents import RecordedProgress
 
-POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
+POOL = PoolTarget(pool="pool", namespace="space", user="bench")
 OSDS = OsdsTarget(keyring="/keyring")
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 STEPS = (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
@@ -383,7 +383,7 @@ async def test_a_missing_target_is_named(
 async def test_a_file_is_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.IMAGE))
     await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), lambda *_: None)
-    with pytest.raises(PreparationError, match=r"needs an RBD image, but this agent's assignment has .*plimsoll\.data"):
+    with pytest.raises(PreparationError, match=r"needs an RBD image, but the assignment has .*plimsoll\.data"):
         await worker.arm(arm())
 
 

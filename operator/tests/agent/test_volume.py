@@ -7,7 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from plimsoll.agent.volume import DeviceVolume, FileVolume, SharedVolume, VolumeError, discard_is_unsupported
+from plimsoll.agent.volume import (
+    DeviceVolume,
+    FileVolume,
+    SharedFileVolume,
+    SharedVolume,
+    VolumeError,
+    discard_is_unsupported,
+)
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 ROOT = "22 1 0:30 / / rw - overlay overlay rw\n"
@@ -127,7 +134,8 @@ def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shared(directory: Path, client: int, *, one_file: bool) -> SharedVolume:
-    return SharedVolume(directory=directory, client=client, clients=2, part=2**20, one_file=one_file)
+    kind = SharedFileVolume if one_file else SharedVolume
+    return kind(directory=directory, client=client, clients=2, part=2**20)
 
 
 def write_data_set(target: VolumeTarget) -> None:

@@ -53,29 +53,25 @@ def test_values_of_a_range_are_numbers_or_sizes() -> None:
     assert not AxisRange(last=2).includes(3)
 
 
+NEITHER = (
+    "document: must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over with "
+    "exponentAtLeast or exponentAtMost"
+)
+MIXED = (
+    "document: cannot have exponentAtLeast, exponentAtMost or range with of, nor atLeastPercent or atMostPercent with "
+    "over; remove them"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "expected"),
     [
-        (
-            RATIO,
-            {"of": None, "atLeastPercent": None},
-            (
-                "document: must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over "
-                "with exponentAtLeast or exponentAtMost"
-            ),
-        ),
-        (RATIO, {"atLeastPercent": None}, "document: has no expectation; add atLeastPercent or atMostPercent"),
-        (SCALING, {"exponentAtLeast": None}, "document: has no expectation; add exponentAtLeast or exponentAtMost"),
-        *(
-            (RATIO, foreign, "document: cannot have exponentAtLeast, exponentAtMost or range with of; remove them")
-            for foreign in ({"exponentAtMost": "1"}, {"range": {"first": 1}})
-        ),
-        (
-            SCALING,
-            {"atMostPercent": 90},
-            "document: cannot have atLeastPercent or atMostPercent with over; remove them",
-        ),
-        (RATIO, {"atMostPercent": 80}, "atMostPercent: 80 must be at least atLeastPercent, which is 90"),
+        (RATIO, {"of": None, "atLeastPercent": None}, NEITHER),
+        (RATIO, {"atLeastPercent": None}, NEITHER),
+        (SCALING, {"exponentAtLeast": None}, NEITHER),
+        *((RATIO, foreign, MIXED) for foreign in ({"exponentAtMost": "1"}, {"range": {"first": 1}})),
+        (SCALING, {"atMostPercent": 90}, MIXED),
+        (RATIO, {"atMostPercent": 80}, "atMostPercent: 80 must be at least atLeastPercent"),
         (SCALING, {"exponentAtMost": "0.7"}, 'exponentAtMost: "0.7" must be at least exponentAtLeast, which is 0.8'),
         (
             RATIO,
@@ -107,7 +103,7 @@ def test_values_of_a_range_are_numbers_or_sizes() -> None:
         (
             SCALING,
             {"range": {"first": "x"}},
-            'range.first: "x" must be a whole number such as 8, or a quantity such as 4Ki',
+            'range.first: "x" is not a quantity; write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096',
         ),
         (SCALING, {"exponentAtLeast": 0.8}, "exponentAtLeast: 0.8 must be text; put it in quotes"),
         (SCALING, {"exponentAtLeast": "0,8"}, 'exponentAtLeast: "0,8" must be a decimal number such as "0.8"'),
@@ -129,10 +125,13 @@ def test_errors_name_field_and_remedy(text: str, changes: dict[str, Any], expect
         ({"clients": True}, "left.where.clients: true must be a number of clients, at least 1"),
         (
             {"ioDepth": [1, 2]},
-            "left.where.ioDepth: must be one value; a selector matches one point, with one value of ioDepth",
+            "left.where.ioDepth: must be one value: a whole number, a quantity, text, true or false",
         ),
-        ({"ioDepth": None}, "left.where.ioDepth: is empty; give it a value, or remove it"),
-        ({"ioDepth": 1.5}, "left.where.ioDepth: 1.5 must be a whole number, a quantity, text, true or false"),
+        ({"ioDepth": None}, "left.where.ioDepth: must be one value: a whole number, a quantity, text, true or false"),
+        (
+            {"ioDepth": 1.5},
+            "left.where.ioDepth: 1.5 must be one value: a whole number, a quantity, text, true or false",
+        ),
     ],
 )
 def test_conditions_are_single_values(where: dict[str, Any], expected: str) -> None:

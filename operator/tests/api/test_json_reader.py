@@ -11,7 +11,6 @@ def test_values_and_their_paths() -> None:
     assert (entry["n"].count(), entry["f"].number(), entry["on"].flag()) == (3, 0.5, True)
     assert (entry["s"].text(), entry["s"].line()) == ("x\x1b", "x?")
     assert entry["n"].path == "a[0].n"
-    assert list(entry.unknown(frozenset({"n", "f", "on", "s"}))) == ["a[0].new"]
     assert (node.get("none"), node.get("absent"), "none" in node, "absent" in node) == (None, None, True, False)
     assert [name for name, _ in node.items()] == ["a", "none"]
 

@@ -138,7 +138,7 @@ def test_image_is_not_cached_unless_asked_for() -> None:
         ),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "access": "LibRBD"}},
-            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass provides volumes by PVCs only",
+            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass and a file system provide",
         ),
         (
             {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}},
@@ -153,7 +153,7 @@ def test_image_is_not_cached_unless_asked_for() -> None:
         ),
         (
             {"rook": FILES, "volume": {"size": "1Gi", "access": "LibRBD"}},
-            "spec.storage.volume.access: LibRBD must be PVC, because spec.storage.rook has a file system, which has no",
+            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass and a file system provide volumes",
         ),
         (
             {
@@ -177,16 +177,13 @@ def test_image_is_not_cached_unless_asked_for() -> None:
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "sharing": "Shared", "mode": "Block"}},
             (
-                "spec.storage.volume.mode: Block must be Filesystem, because sharing is Shared, and clients can share "
-                "only files; set it to Filesystem, or remove sharing"
+                "spec.storage.volume.sharing: Shared must be PerClient, because clients can share only files; remove "
+                "the field, or use access PVC and mode Filesystem"
             ),
         ),
         (
             {"ceph": CEPH, "volume": {"size": "1Gi", "sharing": "Shared", "access": "LibRBD"}},
-            (
-                "spec.storage.volume.sharing: Shared must be PerClient, because access is LibRBD, and only one client "
-                "can open an image; remove the field, or use access PVC"
-            ),
+            "spec.storage.volume.sharing: Shared must be PerClient, because clients can share only files; remove",
         ),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},

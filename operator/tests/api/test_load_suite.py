@@ -160,11 +160,11 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         ),
         (
             {"comparisons": [COMPARISON | {"baseline": {"rounds": "Accepted"}}]},
-            "spec.comparisons[0].candidate: cannot be set with baseline.rounds",
+            "spec.comparisons[0].candidate: must have the variant to judge with baseline.variant, and cannot be set",
         ),
         (
             {"comparisons": [{"name": "costs", "baseline": {"variant": "small"}}]},
-            "spec.comparisons[0].candidate: must have the variant to judge, because the baseline is a variant",
+            "spec.comparisons[0].candidate: must have the variant to judge with baseline.variant",
         ),
         (
             {"comparisons": [COMPARISON | {"allow": {"ratePercent": 0}}]},

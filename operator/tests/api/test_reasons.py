@@ -7,42 +7,42 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason
-from plimsoll.api.reasons import LOAD_IS_GONE, PASSED_BY, REFUSALS, TABLE, event_name, remedy_of, severity_of
-from plimsoll.api.reasons.reason import Reason, Severity, read_reason
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS, ENTRIES
+from plimsoll.api.reasons import LOAD_IS_GONE, PASSED_BY, REFUSALS, event_name, remedy_of, severity_of
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Reason, read_reason
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "plimsoll"
 DECIDING = ("lifecycle", "operator", "conductor", "kube")
 
 
-def test_every_reason_has_one_entry_and_every_entry_an_explanation() -> None:
-    assert [entry.reason for entry in ENTRIES] == list(Reason)
-    assert [entry.reason for entry in ENTRIES if entry.under_way is None and entry.ended is None] == []
+def test_every_reason_has_an_explanation() -> None:
+    assert [reason for reason in Reason if reason.entry.under_way is None and reason.entry.ended is None] == []
     assert list(ATTEMPT_REASONS) == list(AbortReason)
 
 
 def test_a_reason_of_conditions_says_which() -> None:
-    assert [entry.reason for entry in ENTRIES if bool(entry.conditions) is not (entry.under_way is not None)] == []
+    entries = [reason.entry for reason in Reason]
+    assert [entry.name for entry in entries if bool(entry.conditions) is not (entry.under_way is not None)] == []
 
 
 def test_a_run_may_fail_as_its_conductor_says() -> None:
-    assert [reason for reason in FailureReason if TABLE[Reason(reason)].ended is None] == []
+    assert [reason for reason in FailureReason if Reason(reason).entry.ended is None] == []
 
 
 def test_a_run_that_waited_in_vain_is_told_what_to_do() -> None:
-    waited = [entry for entry in ENTRIES if entry.ended and entry.under_way]
-    assert Reason.CLAIMS_NOT_BOUND in {entry.reason for entry in waited}
-    assert [entry.reason for entry in waited if not entry.remedy] == []
-    assert [reason for reason in REFUSALS if not remedy_of(reason)] == []
+    waited = [reason for reason in Reason if reason.entry.ended and reason.entry.under_way]
+    assert Reason.CLAIMS_NOT_BOUND in waited
+    assert [reason for reason in {*waited, *REFUSALS} if not remedy_of(reason)] == []
 
 
 def test_the_load_is_gone_only_by_the_word_of_the_condition_about_it() -> None:
-    assert [reason for reason in LOAD_IS_GONE if TABLE[reason].conditions != (ConditionType.CLEANED_UP,)] == []
+    assert [reason for reason in LOAD_IS_GONE if reason.entry.conditions != (ConditionType.CLEANED_UP,)] == []
 
 
 def test_a_run_that_is_passed_by_is_one_that_waits() -> None:
-    assert [reason for reason in PASSED_BY if ConditionType.SUCCEEDED not in TABLE[reason].conditions] == []
+    assert [reason for reason in PASSED_BY if ConditionType.SUCCEEDED not in reason.entry.conditions] == []
 
 
 def test_a_remedy_names_the_annotation_that_is_looked_for() -> None:

@@ -45,7 +45,7 @@ def test_servers_beside_osds_need_a_rook_cluster() -> None:
         ({"placement": "Selected", "count": 1}, "spec.servers.nodeSelector: must be set with placement Selected"),
         (
             {"placement": "ClientNodes", "count": 1, "nodeSelector": {"a": "b"}},
-            "spec.servers.nodeSelector: has no effect without placement Selected; remove it",
+            "spec.servers.nodeSelector: must be set with placement Selected, and only with it",
         ),
     ],
 )

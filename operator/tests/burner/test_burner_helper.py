@@ -12,8 +12,8 @@ from burner.burning import GOLDEN, HELPER, VOLUME, World, order, post, put_class
 from plimsoll.conductor.secret import new_certificate
 from plimsoll.helpers.burner import identity
 from plimsoll.kube.port import Kind, TransientError
-from plimsoll.programs import burn
 from plimsoll.programs.burn import _HelperError, _ordered
+from plimsoll.protocol import helpers as protocol
 from plimsoll.protocol.helpers import BURN_PATH, BURNER_CERTIFICATE, LABEL_HELPER, BurnOutcome
 from plimsoll.protocol.messages import SERVER_NAME
 from support.fake_kube import FakeKube
@@ -280,7 +280,7 @@ async def test_connection_that_is_closed_without_an_answer_is_repeated(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The helper does that to those who do not send their token while it has too many connections."""
-    monkeypatch.setattr(burn, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(protocol, "RETRY_SECONDS", 0.05)
     refused = asyncio.Event()
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

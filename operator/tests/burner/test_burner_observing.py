@@ -14,7 +14,7 @@ from plimsoll.kube.port import TransientError
 from plimsoll.programs.burn import _ordered
 from plimsoll.protocol.helpers import LABEL_HELPER, LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOutcome
 from plimsoll.tools.base import Output
-from plimsoll.tools.kube_burner import Log
+from plimsoll.tools.kube_burner import read_log
 
 EARLIER = "plimsoll-burn-x"
 SECOND = 10**9
@@ -129,6 +129,6 @@ async def test_starts_that_could_not_be_read_are_an_error_in_the_log(
         world.may_end()
         outcome = await ordered
     assert len(json.loads(outcome.files.get("pods.json", "[]"))) == known
-    (error,) = Log.of(Output(exit_code=0, stdout="", stderr=outcome.stderr, files={})).errors
+    (error,), _ = read_log(Output(exit_code=0, stdout="", stderr=outcome.stderr, files={}))
     assert error == message.replace("NAME", name)
     assert outcome.stderr.startswith('level=info msg="done"\nlevel=error msg=')

@@ -82,15 +82,15 @@ async def test_starts_are_those_of_the_containers_of_this_order(
         cluster.put_event(own, "pod-2-1", both, joined + 30 * SECOND + number, path=f"spec.containers{{{name}}}")
     cluster.put_pod(own, "pod-3-1", after=5, held=True)
     cluster.delete(f"/api/v1/namespaces/{own}/pods/pod-3-1")
-    found = await Namespaces(real, labels, base=base).started()
-    assert found.lost == ""
-    entries = {(entry["name"], entry["started"] - entry["created"], entry["exact"]) for entry in json.loads(found.text)}
+    found, lost = await Namespaces(real, labels, base=base).started()
+    assert lost == ""
+    entries = {(entry["name"], entry["started"] - entry["created"], entry["exact"]) for entry in json.loads(found)}
     assert entries == {
         ("pod-0-1", 7 * SECOND + 5, True),
         ("pod-1-1", 21 * SECOND, False),
         ("pod-2-1", 30 * SECOND + 1, True),
     }
-    assert len(json.loads(found.text)) == 4, "pod-0-1 in both namespaces of the order"
+    assert len(json.loads(found)) == 4, "pod-0-1 in both namespaces of the order"
 
 
 async def test_namespaces_that_are_going_are_not_read(apiserver: ApiServer, real: AioKube, namespace: str) -> None:
@@ -101,7 +101,7 @@ async def test_namespaces_that_are_going_are_not_read(apiserver: ApiServer, real
     uid, created = cluster.put_pod(base, "pod-0-1", after=7)
     cluster.put_event(base, "pod-0-1", uid, created + 8 * SECOND, path="spec.containers{sleep}")
     namespaces = Namespaces(real, labels, base=base)
-    assert len(json.loads((await namespaces.started()).text)) == 1
+    assert len(json.loads((await namespaces.started())[0])) == 1
     cluster.delete(f"/api/v1/namespaces/{base}")
     assert await namespaces.names() == [base]
-    assert (await namespaces.started()).text == ""
+    assert await namespaces.started() == ("", "")

@@ -7,12 +7,10 @@ import pytest
 from plimsoll.ceph.environment import (
     Outputs,
     ceph_environment,
-    clients_on_storage_nodes,
     osd_classes,
     osd_memory_bytes,
     placement_of,
 )
-from plimsoll.ceph.osds import Osd
 from plimsoll.ceph.watch import Placement
 from support.goldens import CEPH_VERSIONS, CRUSH_RULES, NEW_ROOK, ceph, rook, shown
 
@@ -58,10 +56,8 @@ NEW = Outputs(
 )
 
 
-def environment(
-    outputs: Outputs = OURS, pools: tuple[str, ...] = ("golden",), nodes: tuple[str, ...] = ("worker",)
-) -> dict[str, Any]:
-    return ceph_environment(outputs, pools=pools, access="librbd", client_nodes=nodes).document()
+def environment(outputs: Outputs = OURS, pools: tuple[str, ...] = ("golden",)) -> dict[str, Any]:
+    return ceph_environment(outputs, pools=pools, access="librbd").document()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +162,7 @@ def test_without_readable_pools_there_is_no_layout() -> None:
 
 
 def test_without_outputs_nothing_is_known() -> None:
-    assert environment(Outputs()) == {"ceph": {"clientPath": "librbd", "clientsOnStorageNodes": "unknown"}}
+    assert environment(Outputs()) == {"ceph": {"clientPath": "librbd"}}
 
 
 def test_an_unreadable_output_affects_only_its_own_facts() -> None:
@@ -246,24 +242,6 @@ def test_unequal_capacities_are_reported() -> None:
     assert found["class-0"] == {"min": 300, "median": 325, "max": 350, "equal": False, "osds": 2}
 
 
-@pytest.mark.parametrize(
-    ("nodes", "osds", "found"),
-    [
-        (["node1"], [("node1", "node1")], True),
-        (["node1.example.org"], [("Node1", "")], True),
-        (["node1"], [("some-pod", "node1")], True),
-        (["node2"], [("node1", "node1")], False),
-        (["node2"], [("some-pod", "ceph-host-0")], "unknown"),
-        (["node2"], [("node1", "node1"), ("", "node3")], "unknown"),
-        ([], [("node1", "node1")], "unknown"),
-        (["node1"], [], "unknown"),
-    ],
-)
-def test_whether_clients_share_nodes_with_osds(nodes: list[str], osds: list[tuple[str, str]], found: object) -> None:
-    known = [Osd(number=number, host=host, bucket=bucket) for number, (host, bucket) in enumerate(osds)]
-    assert clients_on_storage_nodes(nodes, known) == found
-
-
 def test_device_classes_of_osds() -> None:
     assert osd_classes(OURS) == {0: "ssd", 1: "ssd", 2: "ssd"}
     assert osd_classes(Outputs(osd_df="x")) == {}
@@ -297,8 +275,3 @@ def test_the_osds_of_a_pool_are_those_of_its_rule_and_no_more_than_its_groups_ar
     for pool in one:
         pool["pg_num"], pool["size"] = 1, 2
     assert placement_of(dataclasses.replace(OURS, pools=json.dumps(one)), "golden").osds == 2
-
-
-def test_nodes_of_osds_in_pods_are_unknown() -> None:
-    assert environment()["ceph"]["clientsOnStorageNodes"] == "unknown"
-    assert environment(ROOK, ("bench-rep3",), ("node1",))["ceph"]["clientsOnStorageNodes"] is True

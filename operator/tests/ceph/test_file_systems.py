@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.gate import gate_problems
+from plimsoll.ceph.gate import gate_problems, server_problems
 from plimsoll.ceph.pools import (
     PoolDetail,
     has_servers,
     parse_file_system,
     parse_pools,
-    server_problems,
     servers_of,
     wrong_pools,
 )

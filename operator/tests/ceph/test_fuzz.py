@@ -113,4 +113,4 @@ def test_environment_never_raises(text: str) -> None:
         settings={0: dict.fromkeys(SETTINGS, text)},
         image=text,
     )
-    assert ceph_environment(outputs, pools=("a", "b"), access="PVC", client_nodes=[text]).ceph is not None
+    assert ceph_environment(outputs, pools=("a", "b"), access="PVC").ceph is not None

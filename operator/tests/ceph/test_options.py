@@ -13,9 +13,7 @@ from plimsoll.ceph.options import (
     OptionKey,
     OptionRecord,
     RecordedOption,
-    changes_to_restore,
-    changes_to_set,
-    difference_text,
+    changes_of,
     expected_settings,
     option_differences,
     parse_option_help,
@@ -130,7 +128,7 @@ def test_what_a_real_osd_shows_is_compared() -> None:
     database = {one.key: one.value for one in wanted}
     assert option_differences(wanted, database, {0: "ssd"}, settings) == ()
     (found,) = option_differences([option("osd")], {("osd", PROFILE): "high_client_ops"}, {0: "ssd"}, settings)
-    assert difference_text(found) == f"osd.0 has {PROFILE} balanced instead of high_client_ops"
+    assert found == f"osd.0 has {PROFILE} balanced instead of high_client_ops"
 
 
 def test_a_difference_names_the_osd_the_option_and_both_values() -> None:
@@ -141,7 +139,7 @@ def test_a_difference_names_the_osd_the_option_and_both_values() -> None:
         2: {PROFILE: "high_client_ops", "osd_recovery_sleep": "0.5"},
     }
     found = option_differences(wanted, {("osd.2", "osd_recovery_sleep"): "1"}, dict.fromkeys(range(3), "hdd"), settings)
-    assert [difference_text(one) for one in found] == [
+    assert list(found) == [
         f"the configuration database (osd/class:hdd) has {PROFILE} no value instead of high_client_ops",
         "the configuration database (osd.2) has osd_recovery_sleep 1 instead of 0.500000",
         f"osd.1 has {PROFILE} balanced instead of high_client_ops",
@@ -170,11 +168,10 @@ def test_whatever_was_set_when_the_conductor_died_is_restored(
     database = before
     # Several conductors and teardowns, each killed after some of its changes.
     for _ in range(data.draw(st.integers(0, 3))):
-        decide = data.draw(st.sampled_from([changes_to_set, changes_to_restore]))
-        changes, problems = decide(record, database)
+        changes, problems = changes_of(record, database, restoring=data.draw(st.booleans()))
         assert problems == []
         database = applied(database, changes[: data.draw(st.integers(0, len(changes)))])
-    changes, remarks = changes_to_restore(record, database)
+    changes, remarks = changes_of(record, database, restoring=True)
     assert remarks == []
     assert applied(database, changes) == before
 
@@ -182,10 +179,10 @@ def test_whatever_was_set_when_the_conductor_died_is_restored(
 @given(records())
 def test_all_options_are_set_at_once_and_then_no_more(case: tuple[OptionRecord, dict[OptionKey, str]]) -> None:
     record, before = case
-    changes, problems = changes_to_set(record, before)
+    changes, problems = changes_of(record, before)
     database = applied(before, changes)
     assert problems == []
-    assert changes_to_set(record, database) == ([], [])
+    assert changes_of(record, database) == ([], [])
     assert all(float_or_text(database[one.key]) == float_or_text(one.value) for one in record.options)
 
 
@@ -194,24 +191,24 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone_and_reported(
     case: tuple[OptionRecord, dict[OptionKey, str]], data: st.DataObject
 ) -> None:
     record, before = case
-    database = applied(before, changes_to_set(record, before)[0])
+    database = applied(before, changes_of(record, before)[0])
     changed = data.draw(st.sampled_from(record.options))
     database[changed.key] = "somebody's"
-    changes, remarks = changes_to_restore(record, database)
+    changes, remarks = changes_of(record, database, restoring=True)
     assert changed.key not in dict(changes)
     found = "unset" if changed.previous is None else changed.previous
     (remark,) = remarks
     assert remark == (
         f"option {changed.name} of {changed.who} is somebody's, but this run changed it from {found} to "
-        f"{changed.value}: somebody else has changed it since; it is left as it is"
+        f"{changed.value}: somebody else has changed it since"
     )
     assert applied(database, changes) == before | {changed.key: "somebody's"}
-    assert len(changes_to_set(record, database)[1]) == 1
+    assert len(changes_of(record, database)[1]) == 1
 
 
 def test_an_option_that_somebody_else_removed_is_left_alone() -> None:
     record = OptionRecord(options=(RecordedOption(who="osd", name=PROFILE, value="a", previous="b"),))
-    changes, remarks = changes_to_restore(record, {})
+    changes, remarks = changes_of(record, {}, restoring=True)
     assert changes == []
     assert f"option {PROFILE} of osd was removed" in remarks[0]
 

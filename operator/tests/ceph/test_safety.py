@@ -84,10 +84,8 @@ def test_only_some_health_checks_are_risks(checks: set[str], stop_on: tuple[str,
 @pytest.mark.parametrize(
     ("appeared", "remedy"),
     [
-        ({"OSD_NEARFULL"}, "; delete data, add OSDs, or lower what the run writes"),
-        ({"MON_DOWN"}, "; bring the monitor back"),
+        ({"OSD_NEARFULL", "MON_DOWN"}, "; bring monitors back, delete data, add OSDs, or lower what the run writes"),
         ({"SLOW_OPS"}, "; lower the load, or remove the check from spec.gates.stopOn"),
-        ({"OSD_FULL", "MON_DOWN"}, "; bring the monitor back, and delete data, add OSDs, or lower what the run writes"),
     ],
 )
 def test_a_risk_is_named_with_its_remedy(appeared: set[str], remedy: str) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from plimsoll.cli import Exit, main
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.port import ForbiddenError
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 from support.command_line import NAMESPACE, SUITE_SPEC, ConnectedKube, Document, condition, invoke
 from support.specs import manifest
 

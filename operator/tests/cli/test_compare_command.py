@@ -69,7 +69,7 @@ def test_a_lower_line_is_a_regression() -> None:
     assert "9,600" in text
     assert "-20.0 %" in text
     assert "20+20" in text
-    assert "Trials of a line are its probes." in text
+    assert "its trials are the probes behind it" in text
     document = json.loads(compare("before", "after", "-o", "json", code=3))
     assert document["gates"] == ["iops", "p99", "line"]
     (row,) = csv.DictReader(compare("before", "after", "-o", "csv", code=3).splitlines())
@@ -160,7 +160,7 @@ def test_mean_of_a_sweep_comes_first_and_decides_what_its_points_leave_open() ->
     assert lines[1].split()[:7] == ["w", "mean", "of", "4", "points", "read", "iops"]
     assert lines[1].split()[-2:] == ["5+5", "NoRegression"]
     assert lines[2].split()[:2] == ["read", "p99"]
-    assert "The mean decides what a point alone leaves Inconclusive" in text
+    assert "The mean change of a workload decides what its points alone leave Inconclusive" in text
     assert "- NoRegression in 2 of 2 mean changes of workloads" in text
     assert sum(line.rstrip().endswith(" Inconclusive") for line in lines) == 4
     assert "would decide it" not in text
@@ -203,14 +203,14 @@ def test_a_suspected_point_is_marked() -> None:
 
 def test_context_is_shown_and_no_obstacle() -> None:
     text = compare("baseline", "same")
-    assert "  context seed: 8 -> 4, at w-000" in text
+    assert "context seed: 8 -> 4, at w-000" in text
 
 
 def test_different_runs_are_refused_with_their_differences() -> None:
     save("other", [saved_run("other", 1000, identity={"toolVersions": ["fio-3.40"]})])
     text = compare("baseline", "other", code=1)
     assert "differ; --allow-different compares them anyway" in text
-    assert '  identity toolVersions: nothing -> ["fio-3.40"], at w-000' in text
+    assert "identity toolVersions: - -> fio-3.40, at w-000" in text
     text = compare("baseline", "other", "--allow-different")
     assert "identity toolVersions" in text
     assert text.splitlines()[-1] == "NoRegression"

@@ -70,17 +70,6 @@ def node(name: str = "worker", **spec: Any) -> Document:
     return named(name, labels=labels, spec=spec, status=status)
 
 
-def node_lease(renewed: str, written: str) -> Document:
-    lease = named("worker", "kube-node-lease", spec={"renewTime": f"2026-03-01T{renewed}.300000Z"})
-    lease["metadata"]["managedFields"] = [{"manager": "kubelet", "time": f"2026-03-01T{written}Z"}]
-    return lease
-
-
-def lease(renewed: str = "11:59:50", holder: str = "plimsoll-0_a") -> Document:
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": f"2026-03-01T{renewed}.000000Z"}
-    return named("plimsoll", "plimsoll-system", spec=spec)
-
-
 def run(created: str, status: Document | None = None) -> Document:
     obj = named("nightly", "bench", **({"status": status} if status else {}))
     obj["metadata"]["creationTimestamp"] = f"2026-03-01T{created}Z"
@@ -91,10 +80,6 @@ def quota(hard: Document, used: Document | None = None, **spec: Any) -> Document
     return named("tight", "bench", spec={"hard": hard, **spec}, status={"hard": hard, "used": used or {}})
 
 
-def limit_range(**entry: Any) -> Document:
-    return named("bounds", "bench", spec={"limits": [{"type": "Container"} | entry]})
-
-
 DRIVER = named("rook-ceph.rbd.csi.ceph.com")
 HEALTHY = Facts(
     version=VERSION,
@@ -103,7 +88,6 @@ HEALTHY = Facts(
     user="jane",
     storage_class=None,
     now=NOW,
-    ahead_seconds=0.3,
     unserved=(),
     refusal="",
     rights={right: True for rights in RIGHTS.values() for right in rights},
@@ -111,7 +95,6 @@ HEALTHY = Facts(
     definitions=[named("benchmarkruns.plimsoll.dev", labels={"app.kubernetes.io/version": VERSION})],
     operators=[OPERATOR],
     settings=SETTINGS,
-    lease=[lease()],
     runs=[run("11:00:00", {"observedGeneration": 1})],
     ceph_clusters=[ceph()],
     osds=[named("rook-ceph-osd-0", "rook-ceph", {"rook-version": "v1.18.11"})],
@@ -120,10 +103,7 @@ HEALTHY = Facts(
     csi_nodes=[named("worker", spec={"drivers": [{"name": "rook-ceph.rbd.csi.ceph.com"}]})],
     volumes=[],
     quotas=[quota({"pods": "40", "requests.storage": "10Gi"}, {"pods": "2", "requests.storage": "5Gi"})],
-    limit_ranges=[limit_range(max={"memory": "4Gi"}, default={"memory": "4Gi"}, defaultRequest={"memory": "1Gi"})],
     nodes=[node()],
-    node_leases=[node_lease("11:59:59", "11:59:59")],
-    monitors=[named("plimsoll", "plimsoll-system")],
 )
 
 
@@ -134,9 +114,9 @@ def test_all_is_well() -> None:
     assert {check: findings[check].text for check in (f"Rook {ROOK}", "Quota tight", "StorageClass fast", "Nodes")} == {
         f"Rook {ROOK}": "Ceph 20.2.4-0, Rook v1.18.11, HEALTH_OK, 3 TiB of 4 TiB free, "
         "runs that name no cluster use it",
-        "Quota tight": "leaves room for 5 clients (requests.storage: 5Gi of 10Gi used)",
+        "Quota tight": "pods: 2 of 40 used, requests.storage: 5Gi of 10Gi used",
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
-        "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",
+        "Nodes": "1 of 1 node for pods",
     }
 
 
@@ -148,7 +128,7 @@ def test_commands_are_for_the_operator_that_an_administrator_installed_not_for_o
     if home != "plimsoll-system":
         crd["metadata"]["annotations"] = {"meta.helm.sh/release-namespace": home}
     rights = {right: False for rights in RIGHTS.values() for right in rights}
-    facts = replace(HEALTHY, operators=[fake, real], definitions=[crd], monitors=[], rights=rights)
+    facts = replace(HEALTHY, operators=[fake, real], definitions=[crd], rights=rights)
     fixes = "\n".join(finding.fix for finding in diagnose(facts))
     assert f"--namespace {home}" in fixes
     assert "a-tenant" not in fixes
@@ -183,9 +163,6 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "has version 0.0.9",
         UPGRADE,
     ),
-    ("Leader", {"lease": [lease("11:59:00")]}, "has not renewed the Lease for 60 s", "deployment/plimsoll"),
-    ("Leader", {"lease": [lease(holder="")]}, "no operator holds the Lease", "kubectl logs"),
-    ("Leader", {"lease": []}, "no operator holds the Lease", "kubectl logs"),
     ("Namespace", {"namespaces": []}, "namespace bench does not exist", "kubectl create namespace bench"),
     (
         "Watched",
@@ -215,34 +192,9 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
     ("New run", {"refusal": 'unknown field "spec.new"'}, 'refused: unknown field "spec.new"', UPGRADE),
     (
         "Quota tight",
-        {"quotas": [quota({"pods": "3"}, {"pods": "2"})]},
-        "no room for a run with one client",
-        "edit resource",
-    ),
-    (
-        "Quota tight",
-        {"quotas": [quota({"fast.storageclass.storage.k8s.io/requests.storage": "1G"})], "storage_class": "fast"},
-        "fast.storageclass.storage.k8s.io/requests.storage: 0 of 1G used",
+        {"quotas": [quota({"pods": "3"}, {"pods": "3"})]},
+        "leaves no room for a run (pods: 3 of 3 used)",
         "kubectl --namespace bench edit resourcequota tight",
-    ),
-    (
-        "Quota tight",
-        {"quotas": [quota({"limits.cpu": "8"})]},
-        "refused: conductor sets no limits.cpu, client sets no limits.cpu",
-        f"{SET} --set podDefaults.resources.limits.cpu=VALUE",
-    ),
-    (
-        "LimitRange",
-        {"limit_ranges": [limit_range(min={"cpu": "1"})]},
-        "client: requests.cpu 100m, min 1",
-        "edit limitrange",
-    ),
-    ("Quota tight", {"quotas": [quota({"memory": "8Gi"})], "limit_ranges": []}, "client sets no memory", "podDefaults"),
-    (
-        "LimitRange",
-        {"limit_ranges": [limit_range(type="PersistentVolumeClaim", max={"storage": "500M"})]},
-        "PVC: limits.storage 1Gi, max 500M",
-        "volume.size",
     ),
     (f"Rook {ROOK}", {"ceph_clusters": []}, "does not exist", "install Rook"),
     (f"Rook {ROOK}", {"ceph_clusters": [ceph("HEALTH_ERR")]}, "is HEALTH_ERR", "describe cephcluster rook-ceph"),
@@ -270,8 +222,6 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "has kubernetes.io/os=linux,pool=bench",
         "kubectl get nodes",
     ),
-    ("Clocks here", {"ahead_seconds": -61.0}, "61 s behind the API server's", "timedatectl"),
-    ("Clocks of nodes", {"node_leases": [node_lease("11:59:09", "11:59:04")]}, "worker by 5 s", "timedatectl"),
 ]
 
 
@@ -292,8 +242,6 @@ UNUSED: list[tuple[str, Document, str, str]] = [
         f"""{SET} --set-json 'rook.clusters={{"{ROOK}": ["other", "bench"]}}'""",
     ),
     ("Rook", {"settings": Settings(runner_image="r"), "ceph_clusters": []}, "none is allowed", ""),
-    ("Metrics", {"monitors": None}, "the Prometheus Operator is not installed", ""),
-    ("Metrics", {"monitors": []}, "no ServiceMonitor", f"{SET} --set metrics.serviceMonitor.enabled=true"),
 ]
 
 
@@ -325,19 +273,19 @@ def test_pod_security_names_the_profile(changes: Document, text: str) -> None:
     assert finding.text.startswith(text)
 
 
-def test_a_static_class_names_the_modes_of_its_volumes() -> None:
+def test_a_static_class_counts_its_volumes() -> None:
     volume = named("pv", spec={"storageClassName": "fast", "volumeMode": "Block"})
     static = storage_class(provisioner="kubernetes.io/no-provisioner")
     facts = replace(HEALTHY, classes=[static], volumes=[volume], storage_class="fast")
     (finding,) = (each for each in diagnose(facts) if each.check.startswith("StorageClass"))
     assert finding.state is State.OK
-    assert finding.text.endswith("1 PersistentVolume Available (Block)")
+    assert finding.text.endswith("1 PersistentVolume Available")
 
 
 def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
-    rights = ("namespaces", "operators", "settings", "ceph_clusters", "classes", "quotas", "limit_ranges", "nodes")
-    hidden = {field: Hidden(f"needs list {field}") for field in (*rights, "definitions", "runs", "node_leases")}
-    facts = replace(HEALTHY, lease=None, **hidden)  # type: ignore[arg-type]
+    rights = ("namespaces", "operators", "settings", "ceph_clusters", "classes", "quotas", "nodes")
+    hidden = {field: Hidden(f"needs list {field}") for field in (*rights, "definitions", "runs")}
+    facts = replace(HEALTHY, **hidden)  # type: ignore[arg-type]
     states = {finding.check: (finding.state, finding.text) for finding in diagnose(facts)}
     unknown = {check: text for check, (state, text) in states.items() if state is State.UNKNOWN}
     assert unknown["Operator"] == unknown["Watched"] == "needs list operators"
@@ -347,14 +295,12 @@ def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
         "Rights to view",
         "Rights to edit",
         "New run",
-        "Clocks here",
-        "Metrics",
     }
     assert State.PROBLEM not in {state for state, _ in states.values()}
 
 
 def test_without_an_operator_no_one_knows_which_rook_clusters_are_allowed() -> None:
-    facts = replace(HEALTHY, operators=[], settings="there is no operator", lease=None)
+    facts = replace(HEALTHY, operators=[], settings="there is no operator")
     findings = {finding.check: finding for finding in diagnose(facts)}
     assert findings["Rook"].state is State.UNKNOWN
     assert findings["Rook"].text.endswith(": there is no operator")
@@ -402,7 +348,6 @@ def test_fio(printed: str | None, state: State, text: str) -> None:
     ("facts", "busy", "expected"),
     [
         ({"cpuGovernor": "performance", "clockSource": "tsc"}, 0.2, {}),
-        ({"clockSource": "hpet"}, 0.2, {"Clock source": "hpet is slow to read"}),
         ({"clockSource": "tsc"}, 0.95, {"Load": "results would be Suspect (NodeCpuSaturated)"}),
     ],
 )

@@ -64,12 +64,6 @@ def test_what_is_no_kubeconfig_is_refused(tmp_path: Path, text: str, words: str)
     assert words in refusal(str(path))
 
 
-def test_contexts_that_cannot_be_read_do_not_hide_the_others(tmp_path: Path) -> None:
-    path = tmp_path / "config"
-    path.write_text("{current-context: a, contexts: [7, {name: x}, {name: a, context: {namespace: n}}]}")
-    assert choose_context(str(path), None).namespace == "n"
-
-
 # Without options
 
 

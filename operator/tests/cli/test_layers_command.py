@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import Layer, Verdict
+from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.report.figure import runs_of
 from plimsoll.report.layers_links import layers_section
 from plimsoll.report.view import layer_sentences
-from plimsoll.tools.registry import LAYERS
 from support.command_line import invoke
 from support.goldens import CEPH, golden, tables_of, texts
 from support.results import ALL_LAYERS, READ, WRITE, layer_result, searched
@@ -178,13 +177,3 @@ def test_clients_with_devices_of_their_own_are_accepted(
 ) -> None:
     file = devices(tmp_path, environment, clients=clients)
     assert "Device" in show(placed(ALL_LAYERS, REPLICATED), tmp_path, "--device-run", file)
-
-
-def test_parameters_of_another_version_are_an_error_that_names_the_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(LAYERS, "fio", Layer.NETWORK)
-    strange = layer_result("n-0", "fio", {WRITE: (1, 0)})
-    strange = strange.model_copy(update={"spec": strange.spec.model_copy(update={"parameters": {"strange": 1}})})
-    found = show(placed([strange], REPLICATED), tmp_path, code=1)
-    assert "point n-0 has parameters that fio does not have in this version of Plimsoll; use the version that" in found

@@ -91,9 +91,9 @@ def invoke_agent(document: object, secret: Path, *options: str) -> Result:
     ("assignment", "volume"),
     [
         (None, None),
-        ({"kind": "Directory", "path": "/data"}, FileVolume(path=Path("/data/plimsoll.data"))),
+        ({"kind": "File", "path": "/data/plimsoll.data"}, FileVolume(path=Path("/data/plimsoll.data"))),
         (
-            {"kind": "Directory", "path": "/data", "mounted": True},
+            {"kind": "File", "path": "/data/plimsoll.data", "mounted": True},
             FileVolume(path=Path("/data/plimsoll.data"), mount_table=Path("/proc/self/mountinfo")),
         ),
         ({"kind": "File", "path": "/data/x", "capacity": 5}, FileVolume(path=Path("/data/x"), capacity=5)),
@@ -124,14 +124,14 @@ def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
     rados = {"pool": "p", "namespace": "n", "user": "u"}
     result = invoke_agent(assigned(rados=rados, osdKeyring="/k"), secret)
     assert result.exit_code == 0, result.output
-    pool = PoolTarget(pool="p", namespace="n", run_name="n", user="u")
+    pool = PoolTarget(pool="p", namespace="n", user="u")
     assert started.worker["targets"] == (pool, OsdsTarget(keyring="/k"))
 
 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"volume": {"kind": "Directory", "path": "/data", "device": "/dev/x"}}, "volume.Directory.device"),
+        ({"volume": {"kind": "File", "path": "/data/plimsoll.data", "device": "/dev/x"}}, "volume.File.device"),
         ({"volume": {"kind": "Image", "image": "i", "user": "u", "size": 5}}, "volume.Image.pool"),
         ({"volume": {"kind": "Image", "pool": "p", "image": "i", "user": "u"}}, "volume.Image.size"),
         ({"volume": {"kind": "Image", "pool": "p", "image": "i", "size": 5}}, "volume.Image.user"),
@@ -161,7 +161,7 @@ def test_an_assignment_has_to_be_a_document(secret: Path) -> None:
 
 def test_an_agent_by_its_environment(started: Started, secret: Path, tmp_path: Path) -> None:
     path = tmp_path / "assignment.json"
-    volume = {"kind": "Directory", "path": "/data"}
+    volume = {"kind": "File", "path": "/data/plimsoll.data"}
     document = assigned(client=3, attempt=2, volume=volume, silenceSeconds=900)
     path.write_text(json.dumps(document))
     environment = {"ASSIGNMENT": str(path), "SECRET": str(secret), "NODE": "node-1", "FIO": "/opt/fio"}
@@ -222,7 +222,7 @@ def test_a_conductors_last_words_when_it_fails_for_good(secret: Path, tmp_path: 
     environment = {"PLIMSOLL_RESULTS": str(results), "PLIMSOLL_SECRET": str(secret), "PLIMSOLL_PORT": str(free_port())}
     result = invoke("conductor", f"--termination-log={words}", environment=environment)
     assert result.exit_code == EXIT_OF_FAILURE[FailureReason.CLIENTS_NOT_READY]
-    assert words.read_text().startswith("ClientsNotReady: clients 0, 1 did not register")
+    assert words.read_text().startswith("ClientsNotReady: clients 0 and 1 did not register")
 
 
 @pytest.mark.parametrize(

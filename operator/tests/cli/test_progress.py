@@ -10,7 +10,7 @@ from plimsoll.api.names import RunPhase
 from plimsoll.api.run import load_run
 from plimsoll.api.status import STATE_FILE, CurrentTrial, Prefill, RunState, TrialKey
 from plimsoll.cli.run import LocalProgress, describe, done_share, remaining_seconds
-from plimsoll.cli.watch import RunLines, screen
+from plimsoll.cli.watch import LivePicture, RunLines, view_on
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import TRIAL_OVERHEAD_SECONDS, estimate, make_plan
@@ -113,8 +113,9 @@ def test_without_a_terminal_every_step_is_one_line(plan: Plan, tmp_path: Path) -
 def test_terminal_shows_the_picture_of_a_watched_run(plan: Plan, tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100, height=30, color_system=None)
     replace_file(tmp_path / STATE_FILE, measuring(done=4).model_dump_json(), sync=False)
-    with console.capture() as capture, screen(console, "quickstart", "results", waiting="starting") as view:
+    with console.capture() as capture, view_on(console, "quickstart", "results", waiting="starting") as view:
         LocalProgress(view, plan, tmp_path).update()
+        assert isinstance(view, LivePicture)
         view._live.refresh()
     text = capture.get()
     assert "quickstart  Measuring" in text

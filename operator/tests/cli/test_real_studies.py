@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.children import child_name, suite_digest, turns_of, variant_plans
-from plimsoll.suite.merging import variant_spec
+from plimsoll.suite.children import child_name, suite_digest, turns_of, variant_plans, variant_spec
 from support.apiserver import ApiServer
 from support.command_line import GROUP, TIME, Bench, owned_run
 from support.studies import MINUTE, demo_document, results_of

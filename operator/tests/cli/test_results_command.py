@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.operation import Steadiness, SteadinessState
-from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial
+from plimsoll.api.result import BenchmarkResult, Finding, Stalls
 from plimsoll.cli.results import explanations
 from plimsoll.cli.tables import NO_TERMINAL_COLUMNS, Terminal, results_table
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
-from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
+from plimsoll.report.figure import result_rows
+from plimsoll.report.points import RESULT_COLUMNS, named
 from plimsoll.report.view import csv_rows
 from support.command_line import invoke
 from support.results import measured, trial
@@ -69,25 +69,13 @@ def test_row_holds_what_the_summary_says(results: list[BenchmarkResult]) -> None
     assert row["latency_max_nanoseconds"] == 31_000_000
 
 
-def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
-    steady, unsteady, unknown = SteadinessState.STEADY, SteadinessState.NOT_STEADY, SteadinessState.UNKNOWN
-
-    def row(*trials: tuple[SteadinessState | None, float]) -> Mapping[str, Any]:
-        measured_trials = [judged_trial(number, state, stall) for number, (state, stall) in enumerate(trials)]
-        return rows([result_of(measured_trials)])[0]
-
-    one = row((steady, 0.0), (unsteady, 2.5), (unknown, 1.0))
-    assert (one["stall_seconds"], one["steady"]) == (2.5, "NotSteady")
-    assert row((steady, 0.0), (unknown, 0.0))["steady"] == "Unknown"
-    assert row((steady, 0.0), (None, 0.0))["steady"] == "Steady"
-    assert row((None, 0.0))["steady"] is None
-
-
-def judged_trial(number: int, state: SteadinessState | None, stall: float) -> Trial:
-    part = {"start_seconds": 0, "end_seconds": 12, "inside": 1000, "outside": 1000, "change": 0, "deviation": 0}
-    steadiness = Steadiness(state=state, **part) if state else None
-    stalls = Stalls(seconds=stall, worst_client_seconds=stall)
-    return trial(number, measured(1000)).model_copy(update={"stalls": stalls, "steadiness": steadiness})
+def test_row_has_the_longest_stall() -> None:
+    trials = [trial(number, measured(1000)) for number in range(2)]
+    stalled = [
+        each.model_copy(update={"stalls": Stalls(seconds=stall, worst_client_seconds=stall)})
+        for each, stall in zip(trials, (0.0, 2.5), strict=True)
+    ]
+    assert rows([result_of(stalled)])[0]["stall_seconds"] == 2.5
 
 
 def test_row_without_series_knows_nothing_of_stalls(results: list[BenchmarkResult]) -> None:

@@ -132,8 +132,9 @@ def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path:
     file, storage = tmp_path / "run.yaml", {"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}
     file.write_text(yaml.safe_dump(document(storage, fio={"pattern": "randtrim"})))
     assert refusal(file, tmp_path) == (
-        f"Error: {file} cannot be run with --directory, because a workload trims; use --device DEV, or leave out the "
-        "workloads that trim\n"
+        f"Error: {file} cannot be run with --directory: spec.storage.volume.mode: Filesystem must be Block, because a "
+        "workload trims; use a volume of mode Block, which file systems do not have, or leave out the workloads that "
+        "trim\n"
     )
     fit_to_machine(file, load_run(file.read_text()), Target(devices=(Path("/dev/none"),)), "sh")
 
@@ -141,10 +142,7 @@ def test_the_option_is_named_that_gives_workloads_the_volume_they_need(tmp_path:
 def test_a_tool_that_needs_files_is_refused_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
     run = run_of({"storageClass": {"name": "any"}, "volume": {"size": "1Gi", "mode": "Filesystem"}}, bonnie={})
-    message = (
-        r"with --device, because bonnie works on files and directories; use --directory DIR, or leave out the "
-        r"workloads with bonnie"
-    )
+    message = "with --device: spec.storage.volume.mode: Block must be Filesystem, because bonnie works on files"
     with pytest.raises(ClickException, match=message):
         fit_to_machine(FILE, run, Target(devices=(Path("/dev/none"),)), "sh")
     fit_to_machine(FILE, run, Target(directory=Path("/none")), "sh")

@@ -5,11 +5,12 @@ import re
 from typing import Any
 
 import pytest
+from click import ClickException
 from rich.console import Console
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.status import Prefill, RunState
-from plimsoll.cli.watch import LivePicture, Picture, RunLines, screen, view_on
+from plimsoll.cli.watch import LivePicture, Picture, RunLines, view_on
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 from support.command_line import UID, Document, condition, config_map, ended, live, measuring, run
 
@@ -171,12 +172,16 @@ def test_unknown_fields_are_ignored() -> None:
     assert found.trial is not None
 
 
-def test_unreadable_documents_are_ignored() -> None:
+def test_unreadable_states_are_ignored() -> None:
     assert watched_state(config_map(measuring(), trialsDone="many"), UID) is None
     broken = config_map(measuring())
     broken["data"] = {"state.json": "{"}
     assert watched_state(broken, UID) is None
-    assert picture(watched_run(run(conditions=7), None, []))[0] == "bench/nightly  not seen by the operator yet"
+
+
+def test_a_status_of_another_version_is_an_error() -> None:
+    with pytest.raises(ClickException, match="the status of bench/nightly cannot be read; is it of a later version"):
+        watched_run(run(conditions=7), None, [])
 
 
 # RunLines
@@ -260,10 +265,11 @@ def test_screen_shows_and_takes_away_its_picture() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
     with (
         console.capture() as capture,
-        screen(console, "bench/nightly", "bench/nightly", waiting="asking the cluster") as view,
+        view_on(console, "bench/nightly", "bench/nightly", waiting="asking the cluster") as view,
     ):
         view.show(seen(run(message="trial 2 of 4")))
         view.trouble("no route")
+        assert isinstance(view, LivePicture)
         view._live.refresh()
     text = capture.get()
     assert "bench/nightly: asking the cluster" in text

@@ -110,11 +110,6 @@ def test_no_results_are_refused(tmp_path: Path) -> None:
     assert "is it the results directory of a run that has recorded a trial?" in refusal(str(tmp_path))
 
 
-def test_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "MAX_FILE_BYTES", 2**20)
-    assert "larger than 1 MiB" in refusal("/dev/zero")
-
-
 def test_pipe_is_read(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.write(writing, json.dumps(stored(RESULTS[0])).encode())

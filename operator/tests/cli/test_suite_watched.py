@@ -184,7 +184,7 @@ def test_a_user_waits_for(
 
 @pytest.mark.parametrize("status", [{"round": {"minute": "soon"}}, {"rounds": [ended_round(0, "OfALaterVersion")]}])
 def test_a_status_of_a_later_version_is_refused(status: dict[str, Any]) -> None:
-    with pytest.raises(click.ClickException, match="the status of suite bench/weekly cannot be read; is it of a later"):
+    with pytest.raises(click.ClickException, match="the status of bench/weekly cannot be read; is it of a later"):
         watched_suite(suite(**status))
 
 

@@ -343,9 +343,9 @@ async def test_a_command_that_hangs_is_ended_and_named(ceph: PretendedCeph) -> N
 
 async def test_ceph_s_versions_and_settings_are_in_the_environment(ceph: PretendedCeph) -> None:
     cluster = cluster_of(plan_of())
-    assert cluster.environment(frozenset({"node-1"})).document() == {}
+    assert cluster.environment.document() == {}
     await attend_until(cluster, is_prepared)
-    environment = cluster.environment(frozenset({"node-1"}))
+    environment = cluster.environment
     assert set(environment.document()) == {"ceph", "pool"}
     pool, known = environment.pool, environment.ceph
     assert pool is not None

@@ -59,7 +59,7 @@ async def test_a_file_system_is_prepared_without_images_and_noted_in_its_data_po
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert NOTE in ceph.state["objects"]["golden-data/"]
     assert ceph.commands("rbd") == []
-    described = cluster.environment(frozenset({"n"})).document()["ceph"]
+    described = cluster.environment.document()["ceph"]
     assert isinstance(described, dict)
     assert described["fileSystem"] == {"name": "files", "metadataServers": 1, "dataPools": 1}
     assert described["clientPath"] == "CephFS"

@@ -10,7 +10,6 @@ from plimsoll.api.environment import CephDescription, Environment
 from plimsoll.api.names import AbortReason, Cause, Outcome
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import MAX_LISTED, NodeCaches, OsdCaches
-from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.phases import Arming, Dropping, Effect, ReadToken, Running
 from plimsoll.conductor.roster import Roster
@@ -151,7 +150,7 @@ def test_nodes_without_load_keep_their_caches() -> None:
 def test_the_osds_of_the_cluster_drop_their_caches_after_all_nodes() -> None:
     """The nodes write their dirty data to them."""
     simulation = ColdSimulation(plan())
-    simulation.session.describe = lambda _: Environment(ceph=CephDescription(fsid=FSID))
+    simulation.session.describe = lambda: Environment(ceph=CephDescription(fsid=FSID))
     simulation.settle()
     assert [order.fsid for _, _, order in simulation.drops] == [None, None, FSID]
     (trial,) = simulation.trials
@@ -175,7 +174,7 @@ def test_osds_that_kept_their_caches_have_warm_ones(osds: OsdCaches | None, *, d
     assert isinstance(phase, Running)
     assert phase.attempt.caches is not None
     phase.attempt.caches = phase.attempt.caches.model_copy(update={"osds": osds})
-    facts = phases.judging(phase.attempt, simulation.session.plan, simulation.session.roster).facts
+    facts = phase.attempt.facts
     assert (facts.dropped_node_caches, facts.dropped_osd_caches) == (True, dropped)
 
 
@@ -266,7 +265,7 @@ def test_no_client_is_ordered_before_the_shell_has_read_the_token() -> None:
     simulation.until(Dropping)
     phase = dropping_phase(simulation)
     phase.token = None
-    phases.give_dropping(phase, simulation.session.roster, simulation.timings, None)
+    phase.give(None)
     assert not phase.chosen
 
 
@@ -300,7 +299,7 @@ def test_a_record_lists_a_bounded_number_of_nodes() -> None:
         client.caches = drop_on(client.node)
     phase = simulation.session.phase
     assert isinstance(phase, Running)
-    attempt = phase.attempt
-    found = phases.dropped_caches(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
+    attempt = replace(phase.attempt, roster=roster)
+    found = Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen).dropped_caches
     assert found.node_count == 200
     assert [one.node for one in found.nodes] == [f"node-{number:03d}" for number in range(MAX_LISTED)]

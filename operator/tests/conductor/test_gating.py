@@ -3,18 +3,20 @@
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.conductor.attempt import Timings, cast_of, overrun_seconds, staging_seconds
+from plimsoll.api.status import TrialKey
+from plimsoll.conductor.attempt import Attempt, Timings
 from plimsoll.conductor.phases import ClusterView, Gate
 from plimsoll.conductor.roster import Roster
 from plimsoll.plan.document import Point
 from plimsoll.protocol.messages import Registration
 from plimsoll.tools.cast import ACTOR_CLIENT
+from support.client_documents import make_plan
 
 ILL = ClusterView(prepared=True, problems=("1 of 3 OSDs are down",))
 
 
-def point(tool: str, **parameters: JsonValue) -> Point:
-    return Point(
+def attempt(tool: str, parameters: dict[str, JsonValue], roster: Roster | None = None) -> Attempt:
+    point = Point(
         name="w-000",
         workload="w",
         tool=tool,
@@ -23,6 +25,14 @@ def point(tool: str, **parameters: JsonValue) -> Point:
         clients=1,
         runtime_seconds=60,
         ramp_seconds=10,
+    )
+    return Attempt(
+        plan=make_plan(),
+        roster=roster or Roster(1, lost_after=20),
+        timings=Timings(),
+        epoch="",
+        key=TrialKey(point="w-000", pass_number=0, attempt=0),
+        point=point,
     )
 
 
@@ -65,7 +75,7 @@ def test_a_required_gate_is_open_while_a_fresh_look_finds_no_problem() -> None:
 def test_clients_may_take_ten_times_the_trial_and_the_time_that_they_write(
     parameters: dict[str, JsonValue], seconds: float
 ) -> None:
-    assert staging_seconds(point("radosBench", **parameters), Timings()) == seconds
+    assert attempt("radosBench", parameters).staging_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,7 @@ def test_clients_may_take_ten_times_the_trial_and_the_time_that_they_write(
 def test_a_tool_that_cleans_up_or_is_not_time_based_may_overrun_for_longer(
     tool: str, parameters: dict[str, JsonValue], seconds: float
 ) -> None:
-    assert overrun_seconds(point(tool, **parameters), Timings()) == seconds
+    assert attempt(tool, parameters).overrun_seconds == seconds
 
 
 def test_the_client_with_the_key_loads_the_osds_whatever_its_node() -> None:
@@ -87,5 +97,8 @@ def test_the_client_with_the_key_loads_the_osds_whatever_its_node() -> None:
     for number, node in enumerate(("node-c", "node-a", "node-b")):
         roster.register(Registration(protocol=1, client=number, instance=str(number), node=node), 0.0)
     keyring: JsonValue = {"name": "k"}
-    assert cast_of(point("osdBench", user="admin", keyring_secret=keyring), roster).members == (ACTOR_CLIENT,)
-    assert cast_of(point("fio"), roster).members == (1,)
+    on_osds = attempt("osdBench", {"user": "admin", "keyring_secret": keyring}, roster)
+    on_volume = attempt("fio", {}, roster)
+    for chosen in (on_osds, on_volume):
+        chosen.choose_clients()
+    assert (on_osds.clients, on_volume.clients) == ((ACTOR_CLIENT,), (1,))

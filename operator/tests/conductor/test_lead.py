@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.status import TrialKey
-from plimsoll.conductor.attempt import Attempt, Timings, lead_seconds
+from plimsoll.conductor.attempt import Attempt, Timings
 from plimsoll.conductor.phases import Arming, Release, Running
 from plimsoll.conductor.roster import Roster
 from plimsoll.measure.sample import Clock
@@ -36,8 +36,9 @@ def test_the_lead_grows_with_clients_the_slowest_round_trip_and_attempts(
         roster.register(registration, 0.0).clock = Clock(offset=0.0, error=0.0 if client else round_trip / 2)
     key = TrialKey(point="w-000", pass_number=0, attempt=number)
     cast = Cast(rounds=(Round(servers=dict.fromkeys(range(clients), ())),))
-    attempt = Attempt(key=key, point=make_plan().points[0], cast=cast, new_data_set=False)
-    assert lead_seconds(attempt, roster, TIMINGS) == pytest.approx(expected)
+    plan = make_plan()
+    attempt = Attempt(plan=plan, roster=roster, timings=TIMINGS, epoch="", key=key, point=plan.points[0], cast=cast)
+    assert attempt.lead_seconds == pytest.approx(expected)
 
 
 def test_clients_that_arm_slowly_delay_t0_and_cost_no_attempt() -> None:

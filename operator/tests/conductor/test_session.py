@@ -105,12 +105,12 @@ def test_the_state_shows_what_the_clients_prepare() -> None:
     order = simulation.session.roster.get([0])[0].order
     assert isinstance(order, messages.PrepareOrder)
     assert order.precondition == precondition
-    assert simulation.state.message == "prefilling: clients 0, 1, 2"
+    assert simulation.state.message == "prefilling: clients 0, 1 and 2"
     simulation.report(0, AgentState.PREPARING, "overwriting at random, 35 of 600 s")
     simulation.report(2, AgentState.PREPARING, "overwriting at random, 34 of 600 s")
-    assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0, 2"
+    assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0 and 2"
     simulation.report(1, AgentState.PREPARING, "overwriting at random, 1 of 600 s")
-    assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1, 2"
+    assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1 and 2"
 
 
 def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:
@@ -274,7 +274,7 @@ def test_an_attempt_shows_whether_it_was_interrupted_after_its_load_had_begun() 
         simulation.until(phase)
         assert isinstance(simulation.session.phase, Arming | Running)
         attempt = simulation.session.phase.attempt
-        aborts.append(attempt.aborted(INTERRUPTED, epoch="e", moment=Moment(seconds=0, wall=1)).abort)
+        aborts.append(attempt.aborted(INTERRUPTED, Moment(seconds=0, wall=1)).abort)
     assert [abort.after_start for abort in aborts if abort] == [None, True]
 
 

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase
 from plimsoll.api.run import Disturbance
 from plimsoll.api.status import OsdsSeen
@@ -44,19 +43,6 @@ def test_clients_do_not_prepare_before_the_cluster_is_prepared() -> None:
     simulation.until(Preparing)
     simulation.settle()
     assert simulation.phase is RunPhase.COMPLETE
-
-
-def test_the_storage_is_described_as_the_clients_nodes_see_it() -> None:
-    simulation = Simulation(make_plan())
-    seen: set[frozenset[str]] = set()
-
-    def describe(nodes: frozenset[str]) -> Environment:
-        seen.add(nodes)
-        return Environment()
-
-    simulation.session.describe = describe
-    simulation.settle()
-    assert seen == {frozenset(client.node for client in simulation.session.roster)}
 
 
 def test_a_run_waits_for_the_first_view_of_its_cluster() -> None:

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.status import Prefill
 from plimsoll.api.storage import Prepare
-from plimsoll.conductor.attempt import preparation_order, unprepared_clients
+from plimsoll.conductor.attempt import preparation_order
 from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
@@ -126,9 +126,13 @@ def test_an_interrupted_run_continues_with_a_new_data_set() -> None:
 
 
 def test_the_rounds_of_one_trial_share_a_data_set() -> None:
+    running = simulated()
+    running.until(Running)
+    assert isinstance(running.session.phase, Running)
     session = until_second_preparation().session
-    assert len(unprepared_clients(session.plan, session.roster)) == 2
-    assert unprepared_clients(session.plan, session.roster, continues=True) == []
+    assert len(session.unprepared()) == 2
+    session.unfinished = running.session.phase.attempt
+    assert session.unprepared() == []
 
 
 def test_the_state_names_the_trial_and_shows_its_progress_from_zero() -> None:
@@ -137,7 +141,7 @@ def test_the_state_names_the_trial_and_shows_its_progress_from_zero() -> None:
     assert preparing(simulation) == [0, 1]
     state = simulation.state
     assert state.phase is RunPhase.PREPARING
-    assert state.message == "new data set for w-000 pass 1 attempt 0: prefilling: clients 0, 1"
+    assert state.message == "new data set for w-000 pass 1 attempt 0: prefilling: clients 0 and 1"
     assert state.prefill == Prefill(done_bytes=0, total_bytes=2 * GIBIBYTE)
     known = simulation.session.roster.get([0])[0]
     simulation.session.report(

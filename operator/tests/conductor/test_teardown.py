@@ -162,7 +162,7 @@ def test_the_program_ends_with_0_when_all_is_clean(ceph: PretendedCeph, tmp_path
         "2",
         "--pool",
         "golden",
-        "--data-pool",
+        "--other-pool",
         "golden-data",
         "--user",
         "conductor",

@@ -24,7 +24,7 @@ from support.goldens import PEER, recorded
 
 _TARGETS: dict[TargetKind, Target] = {
     TargetKind.VOLUME: VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=RECORDED_BYTES),
-    TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
+    TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", user="agent"),
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
     TargetKind.PEER: PEER,
     TargetKind.OSDS: OsdsTarget(keyring="/etc/plimsoll/osd-bench/keyring"),

@@ -11,7 +11,6 @@ from plimsoll.ceph.watch import (
     ClusterWatch,
     FileSystemDetail,
     MetadataServer,
-    OptionDifference,
     OptionReading,
     Placement,
     PoolCounters,
@@ -65,9 +64,7 @@ def _readings(faults: Sequence[Fault]) -> Iterator[OptionReading]:
         found = [other for other in others if other.reading == reading]
         yield OptionReading(
             differences=tuple(
-                OptionDifference(where=one.where, name=one.name, wanted=one.wanted, found=one.found)
-                for one in found
-                if not one.unread
+                f"{one.where} has {one.name} {one.found} instead of {one.wanted}" for one in found if not one.unread
             ),
             problem=next((one.unread for one in found if one.unread), ""),
         )

@@ -29,8 +29,8 @@ _VOLUMES: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
     (
         "shared device",
         {VOLUME: {**_SHARED, "mode": "Block"}},
-        f"{VOLUME}.mode",
-        "must be Filesystem, because sharing is Shared, and clients can share only files",
+        f"{VOLUME}.sharing",
+        "must be PerClient, because clients can share only files",
     ),
     *(
         (
@@ -96,7 +96,7 @@ _VOLUMES: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
         "shared image through librbd",
         {"spec.storage": {"ceph": CEPH, "volume": {**IMAGE, "sharing": "Shared"}}},
         f"{VOLUME}.sharing",
-        "only one client can open an image",
+        "must be PerClient, because clients can share only files",
     ),
     (
         "claims without Rook",
@@ -310,7 +310,7 @@ _IN_ROOK = [
                 "images of a file system",
                 IMAGE,
                 f"{VOLUME}.access",
-                "must be PVC, because spec.storage.rook has a file system, which has no RBD images",
+                "must be PVC, because a StorageClass and a file system provide volumes by PVCs only",
             ),
         )
     ),
@@ -349,7 +349,7 @@ _BAD_SERVERS: tuple[tuple[str, Mapping[str, Any], str, str], ...] = (
         "with a selector",
         {"nodeSelector": {"disk": "fast"}},
         ".nodeSelector",
-        "has no effect without placement Selected",
+        "must be set with placement Selected, and only with it",
     ),
     (
         "on too many labels",

@@ -109,7 +109,13 @@ _COMPARISONS = [
     refused("no baseline", f"{_UPGRADE}.baseline", {}, "must have exactly one of variant and rounds"),
     refused("two baselines", f"{_COSTS}.baseline.rounds", "Accepted", "must have exactly one of variant and rounds"),
     refused("no candidate", f"{_COSTS}.candidate", REMOVED, "[0].candidate", "must have the variant to judge"),
-    refused("candidate of rounds", f"{_UPGRADE}.candidate", {"variant": "a"}, "[1].candidate", "cannot be set with"),
+    refused(
+        "candidate of rounds",
+        f"{_UPGRADE}.candidate",
+        {"variant": "a"},
+        "[1].candidate",
+        "must have the variant to judge",
+    ),
     refused(
         "candidate is baseline", f"{_COSTS}.candidate.variant", "a", "candidate.variant", "must be another variant"
     ),
@@ -134,7 +140,7 @@ _HYPOTHESES = [
     refused("ratio and scaling", f"{_RATIO}.over", "ioDepth", "must be either a ratio or scaling"),
     refused("neither ratio nor scaling", f"{_SCALING}.over", REMOVED, "must be either a ratio or scaling"),
     refused("ratio with exponent", f"{_RATIO}.exponentAtLeast", "1", "cannot have exponentAtLeast"),
-    refused("scaling with percent", f"{_SCALING}.atLeastPercent", 1, "cannot have atLeastPercent"),
+    refused("scaling with percent", f"{_SCALING}.atLeastPercent", 1, "cannot have exponentAtLeast"),
     refused("ratio with one variant", f"{_RATIO}.left.variant", REMOVED, "must have a variant in both left and of"),
     refused(
         "ratio out of order", f"{_RATIO}.atMostPercent", 99, "[0].atMostPercent", "must be at least atLeastPercent"
@@ -144,12 +150,12 @@ _HYPOTHESES = [
     Manifest(
         name="ratio without expectation",
         changes={f"{_RATIO}.atLeastPercent": REMOVED, f"{_RATIO}.atMostPercent": REMOVED},
-        says=("has no expectation; add atLeastPercent or atMostPercent",),
+        says=("must be either a ratio or scaling",),
     ),
     Manifest(
         name="scaling without expectation",
         changes={f"{_SCALING}.exponentAtLeast": REMOVED, f"{_SCALING}.exponentAtMost": REMOVED},
-        says=("has no expectation; add exponentAtLeast or exponentAtMost",),
+        says=("must be either a ratio or scaling",),
     ),
 ]
 _PARTS = [

@@ -85,10 +85,10 @@ _LOW_RATES: tuple[dict[str, Any], ...] = (
 )
 _UNTIL: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
     ({"until": "Never"}, 0, (f"{_F}.until", 'Unsupported value: "Never"')),
-    ({}, 1, (f"{_W}.rampSeconds", "must be 0 with until DataSetDone")),
-    ({"pattern": "write", "jobs": 2}, 0, (f"{_F}.until", "use jobs 1")),
-    ({"pattern": "readwrite"}, 0, (f"{_F}.until", "use randrw")),
-    ({"directIo": False}, 0, (f"{_F}.until", "set directIo true")),
+    ({}, 1, (f"{_W}.rampSeconds", "must be 0 with until")),
+    ({"pattern": "write", "jobs": 2}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
+    ({"pattern": "readwrite"}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
+    ({"directIo": False}, 0, (f"{_F}.until", "needs jobs 1, directIo true")),
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
@@ -239,7 +239,7 @@ _ACCESS = [
     Manifest(
         name="mix until done",
         changes={FIO: {"blockSizeMix": HALVES, "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
-        says=(_MIX, "cannot be set with until DataSetDone"),
+        says=(_MIX, "cannot be set with until"),
     ),
     *(
         _fio(f"distribution {value!r}", (_PLACES, words), randomDistribution=value)
@@ -254,7 +254,7 @@ _ACCESS = [
     Manifest(
         name="distribution until done",
         changes={FIO: {"randomDistribution": "zipf:1.1", "until": "DataSetDone"}, "spec.workloads.0.rampSeconds": 0},
-        says=(_PLACES, "must be random with until DataSetDone"),
+        says=(_PLACES, "random patterns without until"),
     ),
     *bounds(f"{FIO}.compressPercent", 1, 99),
     *bounds(f"{FIO}.dedupePercent", 1, 99),
@@ -337,8 +337,8 @@ _DISTURBANCES = [
     _disturbed("any health", "spec.gates.cephHealth", "must be Required", **{"spec.gates": {"cephHealth": "Ignored"}}),
     _disturbed(
         "no time to recover",
-        f"{_W}.runtimeSeconds",
-        "must be at least 30 s more than afterSeconds and forSeconds together",
+        f"{_W}.disturb.forSeconds",
+        "must end before the measurement, with line at least 30 s before",
         workload={"line": _LINE, "runtimeSeconds": 119},
     ),
     *(
@@ -398,7 +398,7 @@ LINE_REFUSED = [
         says=(f"{_W}.fio.arrivals", "Poisson"),
     ),
     _search("arrivals alone", {"arrivals": "Poisson"}, _DEPTH, f"{_W}.fio.arrivals", "set rateIops, or remove it"),
-    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "line varies it"),
+    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "which varies the load"),
     _search("depth 1", {}, _RATE, f"{_W}.fio.ioDepth", "must be 2, 4, 8, 16, 32 or 64 with line"),
     _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and more clients"),
     _search("rate and engine", {"engine": "sync"}, _RATE, f"{_W}.fio.engine", "must be asynchronous with line"),
@@ -410,19 +410,17 @@ LINE_REFUSED = [
     _search("syncs of a rate", {**_OPEN, "pattern": "write", "fsyncEvery": 1}, _RATE, f"{_W}.fio.fsyncEvery", "use 0"),
     _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
     _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "remove it, or remove line"),
-    _search(
-        "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
-    ),
+    _search("syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line"),
     *(
         Manifest(
             name=f"arrivals and {name}", changes={FIO: {**_POISSON, **fio}, **_NO_RAMP}, says=(f"{_W}.{field}", said)
         )
         for name, fio, field, said in (
-            ("trims", {"pattern": "randtrim"}, "fio.arrivals", "cannot be Poisson for trims"),
-            ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.arrivals", "cannot be Poisson with fsyncEvery"),
-            ("engine", {"engine": "sync"}, "fio.arrivals", "cannot be Poisson with a synchronous engine"),
-            ("jobs", {"jobs": 2}, "fio.arrivals", "cannot be Poisson with several jobs"),
-            ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 operations per second of a client"),
+            ("trims", {"pattern": "randtrim"}, "fio.pattern", "cannot be a trim with arrivals Poisson"),
+            ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.fsyncEvery", "must be 0 with arrivals Poisson"),
+            ("engine", {"engine": "sync"}, "fio.engine", "must be asynchronous with arrivals Poisson"),
+            ("jobs", {"jobs": 2}, "fio.jobs", "must be 1 with arrivals Poisson"),
+            ("too many", {"rateIops": 50_001}, "fio.arrivals", "more than 50000 IOPS of a client"),
             ("buffered", {"directIo": False}, "fio.directIo", "must be true with arrivals Poisson"),
             ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),
         )

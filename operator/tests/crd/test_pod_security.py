@@ -18,7 +18,7 @@ from plimsoll.lifecycle.render import client, conductor, teardown
 from plimsoll.lifecycle.run import Settings, run_of
 from plimsoll.plan.document import ControlPlane
 from plimsoll.plan.expand import make_plan
-from plimsoll.suite.merging import variant_spec
+from plimsoll.suite.children import variant_spec
 from support.apiserver import Answer, ApiServer, Document, read_yaml
 from support.specs import manifest
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.children import variant_runs
-from plimsoll.suite.merging import variant_spec
+from plimsoll.suite.children import variant_runs, variant_spec
 from support.apiserver import RUNS, ApiServer, create
 from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
 

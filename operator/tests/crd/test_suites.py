@@ -10,7 +10,7 @@ from crd.manifests import Manifest, changed
 from crd.schemas import Schema, refusable, schema_of, seen, unseen, violations
 from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.children import merged_spec
 from support.apiserver import SUITES, Answer, ApiServer, Document, apply, create, delete, patch, rows
 from support.full_documents import FULL_SUITE
 from support.specs import suite_document

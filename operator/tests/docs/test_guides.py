@@ -12,8 +12,7 @@ from plimsoll.api.run import RunSpec, load_run
 from plimsoll.api.suite import SuiteSpec, load_suite
 from plimsoll.cli import main
 from plimsoll.plan.expand import expand
-from plimsoll.suite.children import variant_plans
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.children import merged_spec, variant_plans
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

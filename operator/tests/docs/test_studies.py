@@ -21,8 +21,7 @@ from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.expand import estimate
 from plimsoll.studies.library import load_studies, load_study
-from plimsoll.studies.model import Experiment, Study, Unavailable
-from plimsoll.studies.shares import Unit
+from plimsoll.studies.model import Experiment, Study, Unavailable, Unit
 from plimsoll.suite.children import variant_plans, variant_runs
 from plimsoll.tools.base import Timing
 from plimsoll.tools.dd import DdParameters

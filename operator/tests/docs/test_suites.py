@@ -11,8 +11,7 @@ from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.model import Model
 from plimsoll.api.storage import Pool, RookStorage, Storage
 from plimsoll.api.suite import SuiteComparison, decode_suite
-from plimsoll.suite.children import variant_plans
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.children import merged_spec, variant_plans
 from support.command_line import invoke
 
 ROOT = Path(__file__).parents[3]

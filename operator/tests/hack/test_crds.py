@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 import yaml
-from pydantic import Field, JsonValue, create_model
+from pydantic import Field, JsonValue
 
 from plimsoll.api.model import BlockSize, Count, Flag, Integer, Model, Rule, ServerOnly, Size
 
@@ -28,9 +28,14 @@ def schema(model: type[Model], *, defaults: bool = True) -> dict[str, Any]:
 
 def field(annotation: Any, default: Any = ...) -> dict[str, Any]:
     """Return the schema of a field of that type, without its description."""
-    words = "An object.\n\nAttributes:\n    part: What it is.\n"
-    model = create_model("One", __base__=Model, __doc__=words, part=(annotation, default))
-    (found,) = schema(model)["properties"].values()
+
+    class One(Model):
+        """An object."""
+
+        part: annotation = default
+        """What it is."""
+
+    (found,) = schema(One)["properties"].values()
     assert found.pop("description") == "What it is."
     return dict(found)
 
@@ -65,19 +70,15 @@ _INNER = {
 
 
 class Outer(Model):
-    """An object.
-
-    Attributes:
-        first_part: What it is: a text that goes on
-            in a second line.
-
-    """
+    """An object."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(rule="self.firstPart != ''", message="must be set", field_path=".firstPart", reason="FieldValueRequired"),
     )
 
     first_part: Annotated[str, Field(max_length=5)]
+    """What it is: a text that goes on
+    in a second line."""
     second_part: Inner = Inner()
     third_part: Inner | None = None
 
@@ -137,31 +138,12 @@ def test_a_field_without_a_description_is_refused() -> None:
         schema(Silent)
 
 
-def test_entries_without_a_description_are_refused() -> None:
-    class Silent(Model):
-        """An object.
-
-        Attributes:
-            parts: What it is.
-
-        """
-
-        parts: tuple[str, ...]
-
-    with pytest.raises(ValueError, match="no description"):
-        schema(Silent)
-
-
 def test_a_default_of_a_model_that_is_not_that_of_its_fields_is_refused() -> None:
     class Odd(Model):
-        """An object.
-
-        Attributes:
-            part: What it is.
-
-        """
+        """An object."""
 
         part: Inner = Inner(size=3)
+        """What it is."""
 
     with pytest.raises(ValueError, match="default of a Inner"):
         schema(Odd)

@@ -1,6 +1,7 @@
 """Which change of a run and its objects wakes whom, and what is kept for Prometheus."""
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import kopf
@@ -17,7 +18,7 @@ from support.pretend_world import context_of, make_run
 
 SHAPES = {kind.kind: shape for kind, shape in CHILDREN.items()}
 queue_changed: Any = watches.queue_changed
-keep_run: Any = watches.keep_run
+run_changed: Any = watches.run_changed
 
 
 class Watched:
@@ -210,16 +211,29 @@ def state_data(state: RunState) -> dict[str, str]:
 
 async def test_the_queue_and_prometheus_know_a_run_by_its_uid_until_it_is_deleted(watched: Watched) -> None:
     context, event = watched.context, {"object": watched.run}
-    await keep_run(event=event, uid="r", type="ADDED", memo=watched.memo)
+    await context.runs.stop()
+    await run_changed(event=event, uid="r", type="ADDED", memo=watched.memo)
     assert context.queue["r"].name == "a"
     assert (context.exposed_runs["r"].labels, context.exposed_runs["r"].status) == (("bench", "a"), "")
-    await keep_run(event=event, uid="r", type="DELETED", memo=watched.memo)
+    await run_changed(event=event, uid="r", type="DELETED", memo=watched.memo)
     assert (context.queue, context.exposed_runs) == ({}, {})
 
 
-@pytest.mark.parametrize("handler", ["keep_run", "keep_suite"])
+async def test_a_run_is_in_the_queue_when_it_is_looked_at(watched: Watched) -> None:
+    looked_at: list[bool] = []
+    watched.memo.context = SimpleNamespace(
+        queue={}, exposed_runs={}, runs=SimpleNamespace(settings=watched.context.runs.settings, notice=None)
+    )
+    watched.memo.context.runs.notice = lambda *_, **__: looked_at.append("r" in watched.memo.context.queue)
+    await run_changed(event={"object": watched.run}, uid="r", type="ADDED", memo=watched.memo)
+    assert looked_at == [True]
+
+
+@pytest.mark.parametrize("handler", ["run_changed", "suite_changed"])
 async def test_managed_fields_are_dropped_before_anything_is_kept(watched: Watched, handler: str) -> None:
     managers = [{"manager": str(number), "fieldsV1": {"f:metadata": {}}} for number in range(1000)]
     raw = {**watched.run, "metadata": {**watched.run["metadata"], "managedFields": managers}}
+    await watched.context.runs.stop()
+    await watched.context.suites.stop()
     await getattr(watches, handler)(event={"object": raw}, uid="u", type=None, memo=watched.memo)
     assert raw["metadata"] == watched.run["metadata"]

@@ -30,7 +30,6 @@ from support.specs import SETTINGS
 # As functions of any arguments: kopf hands over more than these take.
 run_changed: Any = watches.run_changed
 queue_changed: Any = watches.queue_changed
-keep_run: Any = watches.keep_run
 
 STEPS = ("observe", "decide", "say", "act")
 
@@ -76,7 +75,7 @@ class Daemon:
 
     def counted(self, name: str, **labels: str) -> float:
         """Return a sample of the operator's instruments; 0 if there is none."""
-        registry = self.context.instruments.registry
+        registry = self.context.runs.instruments.registry
         return registry.get_sample_value(f"plimsoll_operator_{name}", labels) or 0.0
 
     @property
@@ -87,7 +86,7 @@ class Daemon:
     async def tell(self) -> None:
         """Tell of the run as it is, or that it is gone."""
         event = {"type": "MODIFIED" if self.exists else "DELETED", "object": dict(self.body)}
-        await run_changed(event=event, **event, memo=self.memo)
+        await run_changed(event=event, **event, uid=self.uid, memo=self.memo)
 
     async def drive(self) -> None:
         """Have the run looked at from now on."""
@@ -108,6 +107,10 @@ class Daemon:
             self.cluster.step()
             self.conductors.step()
             self.cluster.now += timedelta(seconds=1)
+
+
+def enqueue(daemon: Daemon, run: Mapping[str, Any]) -> None:
+    daemon.context.queue[run["metadata"]["uid"]] = entry_of(run, daemon.context.runs.settings)
 
 
 def pod_of(uid: str) -> Followed:
@@ -294,7 +297,8 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
 
 
 async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    await daemon.stop()
+    await daemon.tell()
     assert daemon.context.queue[daemon.uid].targets == frozenset({"storageClass/fast"})
 
 
@@ -302,12 +306,10 @@ async def test_no_run_is_looked_at_before_the_watch_has_shown_all_of_them(daemon
     """A run that is looked at first would otherwise overtake those that wait for the same storage for longer."""
     runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
-    event = {"object": dict(daemon.body)}
-    await keep_run(event=event, uid=daemon.uid, type=None, memo=daemon.memo)
     await daemon.drive()
     await asyncio.sleep(0.3)
     assert daemon.looks == 0
-    await keep_run(event={"object": second}, uid=second["metadata"]["uid"], type=None, memo=daemon.memo)
+    enqueue(daemon, second)
     async with asyncio.timeout(30):
         while not daemon.looks:
             await asyncio.sleep(0.01)
@@ -319,14 +321,14 @@ async def test_a_change_while_the_queue_is_filled_is_not_lost(daemon: Daemon) ->
     runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
     daemon.cluster.edit(dict(daemon.body), lambda run: run["spec"].update(suspend=True))
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    enqueue(daemon, daemon.body)
     await daemon.drive()
     await asyncio.sleep(0.2)
     daemon.cluster.edit(dict(daemon.body), lambda run: run["spec"].update(suspend=False))
-    for handler in (keep_run, run_changed, queue_changed):
+    for handler in (run_changed, queue_changed):
         event = {"type": "MODIFIED", "object": dict(daemon.body)}
         await handler(event=event, body=daemon.body, uid=daemon.uid, type="MODIFIED", memo=daemon.memo)
-    await keep_run(event={"object": second}, uid=second["metadata"]["uid"], type=None, memo=daemon.memo)
+    enqueue(daemon, second)
     await until(lambda: daemon.cluster.find("ConfigMap", "a-plan"), daemon)
     assert daemon.reasons["Suspended"] != "Suspended"
     await daemon.stop()
@@ -341,7 +343,7 @@ async def test_when_the_operator_starts_a_new_run_is_looked_at_before_those_that
     runs.spread_seconds = runs.most_spread_seconds = seconds
     status = {"conditions": [{"type": "Admitted", "status": admitted, "reason": "R"}]}
     await daemon.cluster.kube.patch_status(RUN, "a", daemon.document["metadata"]["namespace"], status)
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    enqueue(daemon, daemon.body)
     runs.records[daemon.uid].body = dict(daemon.body)
     await runs.spread(RunMemory())  # the first waits for nobody
     begun = asyncio.get_running_loop().time()
@@ -356,7 +358,6 @@ async def test_a_run_that_is_gone_before_the_watch_shows_it_is_not_waited_for(
     monkeypatch.setattr(steps, "_QUEUE_POLLS", 2)
     runs, second = daemon.context.runs, daemon.cluster.kube.put(make_run("b"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
     await daemon.drive()
     await asyncio.sleep(0.1)
     daemon.cluster.delete(second)
@@ -372,7 +373,7 @@ async def test_runs_that_are_created_meanwhile_do_not_hide_one_that_is_gone(
     monkeypatch.setattr(steps, "_QUEUE_POLLS", 3)
     runs, gone = daemon.context.runs, daemon.cluster.kube.put(make_run("gone"))
     runs.is_queue_complete, runs.queue = False, daemon.context.queue.values
-    await keep_run(event={"object": dict(daemon.body)}, uid=daemon.uid, type=None, memo=daemon.memo)
+    enqueue(daemon, daemon.body)
     completing = asyncio.create_task(runs.complete_queue())
     await asyncio.sleep(0.05)
     daemon.cluster.delete(gone)
@@ -380,8 +381,7 @@ async def test_runs_that_are_created_meanwhile_do_not_hide_one_that_is_gone(
         for number in range(100):
             if completing.done():
                 break
-            run = daemon.cluster.kube.put(make_run(f"new-{number}"))
-            await keep_run(event={"object": run}, uid=run["metadata"]["uid"], type="ADDED", memo=daemon.memo)
+            enqueue(daemon, daemon.cluster.kube.put(make_run(f"new-{number}")))
             await asyncio.sleep(0.1)
     assert runs.is_queue_complete
 
@@ -396,7 +396,7 @@ async def test_a_finished_run_costs_no_look_and_no_request(daemon: Daemon) -> No
     event = {"type": None, "object": finished}
     asked = len(daemon.cluster.kube.requests)
     runs.is_queue_complete = False
-    for handler in (keep_run, run_changed, queue_changed):
+    for handler in (run_changed, queue_changed):
         await handler(event=event, body=finished, uid=daemon.uid, type=None, memo=daemon.memo)
     assert (len(runs.records), len(daemon.cluster.kube.requests)) == (0, asked)
 
@@ -475,7 +475,7 @@ async def test_a_removal_reads_no_changes_while_it_waits_and_keeps_the_last_one(
         for number in range(100):
             metadata = {**made.body["metadata"], "resourceVersion": str(number)}
             event = {"type": "MODIFIED", "object": {**made.body, "metadata": metadata}}
-            told = run_changed(event=event, **event, memo=made.memo)
+            told = run_changed(event=event, **event, uid=made.uid, memo=made.memo)
             with pytest.raises(StopIteration):  # it returns without waiting for anything
                 told.send(None)
         assert made.records[made.uid].body["metadata"]["resourceVersion"] == "99"
@@ -563,7 +563,7 @@ async def test_a_removal_that_fails_for_no_fault_of_the_api_is_counted_and_conti
 ) -> None:
     made.context.runs.error_seconds = 0.01
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(steps, "step_deletion", lambda *_: 1 / 0)
+        patches.setattr(steps, "teardown", lambda *_, **__: 1 / 0)
         await look_for_a_while(made)
     assert made.counted("step_errors_total", reason=UNEXPECTED) > 0
     await until(lambda: not made.exists, made)

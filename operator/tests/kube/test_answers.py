@@ -15,7 +15,6 @@ from aiohttp import web
 
 from plimsoll.kube import port
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.connection import Discovery
 from plimsoll.kube.port import (
     READ_ATTEMPTS,
     ApiError,
@@ -335,16 +334,13 @@ async def test_names_cannot_lead_elsewhere(
     assert server.requests == [("GET", "/api/v1/namespaces/n/configmaps/..%2Fsecrets%2Fx%3Fy")]
 
 
-async def test_lookups_of_an_unknown_kind_become_rarer() -> None:
-    now, fetched = 0.0, []
-
-    async def fetch(path: str) -> dict[str, Any]:
-        fetched.append(now)
-        raise UnknownKindError(f"get {path}", "404 page not found")
-
-    discovery = Discovery(fetch, now=lambda: now)
-    while now < 130:
-        with pytest.raises(UnknownKindError, match="install its CRD"):
-            await discovery.resource(Kind(api_version="g/v1", kind="K"))
-        now += 0.5
-    assert fetched == [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 61.0, 91.0, 121.0]
+async def test_an_unknown_kind_is_looked_up_again(serve: Serve) -> None:
+    unknown = web.Response(status=404, text="404 page not found")
+    known = web.json_response({"resources": [{"name": "ks", "kind": "K", "namespaced": True}, {"name": "ks/status"}]})
+    kind = Kind(api_version="g/v1", kind="K")
+    async with serve(unknown, known, web.json_response({"metadata": {"name": "a"}})) as (kube, server):
+        with pytest.raises(UnknownKindError, match=r"look up K of g/v1: .*install its CRD"):
+            await kube.get(kind, "a", "n")
+        for _ in range(2):
+            assert await kube.get(kind, "a", "n") is not None
+    assert [path for _, path in server.requests] == ["/apis/g/v1"] * 2 + ["/apis/g/v1/namespaces/n/ks/a"] * 2

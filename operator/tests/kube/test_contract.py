@@ -10,7 +10,6 @@ import pytest
 from plimsoll.kube.port import (
     Changed,
     ConflictError,
-    Gone,
     InvalidError,
     Kind,
     Kube,
@@ -18,8 +17,8 @@ from plimsoll.kube.port import (
     NotFoundError,
     TerminatingError,
     UnknownKindError,
-    Version,
 )
+from support.fake_kube import version_of
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 NAMESPACE = Kind(api_version="v1", kind="Namespace")
@@ -140,7 +139,7 @@ async def test_versions_and_pages_of_a_list_are_those_of_its_objects(kube: Kube,
     odd = {"odd": "1"}
     found = await kube.list(CONFIG_MAP, namespace=namespace, labels=odd)
     assert [obj["metadata"]["name"] for obj in found] == ["c1", "c3"]
-    assert await kube.versions(CONFIG_MAP, namespace=namespace, labels=odd) == [*map(Version.of, found)]
+    assert await kube.versions(CONFIG_MAP, namespace=namespace, labels=odd) == [*map(version_of, found)]
     pages = [page async for page in kube.pages(CONFIG_MAP, size=1, namespace=namespace, labels=odd)]
     assert [len(page) for page in pages if page] == [1, 1], "the last page may be empty"
     assert [obj for page in pages for obj in page] == found
@@ -156,18 +155,19 @@ async def test_changes_are_told_after_what_is_there(kube: Kube, namespace: str) 
     await kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
     for place in (namespace, other):
         await kube.create(config_map("a", place))
-    before = Version.of(await fetch(kube, CONFIG_MAP, "a", namespace))
+    before = version_of(await fetch(kube, CONFIG_MAP, "a", namespace))
     async with asyncio.timeout(20), aclosing(kube.changes(CONFIG_MAP, namespace=namespace)) as changes:
         assert await anext(changes) == Listed([before])
-        after = Version.of(await kube.patch(CONFIG_MAP, "a", namespace, {"data": {"x": "1"}}))
+        after = version_of(await kube.patch(CONFIG_MAP, "a", namespace, {"data": {"x": "1"}}))
         assert await anext(changes) == Changed(after)
         await kube.patch(CONFIG_MAP, "a", other, {"data": {"x": "1"}})
         await kube.create(config_map("b", namespace))
-        new = Version.of(await fetch(kube, CONFIG_MAP, "b", namespace))
+        new = version_of(await fetch(kube, CONFIG_MAP, "b", namespace))
         assert await anext(changes) == Changed(new)
         await kube.delete(CONFIG_MAP, "a", namespace)
         gone = await anext(changes)
-        assert isinstance(gone, Gone)
+        assert isinstance(gone, Changed)
+        assert gone.is_gone
         assert gone.version.uid == after.uid
 
 
@@ -175,7 +175,7 @@ async def test_changes_of_all_namespaces(kube: Kube, namespace: str) -> None:
     async with asyncio.timeout(20), aclosing(kube.changes(RESULT)) as changes:
         assert isinstance(await anext(changes), Listed)
         await kube.create(result(namespace))
-        assert await anext(changes) == Changed(Version.of(await fetch(kube, RESULT, RESULT_NAME, namespace)))
+        assert await anext(changes) == Changed(version_of(await fetch(kube, RESULT, RESULT_NAME, namespace)))
 
 
 async def test_a_list_over_all_namespaces(kube: Kube, namespace: str) -> None:

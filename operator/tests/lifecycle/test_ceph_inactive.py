@@ -133,7 +133,7 @@ def test_a_pool_whose_groups_become_inactive_while_it_is_deleted_says_so(world: 
     assert outside(world, uid) == set()
 
 
-def test_a_rook_that_does_nothing_is_named_after_a_while(world: PretendWorld) -> None:
+def test_a_rook_that_does_nothing_is_named(world: PretendWorld) -> None:
     uid = create(world)
     world.until(lambda: "Job" in outside(world, uid))
     world.rook.knobs.down = True

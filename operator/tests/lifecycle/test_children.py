@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.names import RUN_KIND
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.children import belongs_to_same_run, member, pod_fact
+from plimsoll.lifecycle.children import belongs_to_same_run, pod_fact
 
 
 def pod(phase: str, **states: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def ended(code: int) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_only_a_container_that_failed_has_last_words(phase: str, code: int, words: str) -> None:
-    fact = pod_fact(pod(phase, client=ended(code)))
+    fact = pod_fact("u", pod(phase, client=ended(code)))
     assert (fact.exit_message, fact.exit_code) == (words, code)
 
 
@@ -58,7 +58,7 @@ def test_a_pod_has_ended_once_its_own_container_has_ended(
     program: str, of_kubernetes: str, own: Any, others: Any, phase: str, *, is_held: bool
 ) -> None:
     for states in ({program: own, **others}, {**others, program: own}):
-        fact = pod_fact(pod(of_kubernetes, **states))
+        fact = pod_fact("u", pod(of_kubernetes, **states))
         assert (fact.phase, fact.is_held) == (phase, is_held)
         assert fact.exit_code == own.get("terminated", {}).get("exitCode", 0)
 
@@ -82,7 +82,7 @@ def test_what_keeps_a_container_from_starting_is_known(
 ) -> None:
     manifest = pod(of_kubernetes, client=own)
     manifest["status"]["initContainerStatuses"] = [{"name": "init", "state": init}]
-    fact = pod_fact(manifest)
+    fact = pod_fact("u", manifest)
     assert (fact.problem, fact.exit_message) == (problem, exit_message)
 
 
@@ -105,7 +105,9 @@ def test_what_exists_outside_the_namespace_of_a_run_is_the_runs_by_its_label(
     assert belongs_to_same_run(thing("ConfigMap", uid, (RUN_KIND, str(uid))), owned) is is_the_same
 
 
-def test_only_pods_have_jobs() -> None:
-    owners = ("Job", "j"), (RUN_KIND, "u")
-    assert member(lambda obj: obj["kind"], "u", thing("Pod", "u", *owners)).jobs == {"j"}
-    assert member(lambda obj: obj["kind"], "u", thing("Role", "u", *owners)).jobs == frozenset()
+def test_a_pod_has_the_jobs_that_own_it() -> None:
+    obj = pod("Running")
+    obj["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "j"}, {"kind": RUN_KIND, "uid": "u"}]
+    assert (pod_fact("u", obj).jobs, pod_fact("u", obj).own) == (frozenset({"j"}), False)
+    obj["metadata"]["labels"] = {naming.LABEL_RUN_UID: "u"}
+    assert pod_fact("u", obj).own

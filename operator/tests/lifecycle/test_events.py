@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.reasons.reason import Severity
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.decision import _ORDER, Event, events_of
 from plimsoll.lifecycle.run import run_of

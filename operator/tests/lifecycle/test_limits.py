@@ -9,7 +9,7 @@ import pytest
 from plimsoll.api.names import RunPhase
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import RunSpec, decode_run
-from plimsoll.lifecycle.limits import closed_until, plan_excess, spec_excess, writes_text
+from plimsoll.lifecycle.provisioning import closed_until, plan_excess, spec_excess, writes_text
 from plimsoll.lifecycle.render import conductor
 from plimsoll.lifecycle.run import Limits, Settings, run_of
 from plimsoll.plan.document import Plan

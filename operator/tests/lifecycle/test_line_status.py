@@ -9,9 +9,16 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import Finding, ResultStatus
 from plimsoll.api.run import decode_run
-from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus, CurrentTrial, RunState, TrialKey
+from plimsoll.api.status import (
+    MAX_HEADLINES,
+    BenchmarkRunStatus,
+    CurrentTrial,
+    HeadlineLatency,
+    RunState,
+    TrialKey,
+)
 from plimsoll.conductor.sink import result_display
-from plimsoll.lifecycle.children import Measured, OperationFact, digest
+from plimsoll.lifecycle.children import Measured, digest
 from plimsoll.lifecycle.decision import Situation, Stage
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import run_of
@@ -55,7 +62,8 @@ def measured(line: Line, verdict: Verdict | None = Verdict.VALID) -> Measured:
 
 
 def rated() -> Measured:
-    operation = OperationFact(operation="read", iops=12_000.4, bytes_per_second=4096, percentiles={"99": 2e6})  # type: ignore[arg-type]
+    latency = HeadlineLatency(p99=2_000_000)
+    operation = {"operation": "read", "iops": 12_000, "bytes_per_second": 4096, "latency_nanoseconds": latency}
     return Measured(verdict=Verdict.VALID, operations=(operation,))
 
 
@@ -96,13 +104,13 @@ def test_several_lines_are_counted() -> None:
         (
             measured(PRECISE),
             measured(UNKNOWN, Verdict.INVALID),
-            [f"{CALM}; the line while OSDs are away is unknown after 40 probes, none of which counts"],
+            [f"{CALM}; line while OSDs are away is unknown after 40 probes, none of which counts"],
             "12,400 ± 600 at p99 <= 5 ms, unknown with OSDs away +1",
         ),
         (
             measured(PRECISE),
             Measured(verdict=None),
-            [f"{CALM}; the line while OSDs are away is not known yet"],
+            [f"{CALM}; line while OSDs are away is not known yet"],
             "12,400 ± 600 at p99 <= 5 ms +1",
         ),
         (

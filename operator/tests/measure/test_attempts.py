@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.api.line import Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.result import Abort, Finding, Trial
 from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.measure.attempts import (

@@ -11,7 +11,7 @@ from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.intake import Skew, part_read_again, receive
 from plimsoll.tools.base import Output
 from plimsoll.tools.fio.distribution import Pareto, Zipf, scattered_blocks
-from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters, RadosOperation
+from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from support.client_documents import BLOCK, RAMP, RUNTIME, document, facts, measurement, operation
 
 GIB = 2**30
@@ -35,7 +35,7 @@ def test_a_label_says_nothing_of_writes_and_without_ceph() -> None:
 def test_rados_bench_says_what_it_wrote_to_be_read() -> None:
     stdout = (GOLDEN / "ceph-18.2" / "rados-bench-write.txt").read_text()
     output = Output(exit_code=0, stdout=stdout, stderr="", files={})
-    parameters = RadosBenchParameters(operation=RadosOperation.RAND, object_size=4 * 2**20)
+    parameters = RadosBenchParameters(operation="rand", object_size=4 * 2**20)
     assert RADOS_BENCH.written_by_prepare(parameters, output) == 250 * 4 * 2**20
     assert RADOS_BENCH.written_by_prepare(parameters, Output(exit_code=0, stdout="", stderr="", files={})) is None
 

@@ -194,51 +194,25 @@ def test_largest_histogram_can_be_written_and_read() -> None:
         (f"{LAYOUT}:" + "A" * 10**6, "longer"),
         (Histogram(counts={5: 9}).encode()[:-8], "damaged|cut off"),
         (written({"5": 9}), "not a list"),
-        (written([5]), "entry 0"),
-        (written([[1, 2, 3]]), "entry 0"),
-        (written([[1, 1], [1, True]]), "entry 1"),
-        (written([[1.0, 1]]), "entry 0"),
-        (written([[1, 1], [0, 1]]), "entry 1 does not ascend"),
-        (written([[-1, 1]]), "entry 0 does not ascend"),
-        (written([[1, 0]]), "counts 0"),
-        (written([[1, -1]]), "counts -1"),
-        (written([[1, 2**63]]), "counts"),
+        (written([5]), r"array.*\$\[0\]"),
+        (written([[1, 2, 3]]), r"length 2.*\$\[0\]"),
+        (written([[1], [2, 3, 4]]), r"length 2.*\$\[0\]"),
+        (written([[[1, 2]]]), r"\$\[0\]"),
+        (written([[1, 1], [1, True]]), r"bool.*\$\[1\]\[1\]"),
+        (written([[1.0, 1]]), r"float.*\$\[0\]\[0\]"),
+        (written([[1, 1], [0, 1]]), r"not ascend at.*\$\[1\]"),
+        (written([[-1, 1]]), r">= 0.*\$\[0\]\[0\]"),
+        (written([[1, 0]]), r">= 1.*\$\[0\]\[1\]"),
+        (written([[1, -1]]), r">= 1.*\$\[0\]\[1\]"),
+        (written([[1, 1], [1, 2**63]]), r"<=.*\$\[1\]\[1\]"),
         (written([[BIN_COUNT, 1]]), f"no bin {BIN_COUNT}"),
         (written([[BIN_COUNT - 1, 1], [1, 1]]), f"no bin {BIN_COUNT}"),
-        (written([[10**4000, 1]]), "no bin"),
+        (written([[10**4000, 1]]), r"<=.*\$\[0\]\[0\]"),
     ],
 )
 def test_anything_else_is_refused(text: str, message: str) -> None:
     with pytest.raises(HistogramError, match=message):
         Histogram.decode(text)
-
-
-def compact(content: object) -> str:
-    """Return the text form without spaces, as `encode` writes it, which `decode` parses as one list."""
-    text = json.dumps(content, separators=(",", ":"))
-    return f"{LAYOUT}:{base64.b64encode(zlib.compress(text.encode())).decode()}"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([[1, 2, 3]], "entry 0"),
-        ([[1], [2, 3, 4]], "entry 0"),
-        ([[[1, 2]]], "entry 0"),
-        ([[1, 1], [0, 1]], "entry 1 does not ascend"),
-        ([[1, 0]], "entry 0 counts 0"),
-        ([[1, 1], [1, 2**63]], "entry 1 counts"),
-        ([[BIN_COUNT, 1]], f"no bin {BIN_COUNT}"),
-        ([[BIN_COUNT - 1, 1], [1, 1]], f"no bin {BIN_COUNT}"),
-        ([[10**4000, 1]], "no bin"),
-        ([[1, 1], [1, True]], "entry 1"),
-        ([[1, 1], 5], "entry 1"),
-    ],
-)
-def test_an_invalid_entry_without_spaces_is_named(content: object, message: str) -> None:
-    for refuse in (Histogram.decode, lambda text: Histogram.merge_texts([text])):
-        with pytest.raises(HistogramError, match=message):
-            refuse(compact(content))
 
 
 @pytest.mark.parametrize("text", ["[[,1]]", "[[1,]]", "[[01,1]]", "[[1,1],]", "[[1,1][,]]"])
@@ -249,14 +223,7 @@ def test_brackets_without_numbers_are_rejected(text: str) -> None:
 
 @given(st.lists(histograms, max_size=5))
 def test_merging_texts_equals_merging_their_histograms(found: list[Histogram]) -> None:
-    texts = [histogram.encode() for histogram in found]
-    assert Histogram.merge_texts(texts) == Histogram.merge(found)
-    spaced = [written(json.loads(_json_of(text))) for text in texts]
-    assert Histogram.merge_texts(spaced) == Histogram.merge(found)
-
-
-def _json_of(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text.partition(":")[2]))
+    assert Histogram.merge_texts(histogram.encode() for histogram in found) == Histogram.merge(found)
 
 
 def packed(content: bytes) -> str:

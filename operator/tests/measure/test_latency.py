@@ -10,9 +10,10 @@ from plimsoll.api.operation import Latency
 from plimsoll.measure.histogram import (
     PERCENTILES,
     Histogram,
+    HistogramError,
     bin_index,
     bin_midpoint,
-    histogram_problem,
+    histogram_of,
     merge_latencies,
 )
 from plimsoll.measure.sample import LatencySample
@@ -133,17 +134,17 @@ def test_as_much_is_known_as_of_the_part_known_least() -> None:
 def test_histogram_that_does_not_hold_the_operations_gives_no_percentile(histogram: str | None) -> None:
     good = sample([1000] * 5000)
     bad = good.model_copy(update={"histogram": histogram})
-    assert histogram_problem(bad)
+    with pytest.raises(HistogramError):
+        histogram_of(bad)
     latency = merge_latencies([good, bad])
     assert (latency.kind, latency.percentiles) == (LatencyKind.MEAN_ONLY, {})
     assert latency.mean_nanoseconds == pytest.approx(1000)
     assert math.isfinite(latency.standard_deviation_nanoseconds or 0)
 
 
-def test_only_full_latency_needs_a_histogram() -> None:
-    assert not histogram_problem(LatencySample(kind=LatencyKind.MEAN_ONLY, count=9))
-    assert not histogram_problem(LatencySample(kind=LatencyKind.FULL, count=0))
-    assert not histogram_problem(sample([5]))
+def test_latency_without_operations_needs_no_histogram() -> None:
+    assert histogram_of(LatencySample(kind=LatencyKind.FULL)).total == 0
+    assert histogram_of(sample([5])).total == 1
 
 
 def test_percentile_beyond_the_histogram_is_absent() -> None:

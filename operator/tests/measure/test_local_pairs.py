@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import PeerRate
 from plimsoll.measure.trial import TrialNumbers, measure_round, trial_of_rounds
-from support.client_documents import document, facts, measurement
+from support.client_documents import document, facts, measurement, operation
 
 NODES = {0: "a", 1: "b", 2: "a", 3: "b"}
 
@@ -16,7 +16,7 @@ def pair(client: int, *peers: int, rate: int = 100) -> TrialNumbers:
     """Return a round in which a client loads its peers; each gets this many bytes a second per number of its peer."""
     rates = tuple(PeerRate(peer=peer, bytes=rate * (peer + 1), seconds=1) for peer in peers)
     planned = replace(facts(1), clients=(client,), nodes=NODES)
-    return measure_round(planned, {client: document(client, measurement(peers=rates))})
+    return measure_round(planned, {client: document(client, measurement(operation(10_000), peers=rates))})
 
 
 def iops(numbers: TrialNumbers) -> float:

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.rates import OperationRates, rate_text, rates_of
+from plimsoll.api.operation import OperationResult
+from plimsoll.measure.rates import rate_text, rates_of
 from plimsoll.measure.sample import Cells, LatencySample, OperationSample
 from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, common_interval, union_interval
 
@@ -34,7 +35,7 @@ def uniform(start: int, runtime: int, ios: int, width: int = SECOND) -> Share:
     return share(start, runtime, ios, cells, width)
 
 
-def measure(shares: list[Share]) -> OperationRates:
+def measure(shares: list[Share]) -> OperationResult:
     intervals = [item.interval for item in shares]
     whole = union_interval(intervals)
     assert whole is not None
@@ -212,7 +213,7 @@ def test_a_phase_is_divided_by_its_own_time_and_not_by_that_of_the_trial() -> No
     assert found.rates.iops == 2000 / 20
     assert found.whole_run.iops == 2000 / 20
     assert found.sum_of_rates.iops == 1000 / 10 + 1000 / 20
-    assert found.measured.ios == 2000
+    assert found.ios == 2000
 
 
 def test_an_operation_without_its_own_time_took_the_whole_trial() -> None:

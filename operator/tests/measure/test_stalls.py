@@ -49,13 +49,13 @@ def client(number: int, *operations: OperationSample, late: float = 0.0) -> Clie
 
 def test_all_clients_are_idle_where_each_is() -> None:
     result = found(client(0, still(3, 4, 9)), client(1, still(4, 5, 12)))
-    assert (result.clients, result.together.seconds) == ({0: 3, 1: 3}, 1)
+    assert (result.clients, result.seconds) == ({0: 3, 1: 3}, 1)
     assert result.published().worst_client == 0
 
 
 def test_cells_shifted_by_fractions_are_compared_on_the_wall_clock() -> None:
     result = found(client(0, still(3, 4)), client(1, still(3, 4), late=0.25))
-    assert result.together.seconds == 1.75
+    assert result.seconds == 1.75
     assert result.clients == {0: 2, 1: 2}
 
 
@@ -177,9 +177,9 @@ def test_time_inside_a_sync_is_no_stall_and_more_than_the_longest_sync_is() -> N
         sync = operation(operation=Operation.SYNC, bytes=0, cells=None, latency=timed)
         return client(0, still(3, 4, 9, rate=1000), sync)
 
-    assert found(synced(2.1)).together.seconds == 0
+    assert found(synced(2.1)).seconds == 0
     assert measure(synced(2.1)).findings == ()
-    assert found(synced(1.5)).together.seconds == 2
+    assert found(synced(1.5)).seconds == 2
     only(measure(synced(1.5)), "Stalled")
 
 
@@ -206,12 +206,12 @@ def test_every_stall_of_more_than_two_seconds_is_found_on_all_whatever_their_pha
     result = found(*(client(n, with_cells(cells(phase)), late=phase) for n, phase in enumerate(phases)))
     least = max(phases)
     if least + 1 <= begin and begin + length <= RUNTIME + min(phases) - 1:
-        assert result.together.seconds >= length - 2 - 1e-6
-        assert result.together.seconds > 0
-    assert result.together.seconds <= length + 1e-6
-    assert result.together.seconds <= min(result.clients.values()) + 1e-9
-    if result.together.seconds:
-        assert {idle.seconds for idle in result.alone.values()} == {0}, "a stall of all is charged to no single client"
+        assert result.seconds >= length - 2 - 1e-6
+        assert result.seconds > 0
+    assert result.seconds <= length + 1e-6
+    assert result.seconds <= min(result.clients.values()) + 1e-9
+    if result.seconds:
+        assert {*result.alone.values()} == {0}, "a stall of all is charged to no single client"
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=RUNTIME, max_size=RUNTIME), min_size=1, max_size=4))
@@ -220,13 +220,12 @@ def test_seconds_together_are_those_that_are_empty_everywhere(empty: list[list[b
         client(number, with_cells([0.0 if flag else 50.0 for flag in flags])) for number, flags in enumerate(empty)
     ]
     result = found(*documents)
-    assert result.together.seconds == sum(all(column) for column in zip(*empty, strict=True))
+    assert result.seconds == sum(all(column) for column in zip(*empty, strict=True))
     assert result.clients == {number: sum(flags) for number, flags in enumerate(empty)}
     shared = {second for second, column in enumerate(zip(*empty, strict=True)) if all(column)}
     near = {second + step for second in shared for step in (-1, 0, 1)}
     alone = [{second for second, flag in enumerate(flags) if flag} - near for flags in empty]
-    idle = {number: time.seconds for number, time in result.alone.items()}
-    assert idle == {number: len(seconds) for number, seconds in enumerate(alone)}
+    assert result.alone == {number: len(seconds) for number, seconds in enumerate(alone)}
 
 
 def test_there_is_no_standstill_without_a_window() -> None:

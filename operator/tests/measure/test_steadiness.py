@@ -27,12 +27,12 @@ from plimsoll.measure.steadiness import (
     MAX_SHIFT,
     MAX_SHIFT_OF_FEW,
     deviations_of,
-    is_change_of_states,
+    doubts_about,
     latency_steadiness,
     rate_steadiness,
 )
 from plimsoll.measure.timeline import Interval, Share
-from support.client_documents import BLOCK, SECOND, T0, document, facts, latency, measure, measurement, only, operation
+from support.client_documents import BLOCK, SECOND, T0, document, latency, measure, measurement, only, operation
 
 MINUTE = 60
 MILLISECOND = 10**6
@@ -347,7 +347,7 @@ def test_scatter_of_stationary_storage_is_no_change_of_states(name: str, rate: f
             chance = random.Random(f"{rate} {seconds} {number}")  # noqa: S311 - numbers, not secrets
             sample = of_cells([float(poisson(chance, rate * value)) for value in STATIONARY[name](chance, seconds)])
             window = Interval(start=T0, end=T0 + seconds * SECOND)
-            named += is_change_of_states(judged(sample, seconds=seconds), [share(sample)], window)
+            named += bool(doubts_about(judged(sample, seconds=seconds), [share(sample)], window))
         assert named <= (7 if "3 s" in name else 2), seconds
 
 
@@ -586,7 +586,7 @@ def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     assert finding.message.startswith(
         "operations/s: 130 in the first 24 s of 60 s, 80 in the rest, which differs by 50 % of the mean and "
     )
-    assert "standard deviations of chance (limit 6); look for what else happened" in finding.message
+    assert "standard deviations of chance (limit 6); look for what happened" in finding.message
 
 
 def test_the_last_part_and_the_middle_are_named_too() -> None:
@@ -618,8 +618,6 @@ def test_a_drift_within_chance_leaves_the_verdict_and_says_unknown() -> None:
 
 def test_what_ends_when_its_work_is_done_is_not_judged() -> None:
     sample = changing([140, 120, 100, 80, 60])
-    done = facts(1, runtime_seconds=MINUTE, ends_when_done=True)
-    assert not done.is_judged_for_steadiness
     numbers = measure(
         document(0, measurement(sample, runtime=MINUTE * SECOND)), runtime_seconds=MINUTE, ends_when_done=True
     )

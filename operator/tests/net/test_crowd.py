@@ -14,8 +14,8 @@ def stranger(address: str, since: float = 0.0) -> Stranger:
     return Stranger(address=address, since=since)
 
 
-def crowd(*strangers: Stranger, most: int) -> Crowd:
-    found = Crowd(most=most, patience_seconds=PATIENCE)
+def crowd(*strangers: Stranger, most: int) -> Crowd[Stranger]:
+    found = Crowd[Stranger](most=most, patience_seconds=PATIENCE)
     for one in strangers:
         found.admit(one)
     return found
@@ -60,7 +60,7 @@ def test_a_stranger_that_left_takes_no_room_and_may_leave_again() -> None:
 def test_the_limit_holds_and_an_address_with_fewer_strangers_never_gives_way(
     most: int, events: list[tuple[str, bool, float]]
 ) -> None:
-    found, now = Crowd(most=most, patience_seconds=PATIENCE), 0.0
+    found, now = Crowd[Stranger](most=most, patience_seconds=PATIENCE), 0.0
     for address, leaves, pause in events:
         now += pause
         before = Counter(one.address for one in found)

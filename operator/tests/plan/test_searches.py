@@ -145,7 +145,7 @@ def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, sh
         (
             {"ioDepth": [64], "rateIops": 500},
             RATE,
-            "fio.rateIops: 500 must be absent, because line varies it; remove it",
+            "fio.rateIops: 500 must be absent with line, which varies the load; remove it",
         ),
         ({"ioDepth": [3]}, RATE, "fio.ioDepth: 3 must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [1]}, RATE, "fio.ioDepth: 1 must be 2, 4, 8, 16, 32 or 64"),
@@ -153,7 +153,7 @@ def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, sh
         ({}, RATE, "fio.ioDepth: 1 must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: false must be true"),
         ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: 4 must be absent, because line varies it; remove it"),
-        ({"rateIops": 500}, DEPTH, "fio.rateIops: 500 cannot be set"),
+        ({"rateIops": 500}, DEPTH, "fio.rateIops: 500 must be absent with line"),
         ({"engine": "sync"}, DEPTH, "fio.engine: sync must be asynchronous"),
         ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: 8 must be 0"),
         ({"directIo": False}, DEPTH, "fio.directIo: false must be true"),

@@ -10,6 +10,7 @@ import pytest
 from plimsoll.kube import port
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.port import ConflictError, InvalidError, Kind, Kube, TransientError
+from plimsoll.lifecycle.children import Child
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.operator.execute import CONCURRENCY, TakenError, execute, refusal_of
@@ -33,7 +34,7 @@ def config_map(name: str, namespace: str = "default") -> dict[str, Any]:
 
 
 def delete(name: str, uid: str, namespace: str = "default") -> Delete:
-    return Delete(api_version="v1", kind="ConfigMap", namespace=namespace, name=name, uid=uid)
+    return Delete(child=Child(api_version="v1", kind="ConfigMap", namespace=namespace, name=name, uid=uid))
 
 
 async def uid_of(kube: Kube, name: str, namespace: str) -> str:

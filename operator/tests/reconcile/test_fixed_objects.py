@@ -46,7 +46,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def kept(clock: Clock) -> FixedObjects:
-    return FixedObjects(ROLE, ["conductor", "stranger"], RUN, clock)
+    return FixedObjects({ROLE: ["conductor", "stranger"]}, RUN, clock)
 
 
 async def names(kept: FixedObjects, kube: FakeKube) -> list[str]:

@@ -102,10 +102,10 @@ FIGURES = """() => Object.entries(JSON.parse(document.getElementById("figures").
     ("name", "least_figures", "width", "scheme"),
     [
         ("two-runs", 9, 360, "dark"),
-        ("ceph", 9, 1600, "light"),
-        ("suite", 5, 360, "light"),
-        ("line", 3, 360, "light"),
-        ("line", 3, 1600, "dark"),
+        ("ceph", 5, 1600, "light"),
+        ("suite", 2, 360, "light"),
+        ("line", 2, 360, "light"),
+        ("line", 2, 1600, "dark"),
     ],
 )
 def test_a_report_opens_offline_with_every_figure_drawn_and_nothing_beyond_the_page(

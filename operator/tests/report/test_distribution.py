@@ -42,7 +42,7 @@ def test_a_full_histogram_is_thinned() -> None:
 def test_marks_are_the_published_percentiles() -> None:
     (reads, _) = sweeps_of([run_of(golden(SWEEP))])
     chart = charts_of(distribution_section([reads]))[0]
-    latency = reads.measured[0].operation.latency
+    latency = reads.measured[0].measured.latency
     marks = chart.data[1]
     assert marks["x"] == [value / 1000 for value in latency.percentiles.values()]
     assert marks["y"] == pytest.approx([1 - float(p) / 100 for p in latency.percentiles])
@@ -51,7 +51,7 @@ def test_marks_are_the_published_percentiles() -> None:
 def test_the_table_beside_it_has_the_same_percentiles_and_the_maximum() -> None:
     (reads, _) = sweeps_of([run_of(golden(SWEEP))])
     chart = charts_of(distribution_section([reads]))[0]
-    latency = reads.measured[0].operation.latency
+    latency = reads.measured[0].measured.latency
     assert chart.table is not None
     row = chart.table.rows[0]
     assert row[4].sort == latency.percentiles["99"]

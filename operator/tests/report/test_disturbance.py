@@ -9,9 +9,10 @@ from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.metrics.objects import result_metrics
+from plimsoll.report.figure import result_rows
 from plimsoll.report.markdown import results_markdown
 from plimsoll.report.pipelines import suite_of_run
-from plimsoll.report.points import PHASE_COLUMNS, RESULT_COLUMNS, named, phase_rows, recovery_sentences, result_rows
+from plimsoll.report.points import PHASE_COLUMNS, RESULT_COLUMNS, named, phase_rows, recovery_sentences
 from plimsoll.report.trials import timeline_section
 from plimsoll.report.view import csv_rows
 from plimsoll.suite.measured import GATES
@@ -55,7 +56,8 @@ def disturbed(number: int, *, clean: float | None = 10.0, p99: tuple[int, ...] =
 
 def test_phases_are_means_over_the_trials() -> None:
     rows = [*phase_rows([result([disturbed(0), disturbed(2)])])]
-    assert [(row.phase, row.iops, row.p99, row.stall_seconds) for row in rows] == [
+    names, iops, p99, stalls = (PHASE_COLUMNS[number] for number in (2, 4, 7, 8))
+    assert [tuple(column.value(row) for column in (names, iops, p99, stalls)) for row in rows] == [
         ("Before", 100, 10**7, 0), ("During", 41, 10**7, 1), ("After", 90, 10**7, 0)
     ]  # fmt: skip
     assert [PHASE_COLUMNS[4].cell(row).text for row in rows] == ["100", "41.0", "90.0"]

@@ -6,7 +6,6 @@ from plimsoll.api.line import Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.operation import Series
 from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Trial, Window
-from plimsoll.report.plot import MOST_FIGURES
 from plimsoll.report.trials import MOST_PANELS, timeline_section, trials_section
 from support.goldens import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
 from support.results import aborted, measured, probe, result, searched, steady, trial, trials_of
@@ -48,8 +47,6 @@ def test_a_line_holds_each_rate_to_the_end_of_its_interval_and_of_the_window() -
 def test_seconds_in_which_nothing_completed_are_marked() -> None:
     (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 0, 0, 10], stalled=1.5)])])]))
     assert named(chart.data)["nothing completed"]["x"] == [1.5, 2.5]
-    assert chart.table is not None
-    assert texts(chart.table)[0][4:6] == ["1.5 s", "1.5 s (client 1)"]
 
 
 def test_only_trials_that_count_are_drawn_over_time() -> None:
@@ -72,12 +69,10 @@ def test_of_many_points_those_with_stalls_are_shown() -> None:
     assert "9 more points are omitted" in words_of(section)
 
 
-def test_trial_without_a_series_is_named_and_in_the_table() -> None:
+def test_trial_without_a_series_is_named() -> None:
     (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 20]), trial(1, measured(15))])])]))
     assert [trace["name"] for trace in chart.data] == ["read, pass 0"]
     assert chart.title.endswith("(pass 1 has no series)")
-    assert chart.table is not None
-    assert [row[0] for row in texts(chart.table)] == ["pass 0", "pass 1"]
 
 
 def test_of_a_whole_data_set_the_bytes_are_drawn_over_time() -> None:
@@ -93,25 +88,18 @@ def test_without_any_series_there_is_nothing_over_time() -> None:
     assert timeline_section([run_of([result(trials_of(steady(100)))])]) is None
 
 
-def test_every_attempt_is_a_mark_and_an_invalid_one_is_hollow() -> None:
+def test_every_attempt_is_listed_those_that_do_not_count_first() -> None:
     attempts = [
         trial(0, measured(50), verdict=Verdict.INVALID),
         trial(0, measured(100), attempt=1),
         trial(1, measured(110), verdict=Verdict.SUSPECT),
     ]
-    (chart,) = charts_of(trials_section([run_of([result(attempts)])]))
-    traces = named(chart.data)
-    assert {name: trace["x"] for name, trace in traces.items()} == {
-        "mean, 95 %": [105],
-        "Valid": [100],
-        "Suspect": [110],
-        "Invalid": [50],
-    }
-    assert {name: trace["marker"]["symbol"] for name, trace in traces.items() if name != "mean, 95 %"} == {
-        "Valid": "circle",
-        "Suspect": "circle-open-dot",
-        "Invalid": "circle-open",
-    }
+    (table,) = tables_of(trials_section([run_of([result(attempts)])]))
+    assert [(row[3], row[4], row[5]) for row in texts(table)] == [
+        ("read 50.0", "no", "Invalid"),
+        ("read 100", "yes", "Valid"),
+        ("read 110", "yes", "Suspect"),
+    ]
 
 
 def test_uncounted_attempts_are_listed_with_their_reasons() -> None:
@@ -123,9 +111,10 @@ def test_uncounted_attempts_are_listed_with_their_reasons() -> None:
         bad.model_copy(update={"findings": (reason,)}),
     ]
     (table,) = tables_of(trials_section([run_of([result(attempts)])]))
-    assert [(row[1], row[3], row[4]) for row in texts(table)] == [
+    assert [(row[1], row[5], row[6]) for row in texts(table)] == [
         ("pass 0", "Aborted", "ClientLost: m"),
         ("pass 1", "Invalid", "LowOverlap: 0.5 (limit 0.9)"),
+        ("pass 0, attempt 1", "Valid", ""),
     ]
 
 
@@ -138,38 +127,28 @@ def test_a_probe_whose_outcome_is_unknown_does_not_count_although_it_is_valid() 
     found = searched(Line(probes=3, counted=1), probes)
     assert found.status.line is not None
     (table,) = tables_of(trials_section([run_of([found])]))
-    assert len(table.rows) == found.status.line.probes - found.status.line.counted
-    assert [(row[1], row[4].partition(" (")[0]) for row in texts(table)] == [
+    uncounted = [row for row in texts(table) if row[4] == "no"]
+    assert len(uncounted) == found.status.line.probes - found.status.line.counted
+    assert [(row[1], row[6].partition(" (")[0]) for row in uncounted] == [
         ("pass 1", "too few operations for the percentile"),
         ("pass 2", "clients offered less than half of the load"),
     ]
 
 
-def test_a_point_without_numbers_that_count_still_shows_its_attempts() -> None:
-    point = result([trial(0, measured(50), verdict=Verdict.INVALID)])
-    (chart,) = charts_of(trials_section([run_of([point])]))
-    assert [trace["name"] for trace in chart.data] == ["Invalid"]
-
-
-def test_statement_that_every_attempt_counts() -> None:
+def test_statement_of_how_many_attempts_do_not_count() -> None:
     section = trials_section([run_of([result(trials_of(steady(100)))])])
-    assert "Every attempt counts" in words_of(section)
-    assert tables_of(section) == []
+    assert "0 attempts of 5 do not count" in words_of(section)
 
 
 def test_real_attempts_that_were_replaced_are_there() -> None:
     results = golden(SWEEP)
-    section = trials_section([run_of(results)])
-    drawn = sum(
-        len(trace["x"]) for chart in charts_of(section) for trace in chart.data if trace["name"] != "mean, 95 %"
-    )
-    assert drawn == sum(len(one.status.trials) for one in results)
-    (table,) = tables_of(section)
-    assert {row[0] for row in texts(table)} == {"random-read-015"}
+    (table,) = tables_of(trials_section([run_of(results)]))
+    assert len(table.rows) == sum(len(one.status.trials) for one in results)
+    assert {row[0] for row in texts(table) if row[4] == "no"} == {"random-read-015"}
 
 
-def test_many_points_are_bounded() -> None:
-    many: list[BenchmarkResult] = [result(trials_of([1]), point=f"w-{number:03d}") for number in range(512)]
+def test_many_attempts_are_bounded() -> None:
+    many: list[BenchmarkResult] = [result(trials_of([1, 2]), point=f"w-{number:03d}") for number in range(512)]
     section = trials_section([run_of(many)])
-    assert len(charts_of(section)) == MOST_FIGURES
-    assert "20 more figures omitted" in words_of(section)
+    assert [len(table.rows) for table in tables_of(section)] == [1000]
+    assert "24 more are omitted" in words_of(section)

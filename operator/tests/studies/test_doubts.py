@@ -11,7 +11,7 @@ from plimsoll.measure.checks.outliers import judge_links
 from plimsoll.measure.histogram import MINIMUM_BEYOND
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.studies.library import load_study
-from plimsoll.studies.shares import Published, Unit
+from plimsoll.studies.model import Published, Unit
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "how-to" / "studies.md").read_text()
 MIB = {Unit.KIBIBYTES_PER_SECOND: 1 / 2**10, Unit.MEBIBYTES_PER_SECOND: 1}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.changes import Against, baselines_of
+from plimsoll.suite.judging import Against, baselines_of
 from plimsoll.suite.measured import MeasuredRound, Quantity
 from support.simulated_comparisons import Losses, Rounds, drawn, everywhere, quantity_of
 
@@ -22,7 +22,12 @@ LATENCY = quantity_of(metric=Metric.P99)
 def minutes(accepted: Sequence[MeasuredRound], quantity: Quantity = RATE) -> Mapping[Against, list[int]]:
     """Return the rounds that a quantity of a further one is compared with."""
     found = baselines_of(accepted, accepted[:5], SUITE.round(drawn("last"), 99), ["v0"], RULE)
-    return {against: [*runs[quantity].earlier] for against, runs in found.items() if quantity in runs}
+    return {
+        against: [earlier.minute for earlier in of_workload]
+        for against, workloads in found.items()
+        for quantities, of_workload in workloads.items()
+        if quantity in quantities
+    }
 
 
 def rounds(*losses: Losses, seed: int = 1, suite: Rounds = SUITE) -> list[MeasuredRound]:

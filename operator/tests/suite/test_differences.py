@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.merging import FieldChange, changes_between, spec_changes, variant_changes
+from plimsoll.suite.children import FieldChange, changes_between, spec_changes, variant_changes
 from support.specs import RUN, suite_document
 
 POOL = {"storage": {"rook": {"pool": {"replicated": {"size": 3}, "failureDomain": "osd"}}}}

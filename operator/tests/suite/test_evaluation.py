@@ -71,8 +71,8 @@ def test_what_a_variant_costs_makes_no_round_a_regression() -> None:
         round_of(minute, small=(2000 + minute, 2020, 1980), large=(1000, 1010 - minute, 990)) for minute in range(1, 5)
     ]
     found = judged(spec(ACCEPTED, BETWEEN), round_of(9, small=(2000, 2020, 1980), large=(1000, 1010, 990)), costly)
-    first, *others = found.comparisons
-    assert (first.name, first.verdict) == ("costs", "Regression")
+    *others, last = found.comparisons
+    assert (last.name, last.verdict) == ("costs", "Regression")
     assert {one.verdict for one in others} == {"NoRegression"}
     assert (found.verdict, found.is_acceptable) == (RoundVerdict.NO_REGRESSION, True)
     assert found.counts == {"NoRegression": 2}
@@ -85,14 +85,18 @@ def test_rounds_and_variants_are_compared_and_the_worst_round_decides() -> None:
     assert same.counts == {"NoRegression": 2}
     worse = judged(spec(ACCEPTED, BETWEEN), round_of(9, small=(1000, 1010, 990), large=(1500, 1520, 1480)), EARLIER)
     assert (worse.verdict, worse.is_acceptable) == (RoundVerdict.REGRESSED, False)
-    first, *others = worse.comparisons
+    _, first, _ = worse.comparisons
     assert (first.name, first.variant, first.verdict) == ("upgrade", "large", "Regression")
     assert first.estimate == pytest.approx(-0.25, abs=0.01)
     low, estimate, high = interval(first)
     assert low < estimate < high < 0
     assert "reads" in first.message
     assert "-25" in first.message
-    assert {(one.name, one.variant) for one in others} == {("upgrade", "small"), ("costs", "large")}
+    assert [(one.name, one.variant) for one in worse.comparisons] == [
+        ("upgrade", "small"),
+        ("upgrade", "large"),
+        ("costs", "large"),
+    ]
     assert worse.message.startswith("comparison upgrade, variant large: Regression: ")
 
 
@@ -249,7 +253,7 @@ def test_part_has_neither_distributions_nor_hosts_and_ignores_later_additions() 
         assert (one.hosts, one.slowest, one.warnings) == (None, (), ())
         assert (one.cluster is None) is (whole.cluster is None)
         # What decides about foreign load.
-        assert one.cluster is None or (one.cluster.problems, one.cluster.used_ratio) == ((), None)
+        assert one.cluster is None or one.cluster.problems == ()
         assert [each.rates for each in one.operations] == [each.rates for each in whole.operations]
         assert all(each.series is None and each.latency.histogram is None for each in one.operations)
     assert len(part.model_dump_json()) < len(RESULT.model_dump_json()) / 2

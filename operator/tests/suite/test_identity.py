@@ -7,8 +7,7 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.fingerprint import Difference, differences, fingerprint
-from plimsoll.suite.children import unexplained, variant_plans
-from plimsoll.suite.merging import changes_between
+from plimsoll.suite.children import changes_between, unexplained, variant_plans
 from support.specs import RUN, suite_document
 
 ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}

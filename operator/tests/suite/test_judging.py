@@ -16,8 +16,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.significance import Series
 from plimsoll.measure.compare.values import RegressionRule, worsening
-from plimsoll.suite.changes import Against
-from plimsoll.suite.judging import RoundJudgement, judge
+from plimsoll.suite.judging import Against, RoundJudgement, judge
 from plimsoll.suite.measured import Condition, MeasuredRound, Quantity
 from support.simulated_comparisons import Course, Rounds, drawn, everywhere, quantity_of
 
@@ -81,7 +80,7 @@ def test_one_point_of_many_is_found() -> None:
     found = judged(rounds_of(suite, 1, 5), suite.round(drawn(2), 6, {7: 0.1}))
     assert found.conclusion is Conclusion.REGRESSION
     (variant,) = found.variants
-    regressed = {one.point for one in variant.judged if one.judgement.conclusion is Conclusion.REGRESSION}
+    regressed = {one.point for one in variant.judged if one.comparison.conclusion is Conclusion.REGRESSION}
     assert regressed == {"w-007"}
 
 
@@ -112,7 +111,7 @@ def test_slow_drift_is_found_against_the_pinned_rounds() -> None:
             break
     assert 8 < minute < 15
     assert drifts[-1] is Conclusion.REGRESSION
-    regressed = [one for one in found.variants[0].judged if one.judgement.conclusion is Conclusion.REGRESSION]
+    regressed = [one for one in found.variants[0].judged if one.comparison.conclusion is Conclusion.REGRESSION]
     assert {one.against for one in regressed} == {Against.PINNED}
     assert found.variants[0].is_drift is True
     assert found.variants[0].change is not Conclusion.REGRESSION
@@ -153,7 +152,7 @@ def test_the_loss_of_what_one_point_had_gained_is_found() -> None:
     chance = drawn(5)
     accepted = [suite.round(chance, minute, {3: -0.15} if minute >= 5 else {}) for minute in range(10)]
     found = judged(accepted, suite.round(chance, 10))
-    regressed = {one.point for one in found.variants[0].judged if one.judgement.conclusion is Conclusion.REGRESSION}
+    regressed = {one.point for one in found.variants[0].judged if one.comparison.conclusion is Conclusion.REGRESSION}
     assert regressed == {"w-003"}
 
 
@@ -203,9 +202,9 @@ def test_a_bad_run_of_one_point_of_several_leaves_a_doubt() -> None:
     (point,) = (
         change
         for change in found.variants[0].judged
-        if (change.point, change.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
+        if (change.point, change.group.metric, change.against) == ("w-001", Metric.IOPS, Against.ACCEPTED)
     )
-    assert (point.judgement.conclusion, point.judgement.suspected) == (Conclusion.INCONCLUSIVE, True)
+    assert (point.comparison.conclusion, point.comparison.suspected) == (Conclusion.INCONCLUSIVE, True)
     assert found.conclusion is Conclusion.INCONCLUSIVE
 
 
@@ -368,8 +367,8 @@ def test_conditions_are_those_of_the_last_round_that_has_the_point() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"fio": "3.41"}, "toolVersions.fio differs from the accepted rounds (3.40 -> 3.41)"),
-        ({"nodes": "ab"}, "clients ran on other nodes (a -> a, b)"),
+        ({"fio": "3.41"}, "changed since the accepted rounds: toolVersions.fio: 3.40 -> 3.41"),
+        ({"nodes": "ab"}, "changed since the accepted rounds: nodes: a -> a, b"),
     ],
 )
 def test_other_conditions_are_no_basis_for_a_conclusion(changes: Mapping[str, Any], reason: str) -> None:

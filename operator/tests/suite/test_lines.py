@@ -11,9 +11,8 @@ from plimsoll.api.names import Metric
 from plimsoll.api.storage import OsdsAway
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare.values import RegressionRule
-from plimsoll.suite.changes import Against
 from plimsoll.suite.evaluation import outcomes_of_rounds, projected
-from plimsoll.suite.judging import RoundJudgement, judge, trends_of
+from plimsoll.suite.judging import Against, RoundJudgement, judge, trends_of
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import above, below, line, probe, searched
 from support.simulated_comparisons import ended_round
@@ -133,4 +132,4 @@ def test_a_round_judges_the_calm_and_the_storm_line_apart(
     ]
     (judgement,) = judge(earlier, earlier, _stormy(9, calm, storm), ["v"], RegressionRule()).variants
     accepted = [change for change in judgement.judged if change.against is Against.ACCEPTED]
-    assert {change.place: change.judgement.conclusion for change in accepted} == expected
+    assert {change.place: change.comparison.conclusion for change in accepted} == expected

@@ -1,5 +1,6 @@
 """A measured round, from the results of its runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,6 @@ import pytest
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
-from plimsoll.measure.compare.significance import logarithm
 from plimsoll.suite.measured import MeasuredRound, measured_round
 from support.results import aborted, measured, result, steady, trial, trials_of
 from support.simulated_comparisons import quantity_of
@@ -27,7 +27,7 @@ def of(found: Runs, repeat: int = 3) -> MeasuredRound:
 def test_a_run_has_one_value_of_each_gating_metric() -> None:
     found = of(runs(1000, 1100, 900))
     assert {one.metric for one in found.values} == {Metric.IOPS, Metric.P99}
-    means = [logarithm(sum(map(round, steady(mean))) / 5) for mean in (1000, 1100, 900)]
+    means = [math.log(sum(map(round, steady(mean))) / 5) for mean in (1000, 1100, 900)]
     assert [*found.values[quantity_of()].values()] == means
     assert (found.is_complete, [*found.gaps["v0"]], [*found.doubts["v0"]]) == (True, [], [])
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS
 from plimsoll.api.storage import Pool, RookStorage, Storage
 from plimsoll.api.suite import Variant
-from plimsoll.suite.merging import merged_spec, variant_spec
+from plimsoll.suite.children import merged_spec, variant_spec
 from support.specs import ANY_SPEC, ANY_STORAGE, ANY_WORKLOADS
 
 CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}

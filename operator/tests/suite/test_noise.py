@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plimsoll.measure.statistics import f_p_value
-from plimsoll.suite.changes import step_between
+from plimsoll.suite.judging import step_between
 from support.simulated_comparisons import drawn
 
 

@@ -39,7 +39,7 @@ def test_a_round_judges_the_time_to_recover(clean: Sequence[float | None], concl
     rule = rule_of(Allowance(rate_percent=10, latency_percent=25))
     (judgement,) = judge(earlier, earlier, _round(9, runs, clean), ["v"], rule).variants
     assert judgement.conclusion is conclusion
-    metrics = {change.metric for change in judgement.judged}
+    metrics = {change.group.metric for change in judgement.judged}
     assert metrics >= {Metric.DURING, *([Metric.RECOVERY] if None not in clean else [])}
     if None in clean:
         assert "a gating metric has no value, or is 0, in a run: w-000" in judgement.reasons

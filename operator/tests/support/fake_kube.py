@@ -20,7 +20,6 @@ from plimsoll.kube.port import (
     Changed,
     ConflictError,
     Followed,
-    Gone,
     InvalidError,
     Keep,
     Kind,
@@ -51,6 +50,10 @@ def shaped(obj: Mapping[str, Any], shape: Shape | None) -> Any:
         return copy_of(obj)
     fields = msgspec.to_builtins(msgspec.convert(obj, shape))
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **copy_of(fields)}
+
+
+def version_of(obj: Object) -> Version:
+    return msgspec.convert(obj["metadata"], Version)
 
 
 NAMESPACE = Kind(api_version="v1", kind="Namespace")
@@ -157,16 +160,16 @@ class FakeKube:
         return [obj for obj in objects if keep is None or keep(obj)]
 
     async def versions(self, kind: Kind, **selection: Any) -> Sequence[Version]:
-        return [Version.of(obj) for obj in await self.list(kind, **selection)]
+        return [version_of(obj) for obj in await self.list(kind, **selection)]
 
-    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
         known = {version.uid: version for version in await self.versions(kind, namespace=namespace)}
         yield Listed([*known.values()])
         while True:
-            found = (Version.of(obj) for key, obj in self._objects.items() if key.kind == kind)
+            found = (version_of(obj) for key, obj in self._objects.items() if key.kind == kind)
             there = {version.uid: version for version in found if namespace in {None, version.namespace}}
             for uid in known.keys() - there.keys():
-                yield Gone(known[uid])
+                yield Changed(known[uid], is_gone=True)
             for uid, version in there.items():
                 if known.get(uid) != version:
                     yield Changed(version)

@@ -8,13 +8,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import (
     ComparisonOutcome,
     HypothesisResult,
@@ -32,7 +29,6 @@ from plimsoll.suite.rounds.observed import (
     DeleteRun,
     DryRun,
     Emit,
-    Found,
     GetRun,
     Judge,
     Memory,
@@ -48,7 +44,6 @@ from plimsoll.suite.rounds.observed import (
     Suite,
     read_specification,
 )
-from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
 from support.pretend_cluster import Document
 from support.specs import suite_document
@@ -72,10 +67,9 @@ def _specification(spec: str) -> Specification:
 
 
 @lru_cache(maxsize=1024)
-def _known(status: bytes) -> tuple[State, Mapping[SuiteConditionType, SuiteCondition]]:
+def _known(status: bytes) -> State:
     """Return what a status says; the same is looked at many times."""
-    document = msgspec.json.decode(status)
-    return read_state(document), MappingProxyType(read_conditions(document))
+    return State.model_validate(msgspec.json.decode(status))
 
 
 class KilledError(Exception):
@@ -102,8 +96,7 @@ class PretendRun:
         self.is_finished, self.has_numbers, self.version = True, succeeded, self.version + 1
 
     def seen(self) -> OwnedRun:
-        same = {name: getattr(self, name) for name in _OWNED_RUN - {"resource_version"}}
-        return OwnedRun(**same, resource_version=str(self.version))
+        return OwnedRun(**{name: getattr(self, name) for name in _OWNED_RUN})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,7 +147,6 @@ class PretendSuites:
         self.now += timedelta(**duration)
 
     def observe(self) -> Observed:
-        state, conditions = _known(msgspec.json.encode(self.status))
         suite = Suite(
             name=NAME,
             namespace="bench",
@@ -164,9 +156,7 @@ class PretendSuites:
             is_deleted=self.deleted,
             annotations=dict(self.annotations),
             specification=_specification(json.dumps(self.spec, sort_keys=True)),
-            status=self.status,
-            state=state,
-            conditions=conditions,
+            status=_known(msgspec.json.encode(self.status)),
         )
         return Observed(
             suite=suite,
@@ -288,37 +278,38 @@ class PretendSuites:
                     counts=Counter(one.verdict.value for one in self.comparisons),
                 )
 
-    def _get(self, action: GetRun) -> Found | Absent | RunRefusal:
+    def _get(self, action: GetRun) -> OwnedRun | Absent | RunRefusal:
         run = self.runs.get(action.name)
         if run is None:
             return Absent(name=action.name)
         is_asked = run.owner == UID and run.measures == (action.measures or run.measures)
         if is_asked or run.uid == action.uid:
-            return Found(run=run.seen())
+            return run.seen()
         return self._refusal(action.name, TAKEN, is_taken=True)
 
-    def _create(self, action: CreateRun) -> Found | RunRefusal:
+    def _create(self, action: CreateRun) -> OwnedRun | RunRefusal:
         existing = self.runs.get(action.name)
         measures = measured_digest(action.run["spec"])
         if existing is not None:
             is_same = existing.owner == UID and existing.measures == measures
-            return Found(run=existing.seen()) if is_same else self._refusal(action.name, TAKEN, is_taken=True)
+            return existing.seen() if is_same else self._refusal(action.name, TAKEN, is_taken=True)
         turn = turn_in_name(NAME, UID, action.name)
         assert turn is not None
-        assert turn.variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
-        if turn.variant in self.refuses:
-            return self._refusal(action.name, self.refuses[turn.variant])
+        variant, minute = turn
+        assert variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
+        if variant in self.refuses:
+            return self._refusal(action.name, self.refuses[variant])
         self.created.append(action.name)
         run = PretendRun(
             name=action.name,
             uid=f"uid-{len(self.created)}",
-            variant=turn.variant,
-            minute=turn.minute,
+            variant=variant,
+            minute=minute,
             created=self.now,
             measures=measures,
         )
         self.runs[action.name] = run
-        return Found(run=run.seen())
+        return run.seen()
 
     def _refusal(self, name: str, message: str, *, is_taken: bool = False) -> RunRefusal:
         return RunRefusal(name=name, time=self.now, message=message, is_taken=is_taken)

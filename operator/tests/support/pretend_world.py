@@ -56,7 +56,7 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
 
     own = shared | {"rest_seconds": 0.0, "is_queue_complete": True, **pace}
     runs = RunReconciler(queue=queue, make_secret=make_secret, **own)
-    return Context(runs=runs, suites=SuiteReconciler(**shared), instruments=instruments)
+    return Context(runs=runs, suites=SuiteReconciler(**shared))
 
 
 class PretendOperator:

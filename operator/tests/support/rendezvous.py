@@ -19,7 +19,7 @@ from plimsoll.api.surroundings import NodeCaches
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.ceph.watch import CephCluster
-from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.main import Listen, conduct, exit_code
 from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
@@ -61,12 +61,12 @@ class PretendedWork(Worker):
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         if self.broken:
             raise PreparationError(self.broken)
-        progress(0, 2**30)
+        progress(0, 2**30, "")
         self.done.append("prepared")
         return 2**30
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:
-        progress(0, 0)
+        progress(0, 0, "")
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
@@ -150,7 +150,7 @@ class Setting:
         )
 
         options: dict[str, Any] = {"timings": QUICK, "epoch": epoch, "cluster": cluster, "metrics_port": metrics_port}
-        return await conduct(plan=self.plan, sink=sink or FilesSink(self.results), listen=listen, **options)
+        return exit_code(await conduct(plan=self.plan, sink=sink or FilesSink(self.results), listen=listen, **options))
 
     async def agent(
         self,

@@ -3,19 +3,18 @@
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.suite_status import Cause, Conclusion, EndedRound, RoundVerdict
-from plimsoll.measure.compare.comparison import overall
-from plimsoll.measure.compare.sides import means_of
-from plimsoll.measure.compare.significance import Sample, Series, Trials, assess, conclude, point_members
+from plimsoll.measure.compare.comparison import means_of, overall
+from plimsoll.measure.compare.significance import Sample, Series, assess, conclude, point_members
 from plimsoll.measure.compare.values import RegressionRule
 from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import MeasuredRound, Quantity
-from plimsoll.suite.rounds.baseline import settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import State
+from plimsoll.suite.rounds.turns import settle_baseline, start_baseline
 
 RULE = RegressionRule()
 SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}
@@ -98,7 +97,8 @@ class Sweep:
                 operation=Operation.READ,
                 metric=metric,
                 gates=True,
-                trials=Trials(baseline=baseline, candidate=candidate),
+                baseline=baseline,
+                candidate=candidate,
             )
             for metric in self.scatter
             for point, (baseline, candidate) in enumerate(
@@ -131,12 +131,12 @@ class Sweep:
     def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
         """Return the conclusion of a comparison of the samples, all of which gate."""
         samples = self.samples(chance, changes or {})
-        means = means_of(samples, {})
-        members = [*(mean.member for mean in means if mean.member), *point_members(samples)]
+        means = means_of(samples, {}, RULE)
+        members = [*(test for _, test in means if test), *point_members(samples)]
         assessed = zip(members, assess(members), strict=True)
         judged = [conclude(member.metric, assessment, RULE) for member, assessment in assessed]
         of_means, of_points = judged[: len(means)], judged[len(means) :]
-        included = {mean.group for mean in means}
+        included = {(mean.workload, mean.operation, mean.metric) for mean, _ in means}
         alone = [one for sample, one in zip(samples, of_points, strict=True) if sample.group not in included]
         return overall(
             [one.conclusion for one in (*of_means, *alone)],
@@ -181,7 +181,8 @@ def sample_of(
         operation=Operation.READ,
         metric=metric,
         gates=gates,
-        trials=Trials(baseline=series[0], candidate=series[1]),
+        baseline=series[0],
+        candidate=series[1],
     )
 
 
@@ -249,11 +250,11 @@ class Course:
 
     @property
     def accepted(self) -> list[MeasuredRound]:
-        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.accepted]
+        return [self._measured[ended.minute] for ended in reversed(self.state.rounds) if ended.accepted]
 
     @property
     def pinned(self) -> list[MeasuredRound]:
-        return [self._measured[ended.minute] for ended in reversed(self.state.ended) if ended.pinned]
+        return [self._measured[ended.minute] for ended in reversed(self.state.rounds) if ended.pinned]
 
     def judged(self, measured: MeasuredRound) -> RoundJudgement:
         return judge(self.accepted, self.pinned, measured, self._names, RULE)
@@ -269,12 +270,12 @@ class Course:
                 complete=measured.is_complete,
                 accepted=is_acceptable(measured, [judgement]),
             ).model_copy(update={"digest": measured.digest})
-            self.state = settle_baseline(replace(self.state, ended=(ended, *self.state.ended)))
+            self.state = settle_baseline(self.state.model_copy(update={"rounds": (ended, *self.state.rounds)}))
             self._measured[measured.minute] = measured
         return judgement
 
     def accept(self, minute: int) -> None:
-        chosen = next(ended for ended in self.state.ended if ended.minute == minute)
+        chosen = next(ended for ended in self.state.rounds if ended.minute == minute)
         self.state = settle_baseline(start_baseline(self.state, chosen))
 
 

@@ -9,7 +9,7 @@ from plimsoll.tools.cast import ACTOR_CLIENT, Cast, Round, all_at_once
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
-from plimsoll.tools.registry import loading_clients
+from plimsoll.tools.registry import TOOLS
 
 
 @dataclass
@@ -46,7 +46,7 @@ def test_the_next_of_the_last_client_is_the_first() -> None:
 
 def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:
     assert FIO.cast(FioParameters(), CLIENTS, 2).members == (0, 1)
-    assert FIO.rounds(FioParameters(), 2, 0) == 1
+    assert FIO.cast_size(FioParameters(), 2, 0) == (1, 0, 2)
 
 
 def test_one_actor_is_always_the_same_client() -> None:
@@ -64,7 +64,7 @@ def test_one_actor_is_always_the_same_client() -> None:
     ],
 )
 def test_so_many_of_four_clients_load_at_the_same_time(tool: str, parameters: dict[str, Any], clients: int) -> None:
-    assert loading_clients(tool, parameters, 4) == clients
+    assert TOOLS[tool].cast_size(TOOLS[tool].parameters.model_validate(parameters), 4, 0).loading == clients
 
 
 def test_servers_never_load() -> None:

@@ -6,7 +6,7 @@ import pytest
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.storage import Precondition
 from plimsoll.tools.base import Output
-from plimsoll.tools.fio.preparation import parse_precondition, precondition_command
+from plimsoll.tools.fio.preparation import changed_bytes, precondition_command
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 from .conftest import Golden
@@ -52,19 +52,19 @@ def test_target_must_hold_a_block() -> None:
 
 
 def test_written_bytes_are_returned(golden: Goldens) -> None:
-    assert parse_precondition(golden("precondition", job="precondition").output, volume()) == 960 * 65536
+    assert changed_bytes("precondition", golden("precondition", job="precondition").output, volume()) == 960 * 65536
 
 
 def test_nothing_written_is_an_error(golden: Goldens) -> None:
     output = changed(golden("precondition", job="precondition"), io_bytes=0)
     with pytest.raises(OutputError, match="wrote nothing to /dev/volume: use more seconds"):
-        parse_precondition(output, volume())
+        changed_bytes("precondition", output, volume())
 
 
 def test_short_writes_are_an_error(golden: Goldens) -> None:
     output = changed(golden("precondition", job="precondition"), short_ios=2)
     with pytest.raises(OutputError, match=r"precondition wrote .* with 2 operations that were short or dropped"):
-        parse_precondition(output, volume())
+        changed_bytes("precondition", output, volume())
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_short_writes_are_an_error(golden: Goldens) -> None:
 )
 def test_failure_is_an_error_in_fios_words(golden: Goldens, case: str, words: str) -> None:
     with pytest.raises(OutputError, match=words):
-        parse_precondition(golden(case, job="precondition").output, volume())
+        changed_bytes("precondition", golden(case, job="precondition").output, volume())

@@ -16,7 +16,7 @@ from plimsoll.api.storage import RANDOM_DATA, Precondition
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.preparation import parse_precondition, parse_prefill, precondition_command, prefill_command
+from plimsoll.tools.fio.preparation import changed_bytes, precondition_command, prefill_command
 from plimsoll.tools.fio.tool import FIO
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
@@ -32,7 +32,7 @@ def target(fio: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Volum
     path = tmp_path_factory.mktemp("fio") / "a:b c"
     volume = VolumeTarget(kind=VolumeKind.FILE, path=str(path), size=16 * MEBIBYTE, offset=MEBIBYTE)
     work = tmp_path_factory.mktemp("prefill")
-    assert parse_prefill(run(fio, prefill_command(volume, 1, str(work)), work), volume) == volume.size
+    assert changed_bytes("prefill", run(fio, prefill_command(volume, 1, str(work)), work), volume) == volume.size
     content = path.read_bytes()
     assert not any(content[:MEBIBYTE])
     assert all(any(content[start : start + 4096]) for start in range(MEBIBYTE, len(content), 4096))
@@ -184,7 +184,7 @@ def test_what_is_written_is_as_compressible_as_requested(
     work = tmp_path / "work"
     work.mkdir()
     content = parameters.content if pattern == "prefill" else RANDOM_DATA
-    parse_prefill(run(fio, prefill_command(volume, 1, str(work), content), work), volume)
+    changed_bytes("prefill", run(fio, prefill_command(volume, 1, str(work), content), work), volume)
     if pattern != "prefill":
         context = measuring(volume, work, Timing(ramp_seconds=0, runtime_seconds=60))
         assert FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), work)).errors == ()
@@ -248,7 +248,7 @@ def test_precondition_overwrites_the_target_and_nothing_else(fio: str, target: V
     path, start = Path(target.path), target.offset
     before = path.read_bytes()
     command = precondition_command(target, Precondition(block_size=65536, seconds=1), 5, str(tmp_path))
-    written = parse_precondition(run(fio, command, tmp_path), target)
+    written = changed_bytes("precondition", run(fio, command, tmp_path), target)
     after = path.read_bytes()
     assert written > 0
     assert len(after) == len(before)

@@ -204,7 +204,7 @@ def test_request_that_ends_after_the_runtime_is_not_counted() -> None:
 def test_a_run_that_ended_early_has_its_actual_length() -> None:
     output = printed([9, 5, 5], [1, SECOND, SECOND], tail=0)
     assert parsed(output, ramp=1, runtime=60).runtime == SECOND + 1
-    with pytest.raises(OutputError, match=r"ended after 2\.0 s, before the end of its warm-up of 3\.0 s"):
+    with pytest.raises(OutputError, match=r"ended after 2\.0 s, before the end of its warm-up of 3 s"):
         parsed(output, ramp=3, runtime=60)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.tools.cast import Pairing, paired, round_count
+from plimsoll.tools.cast import CastSize, Pairing, paired, paired_size
 
 
 @dataclass
@@ -44,5 +44,9 @@ def test_rounds_are_counted_right_and_nobody_loads_and_serves_in_one(
     pairing: Pairing, clients: int, servers: int
 ) -> None:
     rounds = paired(pairing, roster(clients, servers), clients).rounds
-    assert len(rounds) == round_count(pairing, clients, servers)
+    assert paired_size(pairing, clients, servers) == CastSize(
+        rounds=len(rounds),
+        pairs=sum(len(serving) for active in rounds for serving in active.servers.values()),
+        loading=max((len(active.loading) for active in rounds), default=1),
+    )
     assert not any({*active.loading} & {*active.serving} for active in rounds)

@@ -155,7 +155,7 @@ def test_remarks_are_warnings(golden: Cases) -> None:
     router = "From 192.0.2.1 icmp_seq=3 Destination Host Unreachable\n"
     assert golden("good").parse(stdout.replace("\n", f"\n{router}", 1)).warnings == (f"unknown line: {router.strip()}",)
     again = replaced(r"(\n\[[^\n]+ ms)\n", r"\1\1 (DUP!)\n")(stdout)
-    assert golden("good").parse(again).warnings == ("1 replies arrived twice",)
+    assert golden("good").parse(again).warnings == ("1 replies have the remark (DUP!)",)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ def written(edit: Callable[[str], str]) -> Measurement:
 
 def test_it_runs_until_a_signal_ends_it() -> None:
     argv = RBD_BENCH.command(WRITE, context()).argv
-    assert argv[:6] == ("timeout", "--foreground", "--preserve-status", "--signal=TERM", "7", "rbd")
+    assert argv[:5] == ("timeout", "--foreground", "--preserve-status", "--signal=TERM", "7")
+    assert argv[5:10] == ("setpriv", "--pdeathsig", "KILL", "--", "rbd"), "it does not outlive the agent"
     expected = {
         "--id=agent", "--rbd-cache=false", "--io-type=write", "--io-pattern=rand", "--io-size=4096", "--io-threads=4",
         "--pool=bench", "--image=image-0",

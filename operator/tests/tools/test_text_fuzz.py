@@ -26,7 +26,7 @@ from support.goldens import CEPH_VERSIONS, VERSIONS, network_golden, recorded
 from .conftest import IMAGE, step_context
 from .damage import check_totals, harmless, lines_damaged, noisy, outcome, totals
 
-POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
+POOL = PoolTarget(pool="bench", namespace="n", user="agent")
 OSDS = OsdsTarget(keyring="/etc/keyring")
 VOLUME = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=128 * 2**20)
 KEYRING = {"keyringSecret": {"name": "k"}}

@@ -13,16 +13,15 @@ from plimsoll.api.names import LatencyKind, Layer, Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import Workload
 from plimsoll.conductor.sink import result_display, result_of
-from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.comparison import Comparison, compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point
 from plimsoll.protocol.messages import ArmOrder
-from plimsoll.report.figure import runs_of
+from plimsoll.report.figure import result_rows, runs_of
 from plimsoll.report.page import make_page
-from plimsoll.report.points import RESULT_COLUMNS, named, result_rows
+from plimsoll.report.points import RESULT_COLUMNS, named
 from plimsoll.report.view import csv_rows
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS

@@ -1,7 +1,4 @@
-"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence.
-
-Its connection to the conductor is HTTPS with the run's certificate and the client's token.
-"""
+"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence."""
 
 import asyncio
 import io
@@ -15,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 from pydantic import ValidationError
@@ -23,11 +20,9 @@ from pydantic import ValidationError
 from plimsoll.agent.process import PreparationError, Progress
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.model import Model
-from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol import messages
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, TOKEN_FILE
-from plimsoll.protocol.helpers import CacheDrop
 
 EXIT_DISMISSED = 0
 EXIT_REFUSED = 4
@@ -52,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class UnreachableError(Exception):
-    """The conductor did not answer, or not with a message of the protocol. A retry may help."""
+    """The conductor did not answer, or not with a message of the protocol."""
 
 
 class Connection:
@@ -73,14 +68,12 @@ class Connection:
         await self._session.close()
 
     async def register(self, registration: messages.Registration) -> messages.Registered:
-        return _parsed(messages.Registered, await self._send("POST", "/v1/clients", body=registration))
+        return await self._ask(messages.Registered, "POST", "/v1/clients", body=registration)
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> messages.Ordered:
         """Wait for an order newer than `after`, for about `hold` seconds at most."""
         query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
-        return _parsed(
-            messages.Ordered, await self._send("GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS)
-        )
+        return await self._ask(messages.Ordered, "GET", "/v1/orders", query=query, seconds=hold + _ANSWER_SECONDS)
 
     async def report(self, report: messages.Report) -> None:
         """Report the agent's progress with its order."""
@@ -88,21 +81,25 @@ class Connection:
 
     async def post(self, post: messages.ResultPost) -> bool:
         """Post a document; false if the conductor discards it."""
-        return _parsed(
-            messages.Acknowledged, await self._send("POST", "/v1/results", body=post, seconds=_POST_SECONDS)
-        ).kept
+        return (await self._ask(messages.Acknowledged, "POST", "/v1/results", body=post, seconds=_POST_SECONDS)).kept
 
     async def clock(self, probes: int) -> Clock:
         """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
         readings = []
         for _ in range(probes):
             t0 = time.time_ns()
-            reading = _parsed(messages.ClockReading, await self._send("GET", "/v1/clock"))
+            reading = await self._ask(messages.ClockReading, "GET", "/v1/clock")
             t3 = time.time_ns()
             offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
             round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
             readings.append(Clock(offset=offset / _SECOND, error=max(0, round_trip) / 2 / _SECOND))
         return min(readings, key=lambda clock: clock.error)
+
+    async def _ask(self, answer: type[M], method: str, path: str, **options: Any) -> M:  # noqa: ANN401 - of `_send`
+        try:
+            return answer.model_validate_json(await self._send(method, path, **options))
+        except ValidationError as error:
+            raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
 
     async def _send(
         self,
@@ -113,15 +110,17 @@ class Connection:
         body: Model | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> str:
-        options: dict[str, Any] = {"params": query} if query else {}
-        if body is not None:
-            # As a stream: aiohttp warns about large bodies in one piece.
-            options["data"] = io.BytesIO(body.model_dump_json().encode())
-            options["headers"] = {"Content-Type": "application/json"}
-        timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
+        # As a stream: aiohttp warns about large bodies in one piece.
+        data = None if body is None else io.BytesIO(body.model_dump_json().encode())
         try:
             async with self._session.request(
-                method, path, timeout=timeout, server_hostname=messages.SERVER_NAME, **options
+                method,
+                path,
+                params=query,
+                data=data,
+                headers=None if body is None else {"Content-Type": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS),
+                server_hostname=messages.SERVER_NAME,
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -142,13 +141,6 @@ class Connection:
         raise messages.RefusedError(refusal.code, refusal.message)
 
 
-def _parsed(answer: type[M], text: str) -> M:
-    try:
-        return answer.model_validate_json(text)
-    except ValidationError as error:
-        raise UnreachableError(f"the answer is not a valid {answer.__name__}") from error
-
-
 async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
     """Retry until there is an answer; the agent's watchdog limits the time."""
     while True:
@@ -167,8 +159,7 @@ class AgentIdentity:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """A comparison of clocks, and by how much the wall clock led the monotonic clock then; nanoseconds."""
 
     clock: Clock
@@ -180,24 +171,19 @@ class _Comparison:
 
 
 def _lead_of_wall_clock() -> int:
-    """Return by how much the wall clock leads the monotonic clock; nanoseconds.
-
-    An interruption between the two readings makes it smaller.
-    """
+    """Return by how much the wall clock leads the monotonic clock; nanoseconds."""
+    # An interruption between the two readings makes it smaller.
     return max(time.time_ns() - time.monotonic_ns() for _ in range(_CLOCK_PROBES))
 
 
 def _worst_clock(before: _Comparison, after: _Comparison, lead_at_start: int) -> Clock:
-    """Return the larger certain offset: before, at the start of, or after a trial.
-
-    The clock may have been set in between, also twice. A comparison over a busy network is uncertain.
-    """
+    """Return the larger certain offset before, at the start of, or after a trial: the clock may be set in between."""
     clocks = [before.clock, after.clock, before.at(lead_at_start), after.at(lead_at_start)]
     return max(clocks, key=lambda clock: abs(clock.offset) - clock.error)
 
 
 class _SilenceError(Exception):
-    """The conductor has not answered for too long."""
+    pass
 
 
 class Agent:
@@ -206,10 +192,7 @@ class Agent:
     def __init__(
         self, *, identity: AgentIdentity, connection: Connection, work: Worker, silence_seconds: float
     ) -> None:
-        """Serve conductors, which may be silent for `silence_seconds`, from the first order to work on as long as told.
-
-        Until then the agent loads nothing, and another conductor may start much later, once all clients have room.
-        """
+        """Serve conductors that are silent for at most `silence_seconds`, from the first order to work on."""
         self._identity = identity
         self._connection = connection
         self._work = work
@@ -227,11 +210,9 @@ class Agent:
     async def run(self) -> int:
         """Obey orders until dismissed, refused or alone, then kill running work."""
         self._broken = asyncio.get_running_loop().create_future()
-        watchdog = asyncio.create_task(self._watch_silence())
-        listening = asyncio.create_task(self._listen())
+        tasks = [asyncio.create_task(self._watch_silence()), asyncio.create_task(self._listen())]
         try:
-            ends = {watchdog, listening, self._broken}
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({*tasks, self._broken}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         except messages.RefusedError as refused:
@@ -247,7 +228,7 @@ class Agent:
                 _log.error("the conductor did not answer for %g s", self._silence)
             return EXIT_SILENCE
         finally:
-            for task in (watchdog, listening):
+            for task in tasks:
                 task.cancel()
             await self._drop_work()
         return EXIT_DISMISSED
@@ -337,31 +318,28 @@ class Agent:
 
     async def _perform(self, order: messages.Order, sequence: int) -> None:
         """Perform an order that is complete once it is reported, and report its result or failure."""
+        state = messages.AgentState
         try:
             match order:
                 case messages.WaitOrder():
-                    await self._send(self._report(messages.AgentState.IDLE, sequence))
+                    await self._send(self._report(state.IDLE, sequence))
                 case messages.PrepareOrder():
                     # Until it is prepared again: a part may be written.
                     self._prepared_bytes = 0
-                    size = await self._report_progress(
-                        partial(self._work.prepare, order), messages.AgentState.PREPARING, sequence
-                    )
+                    size = await self._report_progress(partial(self._work.prepare, order), state.PREPARING, sequence)
                     self._prepared_bytes, self._data_set_used = size, False
                     _log.info("prepared %d bytes", size)
-                    await self._send(self._report(messages.AgentState.PREPARED, sequence, done=size, total=size))
+                    await self._send(self._report(state.PREPARED, sequence, done_bytes=size, total_bytes=size))
                 case messages.StageOrder():
                     self._data_set_used = True
-                    await self._report_progress(partial(self._work.stage, order), messages.AgentState.STAGING, sequence)
+                    await self._report_progress(partial(self._work.stage, order), state.STAGING, sequence)
                     _log.info("staged %s", order.trial)
-                    await self._send(self._report(messages.AgentState.STAGED, sequence))
+                    await self._send(self._report(state.STAGED, sequence))
                 case messages.ServeOrder():
-                    await self._work.serve(
-                        order, partial(self._send, self._report(messages.AgentState.SERVING, sequence))
-                    )
+                    await self._work.serve(order, partial(self._send, self._report(state.SERVING, sequence)))
                 case messages.DropCachesOrder():
                     dropped = await self._work.drop_caches(order)
-                    await self._send(self._report(messages.AgentState.DROPPED, sequence, caches=dropped))
+                    await self._send(self._report(state.DROPPED, sequence, caches=dropped))
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
 
@@ -371,9 +349,9 @@ class Agent:
         """Return the result of some work, and report its progress every second meanwhile."""
         latest = 0, 0, ""
 
-        def note(done: int, total: int, message: str = "") -> None:
+        def note(done: int, total: int, message: str) -> None:
             nonlocal latest
-            latest = done, total, message
+            latest = done, total, message[: messages.MAX_REPORT_CHARACTERS]
 
         working = asyncio.create_task(begin(note))
         try:
@@ -381,7 +359,7 @@ class Agent:
             await asyncio.sleep(0)
             while not working.done():
                 done, total, message = latest
-                await self._send(self._report(state, sequence, message=message, done=done, total=total))
+                await self._send(self._report(state, sequence, message=message, done_bytes=done, total_bytes=total))
                 await asyncio.wait({working}, timeout=_PROGRESS_SECONDS)
             return await working
         finally:
@@ -441,10 +419,7 @@ class Agent:
         _log.info("result of %s %s", order.trial, "delivered" if kept else "was no longer needed")
 
     async def _report_rates(self, armed: Armed, sequence: int) -> None:
-        """Report that the tool runs, and then regularly its rates; a lost report of rates is not repeated.
-
-        The first comes after a random delay, because all clients start at the same time.
-        """
+        """Report that the tool runs, and then, after a random delay, its rates; a lost report is not repeated."""
         await self._send(self._report(messages.AgentState.RUNNING, sequence))
         await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - no secret
         has_reported = False
@@ -461,37 +436,23 @@ class Agent:
         return _Comparison(clock, _lead_of_wall_clock())
 
     async def _report_failure(self, message: str, sequence: int) -> None:
-        await self._send(self._report(messages.AgentState.FAILED, sequence, message=message))
+        await self._send(
+            self._report(messages.AgentState.FAILED, sequence, message=message[: messages.MAX_REPORT_CHARACTERS])
+        )
 
     async def _send(self, report: messages.Report) -> None:
         """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""
         with suppress(messages.RefusedError):
             await until_answered(lambda: self._connection.report(report))
 
-    def _report(
-        self,
-        state: messages.AgentState,
-        sequence: int,
-        *,
-        message: str = "",
-        done: int = 0,
-        total: int = 0,
-        clock: Clock | None = None,
-        rates: tuple[LiveRate, ...] = (),
-        caches: CacheDrop | None = None,
-    ) -> messages.Report:
+    def _report(self, state: messages.AgentState, sequence: int, **fields: Any) -> messages.Report:  # noqa: ANN401
         return messages.Report(
             epoch=self._epoch,
             client=self._identity.client,
             instance=self._instance,
             sequence=sequence,
             state=state,
-            message=message[: messages.MAX_REPORT_CHARACTERS],
-            done_bytes=done,
-            total_bytes=total,
-            clock=clock,
-            rates=rates,
-            caches=caches,
+            **fields,
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

@@ -22,10 +22,9 @@ MEMINFO = Path("/proc/meminfo")
 _DROPPED_FIELDS = frozenset({"Buffers", "Cached", "SReclaimable"})
 _KIBIBYTE = 1024
 _OK = 200
+# An OSD or the API server does not answer just now, or it is another one's turn.
 _TRANSIENT = frozenset({429, 502, 503})
-"""An OSD or the API server does not answer just now, or it is another one's turn."""
 _RETRY_SECONDS = 1.0
-_LONGEST_RETRY_SECONDS = 10.0
 
 
 class CacheDropper:
@@ -47,8 +46,9 @@ class CacheDropper:
             drop = partial(drop_caches, self._node)
             return CacheDrop(node=await programs.in_thread("the dropping of the caches", drop, order.limit_seconds))
         except (OSError, ValueError) as error:
-            message = f"cannot drop the caches: {error}; run as root, where {SWITCH} is writable"
-            raise PreparationError(message) from error
+            raise PreparationError(
+                f"cannot drop the caches: {error}; run as root, where {SWITCH} is writable"
+            ) from error
 
 
 async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
@@ -58,7 +58,6 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
     headers = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
     async with aiohttp.ClientSession(url) as session:
         while True:
-            pause = _RETRY_SECONDS
             timeout = aiohttp.ClientTimeout(total=max(_RETRY_SECONDS, deadline - time.monotonic()))
             try:
                 async with session.post(DROP_PATH, data=body, headers=headers, timeout=timeout) as response:
@@ -74,24 +73,17 @@ async def _drop_by_helper(url: str, order: DropCachesOrder) -> CacheDrop:
                     except ValidationError as error:
                         message = "the helper's answer is not valid; use the same version for the helper and the run"
                         raise PreparationError(message) from error
+                try:
+                    problem = printable(HelperRefusal.model_validate_json(text).message)
+                except ValidationError:
+                    problem = printable(text) or "no message"
                 if response.status not in _TRANSIENT:
-                    message = f"the helper did not drop the caches (status {response.status}): {_message(text)}"
-                    raise PreparationError(message)
-                header = response.headers.get("Retry-After", "")
-                wanted = float(header) if header.isascii() and header.isdecimal() else 0.0
-                pause, problem = min(max(wanted, _RETRY_SECONDS), _LONGEST_RETRY_SECONDS), _message(text)
-            if time.monotonic() + pause >= deadline:
-                message = f"the helper did not drop the caches within {order.limit_seconds:g} s: {problem}"
-                raise PreparationError(message)
-            await asyncio.sleep(pause)
-
-
-def _message(text: str) -> str:
-    """Return the message of a refusal, or the beginning of another text."""
-    try:
-        return printable(HelperRefusal.model_validate_json(text).message)
-    except ValidationError:
-        return printable(text) or "no message"
+                    raise PreparationError(f"the helper did not drop the caches (status {response.status}): {problem}")
+            if time.monotonic() + _RETRY_SECONDS >= deadline:
+                raise PreparationError(
+                    f"the helper did not drop the caches within {order.limit_seconds:g} s: {problem}"
+                )
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 def drop_caches(node: str, switch: Path = SWITCH, meminfo: Path = MEMINFO) -> NodeCaches:

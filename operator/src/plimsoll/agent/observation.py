@@ -1,8 +1,4 @@
-"""Observes the host and the tool during one trial.
-
-Every second, it looks at the tool's open files and reads the host's counters (`readings`, also of the client's own
-control group and of the tool's processes). Afterwards, `host_use_during` computes the load during the measurement.
-"""
+"""Observes the host and the tool during one trial, every second, and computes the load during the measurement."""
 
 import os
 import platform
@@ -24,6 +20,7 @@ from plimsoll.agent.readings import (
     ToolAccount,
     ToolCounters,
     Traffic,
+    text_of,
     with_descendants,
 )
 from plimsoll.agent.volume import (
@@ -45,9 +42,8 @@ _MILLISECONDS = 1000
 _NANOSECONDS_PER_MILLISECOND = 10**6
 _SECOND = 10**9
 _SECTOR_BYTES = 512
-
+# When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length.
 MAX_SNAPSHOTS = 1024
-"""When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
 
 C = TypeVar("C", DeviceCounters, ToolCounters, Traffic)
 
@@ -70,11 +66,6 @@ class DataSetIdentity:
     path: str  # path without symbolic links; a directory if the tool writes files of its own there
     file: tuple[int, int] | None  # device and inode number; None for a block device
     device: int  # number of the block device, or of the device that contains the file
-
-    def matches(self, status: os.stat_result) -> bool:
-        if self.file is None:
-            return stat.S_ISBLK(status.st_mode) and status.st_rdev == self.device
-        return (status.st_dev, status.st_ino) == self.file
 
     @property
     def block_device(self) -> str | None:
@@ -137,8 +128,11 @@ class OpenFiles:
             if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
                 return ""
             status = link.stat()
-            if stat.S_ISBLK(status.st_mode) or stat.S_ISREG(status.st_mode):
-                return self._identity.path if self._identity.matches(status) else name
+            is_device = stat.S_ISBLK(status.st_mode)
+            if is_device or stat.S_ISREG(status.st_mode):
+                file = None if is_device else (status.st_dev, status.st_ino)
+                device = status.st_rdev if is_device else status.st_dev
+                return self._identity.path if (file, device) == (self._identity.file, self._identity.device) else name
         return ""
 
 
@@ -159,10 +153,7 @@ class HostObservation:
         self._take_snapshot(ToolCounters())
 
     def look(self, pid: int) -> None:
-        """Observe the host and the tool, which runs as process `pid`. Call it about every second.
-
-        A tool that was visible and no longer is has ended: its I/O is in the last snapshot, and only there.
-        """
+        """Observe the host and the tool, process `pid`, unless it has ended. Call it about every second."""
         self._looks += 1
         if self._looks % self._stride == 0:
             tool = self._account.look(pid)
@@ -179,13 +170,8 @@ class HostObservation:
         """Return the host's load during the measurement; None if there is none or snapshots do not cover it."""
         if measurement is None or self._bounds is None:
             return None
-        return host_use_during(
-            self._bounds,
-            self._snapshots,
-            start=measurement.started_at,
-            runtime=measurement.runtime,
-            storage=self._storage,
-        )
+        start, runtime = measurement.started_at, measurement.runtime
+        return host_use_during(self._bounds, self._snapshots, start=start, runtime=runtime, storage=self._storage)
 
     @property
     def foreign_target(self) -> str:
@@ -226,13 +212,12 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
         "processors": os.cpu_count(),
         "memoryBytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
-    cpus = _word(host.proc / "cpuinfo").splitlines()
-    words = {
-        "cpuModel": next((line.partition(":")[2].strip() for line in cpus if line.startswith("model name")), ""),
-        "cpuGovernor": _word(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clockSource": _word(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
-    }
-    return facts | _known(words)
+    cpus = text_of(host.proc / "cpuinfo").splitlines()
+    return facts | _known(
+        cpuModel=next((line.partition(":")[2].strip() for line in cpus if line.startswith("model name")), ""),
+        cpuGovernor=text_of(host.sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clockSource=text_of(host.sys / "devices/system/clocksource/clocksource0/current_clocksource"),
+    )
 
 
 def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
@@ -247,9 +232,9 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
                 device = host.sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
                 # A partition uses the queue of its disk.
                 queues = (device / "queue", device.resolve().parent / "queue")
-                limit = next(filter(None, (_word(queue / "discard_max_bytes") for queue in queues)), "")
+                limit = next(filter(None, (text_of(queue / "discard_max_bytes") for queue in queues)), "")
                 discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
-                return _known({"volumeDevice": device.readlink().name}) | discards
+                return _known(volumeDevice=device.readlink().name) | discards
             case ImageVolume():
                 return {"volumeAccess": "librbd"}
     return {}
@@ -257,16 +242,10 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
 
 def _mount_facts(directory: Path, proc: Path) -> dict[str, JsonValue]:
     mount = mount_of(PurePosixPath(os.path.realpath(directory)), read_mounts(proc / "self/mountinfo"))
-    return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
+    return _known(volumeFileSystem=mount.file_system, volumeSource=mount.source) if mount else {}
 
 
-def _word(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_text().strip()
-    return ""
-
-
-def _known(words: dict[str, str]) -> dict[str, JsonValue]:
+def _known(**words: str) -> dict[str, JsonValue]:
     return {name: word[:128] for name, word in words.items() if word}
 
 
@@ -275,9 +254,8 @@ def host_use_during(
 ) -> HostUse | None:
     """Return the load between the last snapshot before a measurement and the first one after it.
 
-    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased. `bounds` are
-    the client's limits, `snapshots` are in the order of time and describe `storage`; the measurement began at `start`
-    (Unix nanoseconds) and took `runtime` (nanoseconds).
+    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased. The
+    measurement began at `start` (Unix nanoseconds) and took `runtime` (nanoseconds).
     """
     window = _window(snapshots, start, runtime)
     if not window:
@@ -309,10 +287,7 @@ def host_use_during(
 
 
 def _window(snapshots: Sequence[HostSnapshot], start: int, runtime: int) -> Sequence[HostSnapshot]:
-    """Return the snapshots that enclose a measurement; empty if they do not.
-
-    The wall clock only locates the start between two snapshots: it may be set at any time after that.
-    """
+    """Return the snapshots that enclose a measurement; empty if they do not. Afterwards the wall clock may be set."""
     for index, (before, following) in enumerate(pairwise(snapshots)):
         if before.at <= start < following.at:
             begun = min(before.monotonic + start - before.at, following.monotonic)
@@ -325,8 +300,7 @@ def _window(snapshots: Sequence[HostSnapshot], start: int, runtime: int) -> Sequ
 def _cpu(bounds: Bounds, window: Sequence[HostSnapshot], start: int) -> CpuUse | None:
     before, after = window[0], window[-1]
     seconds = (after.monotonic - before.monotonic) / _SECOND
-    busy = _increase(before.busy, after.busy)
-    idle = max(0, after.idle - before.idle)
+    busy, idle = _increase(before.busy, after.busy), max(0, after.idle - before.idle)
     if busy is None or not busy + idle:
         return None
     used = _increase(before.cgroup.cpu, after.cgroup.cpu)

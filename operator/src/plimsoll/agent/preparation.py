@@ -1,27 +1,18 @@
 """Prepares a data set: discards it, writes every byte, verifies that, and overwrites it at random."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from plimsoll.agent import process
 from plimsoll.agent.observation import DataSetIdentity, identify
 from plimsoll.agent.readings import process_io
 from plimsoll.agent.volume import LOOK_UP_SECONDS, ImageVolume, LocalVolume, VolumeError, discard_is_unsupported
-from plimsoll.api.storage import Precondition
 from plimsoll.protocol.messages import PrepareOrder
-from plimsoll.tools.base import Command, Output
-from plimsoll.tools.fio.preparation import (
-    discard_command,
-    parse_discard,
-    parse_precondition,
-    parse_prefill,
-    precondition_command,
-    prefill_command,
-)
-from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
+from plimsoll.tools.base import Command
+from plimsoll.tools.fio.preparation import changed_bytes, discard_command, precondition_command, prefill_command
+from plimsoll.tools.target import DataSet, VolumeTarget
 
 Volume = LocalVolume | ImageVolume  # any volume that can contain a client's data set
 
@@ -61,23 +52,22 @@ async def _prepare_local(
     programs: process.Programs,
     progress: process.Progress,
 ) -> PreparedDataSet:
-    fio = _FioSteps(programs, progress, target)
+    fio = _Fio(programs, order, progress, target)
     await programs.in_thread(f"the creation of {target.path}", partial(volume.create, target))
     if order.discard:
         await _discard(volume, target, programs, progress, required=order.must_discard)
     # Also before a prefill: file systems do one write at a time that extends a file.
     await programs.in_thread(f"the creation of {target.path}", partial(volume.lay_out, target))
     if order.prefill:
-        progress(0, target.size)
+        progress(0, target.size, "")
 
         def report_written(pid: int) -> None:
             counters = process_io(pid) or {"write_bytes": 0}
-            progress(min(counters["write_bytes"], target.size), target.size)
+            progress(min(counters["write_bytes"], target.size), target.size, "")
 
-        await fio.prefill(order, report_written)
+        await fio.prefill(report_written)
         await programs.in_thread(f"the check of {target.path}", partial(volume.check_written, target))
-    if order.precondition is not None:
-        await fio.precondition(order.precondition, order)
+    await fio.precondition()
     identity = await programs.in_thread(f"the check of {target.path}", partial(identify, target))
     return PreparedDataSet(target=target, identity=identity, prefilled=order.prefill)
 
@@ -86,7 +76,7 @@ async def _discard(
     volume: LocalVolume, target: VolumeTarget, programs: process.Programs, progress: process.Progress, *, required: bool
 ) -> None:
     """Discard the volume's content; storage without discard is reported, or if `required` a VolumeError."""
-    await programs.in_thread(f"the removal of {target.path}", volume.clear)
+    await programs.in_thread(f"the removal of {target.path}", partial(volume.clear, target))
     argv = volume.discard_command(target)
     if argv is None:
         return
@@ -116,61 +106,55 @@ async def _prepare_image(
     except process.OverdueError as error:
         raise VolumeError(f"{volume.unreachable} (rbd info {error})") from error
     volume.check_found(output.exit_code, output.stdout, output.stderr)
-    fio = _FioSteps(programs, progress, target, volume)
+    fio = _Fio(programs, order, progress, target, volume)
     if order.discard:
-        await fio.discard(target, limit_seconds=volume.discard_seconds)
+        # The kernel does not count what a process writes through librbd.
+        watch = process.report_elapsed("discarding through librbd", progress, total=target.size)
+        await fio.run("discard", partial(discard_command, target), watch, limit_seconds=volume.discard_seconds)
     if order.prefill:
-        await fio.prefill(order, process.report_elapsed("prefilling through librbd", progress, total=target.size))
-    if order.precondition is not None:
-        await fio.precondition(order.precondition, order)
+        await fio.prefill(process.report_elapsed("prefilling through librbd", progress, total=target.size))
+    await fio.precondition()
     return PreparedDataSet(target=target, identity=None, prefilled=order.prefill)
 
 
-class _FioSteps:
-    def __init__(
-        self, programs: process.Programs, progress: process.Progress, target: DataSet, image: ImageVolume | None = None
-    ) -> None:
-        self._programs = programs
-        self._progress = progress
-        self._target = target
-        self._image = image
+@dataclass(frozen=True, slots=True)
+class _Fio:
+    programs: process.Programs
+    order: PrepareOrder
+    progress: process.Progress
+    target: DataSet
+    image: ImageVolume | None = None
 
-    async def discard(self, target: ImageTarget, *, limit_seconds: float) -> None:
-        directory = self._programs.fresh_directory("discard")
-        command = discard_command(target, work_directory=str(directory))
-        # The kernel does not count what a process writes through librbd.
-        watch = process.report_elapsed("discarding through librbd", self._progress, total=target.size)
-        parse_discard(await self._run(command, directory, [watch], limit_seconds=limit_seconds), target)
+    async def prefill(self, watch: process.Watch) -> None:
+        command = partial(prefill_command, self.target, self.order.seed, content=self.order.content)
+        await self.run("prefill", command, watch)
 
-    async def prefill(self, order: PrepareOrder, watch: process.Watch) -> None:
-        directory = self._programs.fresh_directory("prefill")
-        command = prefill_command(self._target, order.seed, str(directory), order.content)
-        parse_prefill(await self._run(command, directory, [watch]), self._target)
-
-    async def precondition(self, precondition: Precondition, order: PrepareOrder) -> None:
-        directory = self._programs.fresh_directory("precondition")
-        command = precondition_command(self._target, precondition, order.seed, str(directory), order.content)
-        started, seconds, size = time.monotonic(), precondition.seconds, self._target.size
+    async def precondition(self) -> None:
+        """Overwrite the data set at random, if ordered."""
+        precondition, started, size = self.order.precondition, time.monotonic(), self.target.size
+        if precondition is None:
+            return
+        seconds = precondition.seconds
 
         def report(_: int) -> None:
             elapsed = min(int(time.monotonic() - started), seconds)
-            self._progress(size, size, f"overwriting at random, {elapsed} of {seconds} s")
+            self.progress(size, size, f"overwriting at random, {elapsed} of {seconds} s")
 
-        parse_precondition(await self._run(command, directory, [report]), self._target)
+        order = self.order
+        command = partial(precondition_command, self.target, precondition, order.seed, content=order.content)
+        await self.run("precondition", command, report)
 
-    async def _run(
-        self, command: Command, directory: Path, watches: Sequence[process.Watch], *, limit_seconds: float | None = None
-    ) -> Output:
-        """Run the step that the directory is named after; PreparationError if it fails or stalls.
-
-        Without a time limit, a command that has stopped writing to an image is killed.
-        """
-        step, remedy = directory.name, f"; {self._image.stuck}" if self._image else ""
-        if self._image and limit_seconds is None:
-            watches = [*watches, process.StallWatch().look]
+    async def run(
+        self, step: str, command: Callable[..., Command], watch: process.Watch, *, limit_seconds: float | None = None
+    ) -> None:
+        """Run a step; PreparationError if it fails, or without a time limit stops writing to an image."""
+        directory, remedy = self.programs.fresh_directory(step), f"; {self.image.stuck}" if self.image else ""
+        stall = [process.StallWatch().look] if self.image and limit_seconds is None else []
         try:
-            output = await self._programs.run(command, directory, watches=watches, limit_seconds=limit_seconds)
+            output = await self.programs.run(
+                command(work_directory=str(directory)), directory, watches=[watch, *stall], limit_seconds=limit_seconds
+            )
         except (process.OverdueError, process.StalledError) as error:
-            raise process.PreparationError(f"{step} of {self._target.name} {error}{remedy}") from error
-        process.check_step(output, step, of=self._target.name, remedy=remedy)
-        return output
+            raise process.PreparationError(f"{step} of {self.target.name} {error}{remedy}") from error
+        process.check_step(output, step, of=self.target.name, remedy=remedy)
+        changed_bytes(step, output, self.target)

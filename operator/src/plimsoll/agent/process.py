@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Thread
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from plimsoll.agent.readings import interfaces, process_io
 from plimsoll.ceph.document import without_keys
@@ -33,16 +33,13 @@ _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
 _READ_SECONDS = 0.01  # interval of looks whether a command has begun to read its input
 _TERM_SECONDS = 2.0  # time for a tool to end after SIGTERM; fio closes its image within 0.2 s
+# Time for a killed tool, or a cancelled file operation, to end. One that needs more waits in the kernel for its storage
 _KILL_SECONDS = 5.0
-"""Time for a killed tool, or a cancelled file operation, to end.
-
-One that needs more waits in the kernel for its storage, and cannot be ended.
-"""
-FILE_SECONDS = 300.0
-"""Time for a file operation, which takes seconds on storage that responds: tools do what takes longer."""
-
+FILE_SECONDS = 300.0  # time for a file operation, which takes seconds on storage that responds
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
+Progress = Callable[[int, int, str], None]
+"""Called with the prefilled bytes and their total, and the current step; it is empty for the prefill."""
 
 STDERR_TAIL = 2000  # characters of a tool's own output that are kept
 ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
@@ -85,14 +82,10 @@ async def run(
 ) -> Output:
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
 
-    With a `gate`, it begins when that is opened, and is watched and limited from then on. A command with
-    `Command.held` is started at once, and waits for the rest of its input; others are not started before.
-
-    `number` tells commands apart that run in one directory at the same time. `started` is called with the command's
-    process, which may still exist afterwards: see `Programs.unended`.
-
-    Overwritten terminal lines are dropped; `recent_output` returns them while the command runs. A command that cannot
-    be started ends with exit code 127, as in a shell.
+    With a `gate`, it begins when that is opened, and is watched and limited from then on; only a command with
+    `Command.held` is started before. `number` tells commands apart that run in one directory at the same time.
+    `started` is called with the process, which may still exist afterwards: see `Programs.unended`. Overwritten terminal
+    lines are dropped. A command that cannot be started ends with exit code 127, as in a shell.
 
     OverdueError: it did not end within `limit_seconds`.
     """
@@ -101,10 +94,20 @@ async def run(
     launched_at = time.time_ns()
     stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
     with stdout_path.open("wb") as stdout, stderr_path.open("wb") as stderr:
-        printed = asyncio.subprocess.DEVNULL if command.metered_seconds else stdout
 
-        async def begin(stdin: Path | BinaryIO, *arguments: str) -> asyncio.subprocess.Process:
-            process = await _start(command, directory, stdin, *arguments, stdout=printed, stderr=stderr)
+        async def begin(stdin: BinaryIO, *arguments: str) -> asyncio.subprocess.Process:
+            with stdin:
+                process = await asyncio.create_subprocess_exec(
+                    *DIE_WITH_PARENT,
+                    *command.argv,
+                    *arguments,
+                    cwd=directory,
+                    env={**os.environ, **command.environment},
+                    stdin=stdin,
+                    stdout=asyncio.subprocess.DEVNULL if command.metered_seconds else stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
             started(process)
             return process
 
@@ -112,13 +115,14 @@ async def run(
             if gate is not None and command.held is not None:
                 process, launched_at = await _start_at(gate, command.held, begin)
             else:
-                process = await begin(Path(command.stdin))
+                process = await begin(Path(command.stdin).open("rb"))  # noqa: SIM115, ASYNC230 - closed there; at once
         except OSError as error:
             stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = 127
         else:
-            meter = [_Meter(stdout, command.metered_seconds).look] if command.metered_seconds else []
-            exit_code = await _wait(process, [*meter, *watches], limit_seconds, stderr_path)
+            meter = partial(_print_read_bytes, stdout) if command.metered_seconds else None
+            limit = command.metered_seconds or limit_seconds
+            exit_code = await _wait(process, watches, limit, meter=meter, stderr=stderr_path)
     finished_at = time.time_ns()
 
     def read_output() -> Output:
@@ -149,49 +153,6 @@ def recent_output(directory: Path, number: int = 0) -> str:
         return ""
 
 
-class _MeteredEndError(Exception):
-    """A metered command has run for its time."""
-
-
-class _Meter:
-    """Prints the bytes that a command has read so far, and ends it after its time."""
-
-    def __init__(self, lines: BinaryIO, seconds: int) -> None:
-        self._lines = lines
-        self._end = time.monotonic() + seconds
-
-    def look(self, pid: int) -> None:
-        """Print a line; _MeteredEndError if the time is over."""
-        read = (process_io(pid) or {}).get("rchar")
-        if read is not None:
-            self._lines.write(f"{time.time_ns()} {read}\n".encode())
-            self._lines.flush()
-        if time.monotonic() >= self._end:
-            raise _MeteredEndError
-
-
-async def _start(
-    command: Command,
-    directory: Path,
-    stdin: Path | BinaryIO,
-    *arguments: str,
-    stdout: BinaryIO | int,
-    stderr: BinaryIO,
-) -> asyncio.subprocess.Process:
-    with stdin.open("rb") if isinstance(stdin, Path) else stdin as opened:
-        return await asyncio.create_subprocess_exec(
-            *DIE_WITH_PARENT,
-            *command.argv,
-            *arguments,
-            cwd=directory,
-            env={**os.environ, **command.environment},
-            stdin=opened,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
-
-
 async def _start_at(
     gate: Gate, held: HeldInput, begin: Callable[..., Awaitable[asyncio.subprocess.Process]]
 ) -> tuple[asyncio.subprocess.Process, int]:
@@ -220,20 +181,35 @@ def _is_read(pipe: int) -> bool:
     return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
 
 
+def _print_read_bytes(lines: BinaryIO, pid: int) -> None:
+    read = (process_io(pid) or {}).get("rchar")
+    if read is not None:
+        lines.write(f"{time.time_ns()} {read}\n".encode())
+        lines.flush()
+
+
 async def _wait(
-    process: asyncio.subprocess.Process, watches: Sequence[Watch], limit_seconds: float | None, stderr: Path
+    process: asyncio.subprocess.Process,
+    watches: Sequence[Watch],
+    limit_seconds: float | None,
+    *,
+    meter: Watch | None,
+    stderr: Path,
 ) -> int:
+    """Return the exit code; with a `meter`, the end of the time is a success."""
+    all_watches = [*watches, *([meter] if meter else [])]
     try:
         async with asyncio.timeout(limit_seconds):
             while True:
-                for watch in watches:
+                for watch in all_watches:
                     watch(process.pid)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_POLL_SECONDS if watches else None):
+                    async with asyncio.timeout(_POLL_SECONDS if all_watches else None):
                         return await process.wait()
-    except _MeteredEndError:
-        return 0 if await _end(process) else 128 + signal.SIGKILL
     except TimeoutError as error:
+        if meter:
+            meter(process.pid)
+            return 0 if await _end(process) else 128 + signal.SIGKILL
         words = without_keys(_read(stderr)).strip()[-1000:]
         message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
         raise OverdueError(message) from error
@@ -304,14 +280,6 @@ class Launch:
         return self._running
 
 
-class Progress(Protocol):
-    """Receives the progress of a preparation."""
-
-    def __call__(self, done: int, total: int, message: str = "") -> None:
-        """Report the bytes prefilled and their total, and the current step unless it is the prefill."""
-        ...
-
-
 class PreparationError(Exception):
     """Preparing a measurement failed; the message is for the user."""
 
@@ -327,11 +295,7 @@ class Programs:
 
     @property
     def unended(self) -> str:
-        """A message with the commands and file operations that run although their work is over; empty without any.
-
-        SIGKILL does not end a process in uninterruptible sleep, such as one that waits for storage that does not
-        answer. It may still do I/O when the storage returns.
-        """
+        """A message with the commands and file operations that run although their work is over; empty without any."""
         left = [f"{program} (process {process.pid})" for program, process in self._alive()]
         left += [name for name, operation in self._file_operations if not operation.done()]
         if not left:
@@ -344,9 +308,8 @@ class Programs:
     async def in_thread(self, name: str, operation: Callable[[], T], limit_seconds: float | None = FILE_SECONDS) -> T:
         """Return the result of a file operation that may hang with its storage; `name` is its name in messages.
 
-        Nothing can interrupt it. After its time limit (PreparationError), or a few seconds after a cancellation, it
-        counts as unended. It has a thread of its own, so that it keeps neither other operations waiting nor the agent
-        from exiting.
+        After its time limit (PreparationError), or a few seconds after a cancellation, it counts as unended. It has a
+        thread of its own, so that it keeps neither other operations waiting nor the agent from exiting.
         """
         result: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -380,7 +343,6 @@ class Programs:
         self._processes = [*self._alive(), (program, process)]
 
     def resolved(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a command with the path of its program."""
         return (self._binaries.get(argv[0], argv[0]), *argv[1:])
 
     def environment(self, command: Command) -> dict[str, str]:
@@ -424,8 +386,8 @@ class Programs:
     ) -> Output:
         """Run a command and its companions in its own directory; see `plimsoll.agent.process.run`.
 
-        A command whose output is `excused` has done its work: its exit code counts as 0. The output contains the
-        companions' outputs. The first command that fails ends the others, and its output is returned.
+        The first command that fails ends the others, and its output is returned. If the output is `excused`, the exit
+        code counts as 0.
         """
         runnable = [
             replace(single, argv=self.resolved(single.argv), environment=self.environment(single))
@@ -482,15 +444,12 @@ class Programs:
         """Run a server, `name` in messages, in its own empty directory until it ends or this is cancelled.
 
         `is_serving` judges by the server's recent output whether clients may connect; then `ready` is awaited. With
-        `ends_with_client`, a server that has listened may end with any exit code.
-
-        PreparationError: the server failed, or ended before clients could connect.
+        `ends_with_client`, a server that has listened may end with any exit code. PreparationError: the server failed,
+        or ended before clients could connect.
         """
-
-        def excused(output: Output) -> bool:
-            return ends_with_client and is_serving(output.stdout)
-
-        running = asyncio.create_task(self.run(command, directory, excused=excused))
+        running = asyncio.create_task(
+            self.run(command, directory, excused=lambda output: ends_with_client and is_serving(output.stdout))
+        )
         # Output is recent for some seconds only, and a thousand servers take longer to start.
         starting = set(range(len(command.all)))
         try:
@@ -530,11 +489,7 @@ class StalledError(Exception):
 
 
 class StallWatch:
-    """Watches that a command that writes through librbd sends data.
-
-    The kernel does not count these writes for a process, so the traffic of its network namespace is watched. Other
-    processes in the namespace can hide a stall, but cannot cause a false alarm.
-    """
+    """Watches that a command that writes through librbd, which the kernel does not count, sends data."""
 
     def __init__(self, proc: Path = Path("/proc"), *, clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = proc

@@ -1,12 +1,9 @@
-"""Reads this host's counters: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`.
-
-A reading takes a few small files and a fraction of a millisecond, so it does not disturb the measurement.
-"""
+"""Reads this host's counters: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`."""
 
 import math
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -43,20 +40,12 @@ class Group:
     directory: Path
     top: Path
 
-    def levels(self) -> Iterator[Path]:
-        """Yield the group and its ancestors, each of which limits it."""
-        yield self.directory
-        if self.directory != self.top:
-            for parent in self.directory.parents:
-                yield parent
-                if parent == self.top:
-                    return
+    def levels(self) -> list[Path]:
+        """Return the group and its ancestors, each of which limits it."""
+        return [place for place in (self.directory, *self.directory.parents) if place.is_relative_to(self.top)]
 
     def is_own(self, proc: Path) -> bool:
-        """Whether the group contains only this process, its descendants and its ancestors.
-
-        Ancestors only wait: an init process in a container. A local run's conductor is not an ancestor of its agents.
-        """
+        """Whether the group contains only this process, its descendants and its ancestors, which only wait."""
         with suppress(OSError, ValueError, IndexError):
             agent = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
             ancestors = set(_lineage(proc, agent))
@@ -87,11 +76,8 @@ class Cgroup:
 
     def own(self, proc: Path) -> "Cgroup":
         """Return the groups whose usage is this process's own. `cpu` is unchanged: its quota applies in any case."""
-
-        def if_own(group: Group | None) -> Group | None:
-            return group if group is not None and group.is_own(proc) else None
-
-        return replace(self, accounting=if_own(self.accounting), memory=if_own(self.memory))
+        own = [group if group and group.is_own(proc) else None for group in (self.accounting, self.memory)]
+        return replace(self, accounting=own[0], memory=own[1])
 
     def processors(self) -> float | None:
         """Return the number of processors that the quota allows; None without a quota."""
@@ -103,30 +89,28 @@ class Cgroup:
             limit, interval = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
             return limit / interval if limit and interval and limit > 0 else None
 
-        return min(_limits(self.cpu, quota_of), default=None)
+        return min(filter(None, map(quota_of, self.cpu.levels() if self.cpu else ())), default=None)
 
     def memory_limit(self) -> int | None:
         """Return the memory limit in bytes; None without a limit."""
         name = "memory.max" if self.unified else "memory.limit_in_bytes"
-        limits = _limits(self.memory, lambda level: _number(level / name))
-        return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
+        limits = (_number(level / name) for level in (self.memory.levels() if self.memory else ()))
+        return min((limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES), default=None)
 
     def read(self) -> CgroupCounters:
-        seconds = "throttled_usec" if self.unified else "throttled_time"
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
-        throttled = _sum(stat.get(seconds) for stat in stats)
-        memory = self.memory.directory if self.memory else None
-        name = "memory.current" if self.unified else "memory.usage_in_bytes"
+        memory = "memory.current" if self.unified else "memory.usage_in_bytes"
         used = None
         if self.accounting and self.unified:
-            used = _scaled(_table(self.accounting.directory / "cpu.stat").get("usage_usec"))
+            used = _total([_table(self.accounting.directory / "cpu.stat")], "usage_usec", _MICROSECOND)
         elif self.accounting:
             used = _number(self.accounting.directory / "cpuacct.usage")
+        throttled = ("throttled_usec", _MICROSECOND) if self.unified else ("throttled_time", 1)
         return CgroupCounters(
             cpu=used,
-            throttled_periods=_sum(stat.get("nr_throttled") for stat in stats),
-            throttled=_scaled(throttled) if self.unified else throttled,
-            memory=_number(memory / name) if memory else None,
+            throttled_periods=_total(stats, "nr_throttled"),
+            throttled=_total(stats, *throttled),
+            memory=_number(self.memory.directory / memory) if self.memory else None,
         )
 
 
@@ -143,25 +127,16 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
     return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
 
 
-def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
-    limits = map(limit, group.levels()) if group else ()
-    return [value for value in limits if value is not None]
-
-
 def _number(path: Path) -> int | None:
     with suppress(OSError, ValueError):
         return int(path.read_text())
     return None
 
 
-def _sum(counters: Iterable[int | None]) -> int | None:
-    """Return the sum of the known counters; None if none is known."""
-    readable = [counter for counter in counters if counter is not None]
-    return sum(readable) if readable else None
-
-
-def _scaled(microseconds: int | None) -> int | None:
-    return None if microseconds is None else microseconds * _MICROSECOND
+def _total(tables: Iterable[Mapping[str, int]], name: str, unit: int = 1) -> int | None:
+    """Return the sum of a counter in the tables that have it; None if none has."""
+    values = [table[name] * unit for table in tables if name in table]
+    return sum(values) if values else None
 
 
 def _table(path: Path) -> Mapping[str, int]:
@@ -205,8 +180,8 @@ class ToolAccount:
 
     def look(self, pid: int) -> ToolCounters | None:
         """Return the I/O of a process and its descendants so far; None if it is not visible."""
-        processes = [process_io(process, self._proc) for process in with_descendants(self._proc, pid)]
-        counters = [counter for counter in processes if counter]
+        processes = with_descendants(self._proc, pid)
+        counters = [counter for process in processes if (counter := process_io(process, self._proc))]
         self.is_visible = self.is_visible or bool(counters)
         if not counters:
             return None
@@ -216,10 +191,7 @@ class ToolAccount:
         )
 
     def end(self) -> ToolCounters | None:
-        """Return the tool's total I/O, after its end; no other child may have ended since the constructor.
-
-        None if `look` never saw any: a kernel without accounting shows zeros here.
-        """
+        """Return the tool's total I/O, after its end; None if `look` never saw any, as without accounting."""
         after = _ended_children_counters()
         if not self.is_visible:
             return None
@@ -315,14 +287,12 @@ class Host:
     def bounds(self, cgroup: Cgroup | None) -> Bounds | None:
         """Return the limits of this process; None if they cannot be read."""
         with suppress(OSError, ValueError, IndexError):
-            stat = (self.proc / "stat").read_text().splitlines()
-            processors = sum(line.startswith("cpu") for line in stat) - 1
+            processors = sum(line.startswith("cpu") for line in (self.proc / "stat").read_text().splitlines()) - 1
             # The affinity mask of this process, which a static CPU manager sets.
             status = (self.proc / "self/status").read_text().splitlines()
             masks = (line.split()[1] for line in status if line.startswith("Cpus_allowed:"))
             pinned = next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
-            quota = cgroup.processors() if cgroup else None
-            limits = [quota, pinned if pinned != processors else None]
+            limits = [cgroup.processors() if cgroup else None, pinned if pinned != processors else None]
             # Those with a device: a veth, bridge or bond only forwards their traffic.
             physical = frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
             speeds = {name: _number(self.sys / "class/net" / name / "speed") for name in physical}
@@ -339,37 +309,27 @@ class Host:
     def disk_of(self, device: str) -> str | None:
         """Return `major:minor` of the disk that a device is part of; None for a whole device, such as a RAID."""
         with suppress(OSError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            while True:
-                if (place / "partition").exists():
-                    place = place.parent
-                    continue
-                carriers = [*(place / "slaves").glob("*")]
-                if len(carriers) != 1:
-                    break
-                place = carriers[0].resolve(strict=True)
-            number = (place / "dev").read_text().strip()
+            disk, carriers = _disk((self.sys / "dev/block" / device).resolve(strict=True))
+            while len(carriers) == 1:
+                disk, carriers = _disk(carriers[0].resolve(strict=True))
+            number = (disk / "dev").read_text().strip()
             return number if number != device else None
         return None
 
     def identity_of(self, device: str) -> str:
         """Return what identifies a block device, or the disk of a partition, under any number; empty if unknown."""
-        with suppress(OSError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            part = _words(place / "partition")
-            disk = place.parent if part else place
-            if identity := next(filter(None, (_words(disk / name) for name in _IDENTITIES)), ""):
-                return f"{identity[:_MAX_IDENTITY]} partition {part}" if part else identity[:_MAX_IDENTITY]
-        return ""
+        place = (self.sys / "dev/block" / device).resolve()
+        part, (disk, _) = text_of(place / "partition"), _disk(place)
+        identity = " ".join(next(filter(None, (text_of(disk / name) for name in _IDENTITIES)), "").split())
+        return f"{identity[:_MAX_IDENTITY]} partition {part}" if part and identity else identity[:_MAX_IDENTITY]
 
     def uncut_bytes(self, device: str) -> int | None:
         """Return the largest operation that reaches a disk unsplit; None if layers have limits of their own."""
         with suppress(OSError, ValueError):
-            place = (self.sys / "dev/block" / device).resolve(strict=True)
-            place = place.parent if (place / "partition").exists() else place
-            if [*(place / "slaves").glob("*")]:
+            disk, carriers = _disk((self.sys / "dev/block" / device).resolve(strict=True))
+            if carriers:
                 return None
-            limits = {name: int((place / "queue" / name).read_text()) for name in _CUTTING}
+            limits = {name: int((disk / "queue" / name).read_text()) for name in _CUTTING}
             # A segment holds at least a page, and memory is rarely contiguous.
             piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
             if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
@@ -381,11 +341,7 @@ class Host:
     def snapshot(
         self, *, cgroup: Cgroup | None, device: str | None, disk: str | None = None, tool: ToolCounters | None = None
     ) -> HostSnapshot | None:
-        """Return all counters; None if one that every Linux has cannot be read.
-
-        `cgroup` are the client's own groups, `device` and `disk` are `major:minor` of the block device of the data set
-        and of the disk that it is a part of, `tool` is the tool's I/O so far.
-        """
+        """Return all counters, of `major:minor` devices too; None if one that every Linux has cannot be read."""
         with suppress(OSError, ValueError, LookupError):
             with (self.proc / "stat").open() as file:
                 ticks = [int(text) for text in file.readline().split()[1 : 1 + _ACCOUNTED]]
@@ -430,8 +386,14 @@ def interfaces(place: Path) -> Mapping[str, Traffic]:
     return {name: Traffic(received=int(counters[0]), sent=int(counters[8])) for name, counters in named}
 
 
-def _words(path: Path) -> str:
+def _disk(place: Path) -> tuple[Path, list[Path]]:
+    """Return the disk of a block device in /sys, which may be a partition, and the devices that carry the disk."""
+    disk = place.parent if (place / "partition").exists() else place
+    return disk, [*(disk / "slaves").glob("*")]
+
+
+def text_of(path: Path) -> str:
     """Return the stripped text of a file; empty if it cannot be read."""
     with suppress(OSError):
-        return " ".join(path.read_text(errors="replace").split())
+        return path.read_text(errors="replace").strip()
     return ""

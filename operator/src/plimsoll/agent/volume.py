@@ -6,7 +6,7 @@ import re
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from plimsoll.api.json_reader import JsonNode, OutputError
@@ -16,8 +16,7 @@ from plimsoll.tools.target import ImageTarget, VolumeKind, VolumeTarget
 
 OWN_TABLE = Path("/proc/self/mountinfo")
 
-_FIELDS_BEFORE_OPTIONAL = 6
-_SEPARATOR = "-"
+_MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) \S+(?: \S+)*? - (\S+) (\S*) (\S*)$", re.MULTILINE)
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 ALIGNMENT = 2**20  # data sets are whole mebibytes
@@ -37,7 +36,7 @@ _DISCARD_BYTES_PER_SECOND = 64 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """One line of the table."""
+    """A mounted file system."""
 
     root: PurePosixPath  # directory of the file system that is mounted at `point`
     point: PurePosixPath  # absolute path of the mount point
@@ -48,22 +47,16 @@ class Mount:
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
     """Return all mounts in the order of mounting; OSError if the table cannot be read."""
-    mounts = []
-    for fields in map(str.split, table.read_text(errors="replace").splitlines()):
-        if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
-            continue
-        end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
-        # An empty source leaves no field.
-        file_system, *rest = fields[end + 1 :]
-        mount = Mount(
-            root=PurePosixPath(_unescaped(fields[3])),
-            point=PurePosixPath(_unescaped(fields[4])),
+    return tuple(
+        Mount(
+            root=PurePosixPath(_unescaped(root)),
+            point=PurePosixPath(_unescaped(point)),
             file_system=file_system,
-            source=_unescaped(rest[0]) if len(rest) > 1 else "",
-            options=tuple(rest[-1].split(",")) if rest else (),
+            source=_unescaped(source),
+            options=tuple(options.split(",")),
         )
-        mounts.append(mount)
-    return tuple(mounts)
+        for root, point, file_system, source, options in _MOUNT.findall(table.read_text(errors="replace"))
+    )
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
@@ -80,19 +73,23 @@ class VolumeError(Exception):
     """The volume cannot be used; the message contains the reason and the remedy."""
 
 
-class _KernelVolume:
+class LocalVolume:
     """A volume whose I/O goes through this host's kernel. By default its data set exists and needs no steps."""
 
     __slots__ = ()
 
+    def target(self, fill_percent: int) -> VolumeTarget:
+        """Return the client's data set; VolumeError if the volume cannot be used."""
+        raise NotImplementedError
+
     def create(self, target: VolumeTarget) -> None:
         """Create the data set as far as other clients need it before the prefill."""
 
-    def clear(self) -> None:
+    def clear(self, target: VolumeTarget) -> None:
         """Remove an old data set as far as `discard_command` does not discard it."""
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data set its size, without writing it."""
+        """Give the data set its size, without writing it. Reads of unwritten parts are never `Valid`."""
 
     def check_written(self, target: VolumeTarget) -> None:
         """Raise VolumeError if the data set is too short or has holes."""
@@ -102,8 +99,29 @@ class _KernelVolume:
         return None
 
 
+class _OwnFile(LocalVolume):
+    """A volume in which the data set is a file of this client alone."""
+
+    __slots__ = ()
+
+    def clear(self, target: VolumeTarget) -> None:
+        Path(target.path).unlink(missing_ok=True)
+
+    def lay_out(self, target: VolumeTarget) -> None:
+        with Path(target.path).open("ab") as file:
+            file.truncate(target.size)
+
+    def check_written(self, target: VolumeTarget) -> None:
+        status = Path(target.path).stat()
+        if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
+            raise VolumeError(
+                f"{target.path} has {status.st_size} bytes and blocks for {status.st_blocks * _BLOCK_BYTES}, "
+                f"but {target.size} were written; does the file system compress or deduplicate?"
+            )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileVolume(_KernelVolume):
+class FileVolume(_OwnFile):
     """A file in a mounted file system."""
 
     path: Path  # path of the data file
@@ -115,8 +133,6 @@ class FileVolume(_KernelVolume):
         """Return the data set: that share of the capacity, or of the free space if less than 5 % of it would remain.
 
         So it has the planned size on every file system with room for it, however much the file system itself needs.
-
-        VolumeError: the directory does not exist, is not the volume or not writable, or has too little free space.
         """
         check_usable(self.path.parent, self.mount_table)
         available = available_bytes(self.path.parent, occupied_bytes(self.path))
@@ -126,27 +142,9 @@ class FileVolume(_KernelVolume):
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
         return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
 
-    def clear(self) -> None:
-        """Remove an old data file, so that the new one gets new blocks."""
-        self.path.unlink(missing_ok=True)
-
-    def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data file its size. Unwritten parts are holes: reads of them are never `Valid`."""
-        with self.path.open("ab") as file:
-            file.truncate(target.size)
-
-    def check_written(self, target: VolumeTarget) -> None:
-        """Raise VolumeError if the data file is too short or has holes."""
-        status = self.path.stat()
-        if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
-            raise VolumeError(
-                f"{self.path} has {status.st_size} bytes and blocks for {status.st_blocks * _BLOCK_BYTES}, "
-                f"but {target.size} were written; does the file system compress or deduplicate?"
-            )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceVolume(_KernelVolume):
+class DeviceVolume(LocalVolume):
     """A block device, or the part of it from `offset` on; `size` None means the rest."""
 
     path: Path
@@ -154,21 +152,19 @@ class DeviceVolume(_KernelVolume):
     size: int | None = None
 
     def target(self, _: int) -> VolumeTarget:
-        """Return the data set: every whole MiB of the volume. VolumeError if the device is none or too small."""
+        """Return the data set: every whole MiB of the volume."""
         try:
-            is_device = stat.S_ISBLK(self.path.stat().st_mode)
-            whole = device_size(self.path) if is_device else 0
+            if not stat.S_ISBLK(self.path.stat().st_mode):
+                raise VolumeError(f"{self.path} is not a block device; nothing has been written")
+            whole = device_size(self.path)
         except OSError as error:
             raise VolumeError(f"{self.path}: {error.strerror}") from error
-        if not is_device:
-            raise VolumeError(f"{self.path} is not a block device; nothing has been written")
         size = aligned(whole - self.offset if self.size is None else self.size)
         if size <= 0 or self.offset + size > whole:
             raise VolumeError(f"{self.path} has {whole} bytes; {size} bytes at offset {self.offset} do not fit")
         return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
-        """Return the command that discards the data set."""
         # Without --force, blkdiscard opens the device exclusively, which clients that share one cannot.
         force = () if self.size is None else ("--force",)
         return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
@@ -182,18 +178,12 @@ def discard_is_unsupported(exit_code: int, stderr: str) -> bool:
 
 def device_size(path: Path) -> int:
     """Return a block device's size in bytes."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return os.lseek(descriptor, 0, os.SEEK_END)
-    finally:
-        os.close(descriptor)
+    with path.open("rb") as file:
+        return file.seek(0, os.SEEK_END)
 
 
 def check_usable(directory: Path, table: Path | None) -> None:
-    """Raise VolumeError unless the directory is writable and, with a mount table, a mount point.
-
-    Device numbers do not show a mount point: a hostPath volume may be on the same device as the container's root.
-    """
+    """Raise VolumeError unless the directory is writable and, with a mount table, a mount point."""
     if table is not None:
         place = PurePosixPath(os.path.realpath(directory))
         mount = mount_of(place, read_mounts(table))
@@ -208,14 +198,15 @@ def check_usable(directory: Path, table: Path | None) -> None:
     except OSError as error:
         raise VolumeError(f"{directory}: {error.strerror}") from error
     if not os.access(directory, os.W_OK | os.X_OK):
-        remedy = (
-            "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
-            "fsGroupPolicy: File in the CSIDriver, or make the directory writable; volume.mode Block needs no directory"
-        )
+        remedy = "Choose another directory, or make it writable"
+        if table is not None:
+            remedy = (
+                "fsGroup has no effect on this volume: set csi.storage.k8s.io/fstype in the StorageClass, or "
+                "fsGroupPolicy: File in the CSIDriver; volume.mode Block needs no directory"
+            )
         raise VolumeError(
             f"user {os.getuid()} cannot write to {directory}, which belongs to user {found.st_uid} and group "
-            f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. "
-            f"{remedy if table is not None else 'Choose another directory, or make it writable'}"
+            f"{found.st_gid} with mode {stat.S_IMODE(found.st_mode):o}; nothing has been written. {remedy}"
         )
 
 
@@ -241,13 +232,12 @@ def _left_bytes(path: Path, client: str = "*") -> int:
 
 
 def aligned(size: int) -> int:
-    """Return a size rounded down to whole MiB."""
     return size // ALIGNMENT * ALIGNMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedVolume(_KernelVolume):
-    """One client's part of a shared volume.
+class SharedVolume(_OwnFile):
+    """One client's part of a shared volume: a file of its own.
 
     All clients compute the same sizes and places from the specification, so that each can find the others' data sets.
     """
@@ -256,156 +246,108 @@ class SharedVolume(_KernelVolume):
     client: int
     clients: int
     part: int  # bytes of each client's part
-    one_file: bool = False  # whether the data sets are regions of one file
     # The mount table that must list the directory; None if it need not be a mount point.
     mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
-        """Return the client's data set: that share of its part; see `FileVolume.target` for errors."""
+        """Return the client's data set: that share of its part."""
         check_usable(self.directory, self.mount_table)
-        size = aligned(self.part * fill_percent // 100)
-        target = self._target(self.client, size)
-        path = Path(target.path)
-        # In a shared file, the regions of others are not this client's.
-        occupied = _region_bytes(path, target.offset, size) if self.one_file else _allocated_bytes(path)
-        available = available_bytes(self.directory, occupied + _left_bytes(path, str(self.client)))
-        if size <= 0:
+        target = self.place_of(self.client, aligned(self.part * fill_percent // 100))
+        left = _left_bytes(Path(target.path), str(self.client))
+        available = available_bytes(self.directory, self.occupied_bytes(target) + left)
+        if target.size <= 0:
             raise VolumeError(f"{self.part} bytes for each client are too few; a data set needs at least 1 MiB")
-        if available < size:
+        if available < target.size:
             raise VolumeError(
-                f"{self.directory} has {available} bytes free, but a data set of {format_quantity(size)} was planned "
-                "for each client; lower prepare.fillPercent or volume.size, or use larger storage"
+                f"{self.directory} has {available} bytes free, but a data set of {format_quantity(target.size)} was "
+                "planned for each client; lower prepare.fillPercent or volume.size, or use larger storage"
             )
         return target
 
-    def target_of(self, client: int, target: VolumeTarget) -> VolumeTarget:
-        """Return the data set of another client, as large as this client's `target`."""
-        return self._target(client, target.size)
+    def place_of(self, client: int, size: int) -> VolumeTarget:
+        """Return the data set of a client; all have the same size."""
+        path = str(self.directory / file_name(client))
+        return VolumeTarget(kind=VolumeKind.FILE, path=path, size=size, shared=True)
+
+    def occupied_bytes(self, target: VolumeTarget) -> int:
+        return _allocated_bytes(Path(target.path))
+
+
+class SharedFileVolume(SharedVolume):
+    """One client's part of a shared volume: a region of one file."""
+
+    __slots__ = ()
+
+    def place_of(self, client: int, size: int) -> VolumeTarget:
+        path = str(self.directory / SHARED_FILE)
+        return VolumeTarget(kind=VolumeKind.FILE, path=path, size=size, offset=client * size, shared=True)
+
+    def occupied_bytes(self, target: VolumeTarget) -> int:
+        """Return how many bytes of the region are not holes; those of others are not this client's."""
+        offset, end, occupied = target.offset, target.offset + target.size, 0
+        try:
+            with Path(target.path).open("rb") as file:
+                while offset < end:
+                    start = os.lseek(file.fileno(), offset, os.SEEK_DATA)
+                    offset = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+                    occupied += max(0, min(offset, end) - start)
+        except OSError as error:
+            # There is no file, or no data after the offset.
+            if error.errno not in {errno.ENOENT, errno.ENXIO}:
+                raise
+        return occupied
 
     def create(self, target: VolumeTarget) -> None:
-        """Create the shared file with the size of all regions: a tool would replace one that is too short."""
-        if not self.one_file:
-            return
-        descriptor = os.open(target.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            _extend(descriptor, self.clients * target.size)
-        finally:
-            os.close(descriptor)
+        """Create the file with the size of all regions: a tool would replace one that is too short.
 
-    def clear(self) -> None:
-        """Remove an old data file; a region is discarded by `discard_command`."""
-        if not self.one_file:
-            self._file.clear()
+        All clients give it the same size, so that none truncates another's data. CephFS may count another client's
+        extension against the quota before this client sees the new size, so a full quota is final only after some time.
+        """
+        deadline, size = time.monotonic() + _OTHERS_SECONDS, self.clients * target.size
+        with Path(target.path).open("ab") as file:
+            while os.fstat(file.fileno()).st_size != size:
+                try:
+                    os.truncate(file.fileno(), size)
+                except OSError as error:
+                    if error.errno != errno.EDQUOT or time.monotonic() >= deadline:
+                        raise
+                    time.sleep(_PAUSE_SECONDS)
+
+    def clear(self, target: VolumeTarget) -> None:
+        """Do nothing: `discard_command` frees the region."""
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Give the data file its size; the shared one has it already."""
-        if not self.one_file:
-            self._file.lay_out(target)
+        """Do nothing: the file has its size."""
 
     def check_written(self, target: VolumeTarget) -> None:
-        """Raise VolumeError if the data set is too short or has holes."""
-        if not self.one_file:
-            self._file.check_written(target)
-            return
-        end, hole = target.offset + target.size, _first_hole(Path(target.path), target.offset)
+        end = target.offset + target.size
+        with Path(target.path).open("rb") as file:
+            hole = file.seek(0, os.SEEK_END)
+            if target.offset < hole:
+                hole = os.lseek(file.fileno(), target.offset, os.SEEK_HOLE)
         if hole < end:
             raise VolumeError(
                 f"{target.path} has a hole at byte {hole}, but the bytes from {target.offset} to {end} were written; "
                 "does another program truncate the file?"
             )
 
-    def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
-        """Return the command that frees the region; None for a file, which `clear` has removed."""
-        if not self.one_file:
-            return None
+    def discard_command(self, target: VolumeTarget) -> tuple[str, ...]:
         return ("fallocate", "--punch-hole", "--offset", str(target.offset), "--length", str(target.size), target.path)
-
-    @property
-    def _file(self) -> FileVolume:
-        return FileVolume(path=self.directory / file_name(self.client))
-
-    def _target(self, client: int, size: int) -> VolumeTarget:
-        name = SHARED_FILE if self.one_file else file_name(client)
-        whole = VolumeTarget(kind=VolumeKind.FILE, path=str(self.directory / name), size=size, shared=True)
-        return replace(whole, offset=client * size) if self.one_file else whole
 
 
 def file_name(client: int) -> str:
     return f"client-{client}.data"
 
 
-def _extend(descriptor: int, size: int) -> None:
-    """Give a file its size, the same for all clients, so that none truncates another's data.
-
-    If all clients do so at once, CephFS may count another client's extension against the quota before this client sees
-    the new size; so a full quota is final only after some time.
-    """
-    deadline = time.monotonic() + _OTHERS_SECONDS
-    while os.fstat(descriptor).st_size != size:
-        try:
-            os.truncate(descriptor, size)
-        except OSError as error:
-            if error.errno != errno.EDQUOT or time.monotonic() >= deadline:
-                raise
-            time.sleep(_PAUSE_SECONDS)
-
-
-def _region_bytes(path: Path, offset: int, size: int) -> int:
-    """Return how many bytes of a region of a file are not holes; 0 if the file does not exist."""
-    if not path.exists():
-        return 0
-    end, occupied = offset + size, 0
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        while offset < end:
-            start = os.lseek(descriptor, offset, os.SEEK_DATA)
-            offset = os.lseek(descriptor, start, os.SEEK_HOLE)
-            occupied += max(0, min(offset, end) - start)
-    except OSError as error:
-        # There is no data after the offset.
-        if error.errno != errno.ENXIO:
-            raise
-    finally:
-        os.close(descriptor)
-    return occupied
-
-
-def _first_hole(path: Path, offset: int) -> int:
-    """Return the first byte from `offset` on without data; the size of the file if there is none."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.lseek(descriptor, offset, os.SEEK_HOLE)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            return os.fstat(descriptor).st_size
-        raise
-    finally:
-        os.close(descriptor)
-
-
-LocalVolume = FileVolume | SharedVolume | DeviceVolume  # a volume whose I/O goes through this host's kernel
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageVolume:
-    """One client's RBD image."""
-
-    pool: str
-    image: str
-    user: str  # CephX user, without `client.`
-    size: int  # planned size in bytes
-    cache: bool = False  # whether librbd's writeback cache is on
-
-    @property
-    def name(self) -> str:
-        return f"{self.pool}/{self.image}"
+class ImageVolume(ImageTarget):
+    """One client's RBD image, with its planned size."""
 
     def target(self) -> ImageTarget:
         """Return the data set: every whole MiB of the image. VolumeError if there is none."""
         size = aligned(self.size)
         if size <= 0:
-            message = f"image {self.name} has a planned size of {self.size} bytes; a data set needs at least 1 MiB"
-            raise VolumeError(message)
+            raise VolumeError(f"image {self.name} is planned with {self.size} bytes; a data set needs at least 1 MiB")
         return ImageTarget(pool=self.pool, image=self.image, user=self.user, size=size, cache=self.cache)
 
     def look_up_command(self) -> Command:
@@ -423,8 +365,9 @@ class ImageVolume:
             message = f"rbd info does not show the size of image {self.name}: {stdout.strip() or 'no output'}"
             raise VolumeError(message) from error
         if size < aligned(self.size):
-            message = f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
-            raise VolumeError(message)
+            raise VolumeError(
+                f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
+            )
 
     @property
     def unreachable(self) -> str:

@@ -16,7 +16,7 @@ from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.observation import DataSetIdentity, HostObservation, host_facts, identify, volume_facts
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.readings import Host
-from plimsoll.agent.volume import FileVolume, SharedVolume
+from plimsoll.agent.volume import LocalVolume, SharedVolume
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.status import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock
@@ -35,8 +35,7 @@ from plimsoll.tools.target import (
     VolumeTarget,
 )
 
-CLEAN_UP_SECONDS = 60.0
-"""A clean-up may take this much longer than its trial. The conductor waits slightly longer."""
+CLEAN_UP_SECONDS = 60.0  # a clean-up may take this much longer than its trial. The conductor waits slightly longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +83,7 @@ class Worker:
         tools: Sequence[str] = ("fio",),
         targets: Sequence[PoolTarget | OsdsTarget] = (),
     ) -> None:
-        """Set up a worker for the tools with the keys `tools`, whose programs must be installed.
-
-        `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
-        """
+        """Set up a worker for the tools with the keys `tools`; `binaries` maps names of programs to paths."""
         self.archive: Archive | None = None  # where raw output is kept; None if it is not
         self.caches = CacheDropper(node, allowed=False)  # of this node; by default they are not dropped
         self._client = client
@@ -97,8 +93,7 @@ class Worker:
         self._host = host
         self._tools = tools
         self._versions: dict[str, str] = {}
-        self._pool = next((target for target in targets if isinstance(target, PoolTarget)), None)
-        self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
+        self._targets = {type(target): target for target in targets}
         self._data_set: PreparedDataSet | None = None
         self._data_set_bytes: int | None = None
         self._staged: TrialKey | None = None
@@ -126,12 +121,14 @@ class Worker:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = self._staged_bytes = None
         tool = _tool(order.tool)
-        if tool.own_files and isinstance(self._volume, FileVolume | SharedVolume):
+        target = self._data_set.target if self._data_set else None
+        if tool.own_files and isinstance(self._volume, LocalVolume) and isinstance(target, VolumeTarget):
             # Its files have the space of the data set. A quota of CephFS counts the size even of a sparse file.
-            await self._programs.in_thread("the removal of the data file", self._volume.clear)
+            await self._programs.in_thread("the removal of the data file", partial(self._volume.clear, target))
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
-            _, _, context, command = self._build(order, StepKind.PREPARE)
-            await self._programs.write_inputs(command, Path(context.work_directory))
+            _, parameters, context, command = self._build(order, StepKind.PREPARE)
+            directory, name = Path(context.work_directory), context.target.name
+            await self._programs.write_inputs(command, directory)
             if command.argv:
                 step = f"{tool.key}'s preparation"
                 watches = [process.report_elapsed(f"{tool.key} prepares the trial", progress)]
@@ -139,12 +136,12 @@ class Worker:
                     watches.append(process.StallWatch().look)
                 try:
                     # Without a time limit while it makes progress.
-                    output = await self._programs.run(command, Path(context.work_directory), watches=watches)
+                    output = await self._programs.run(command, directory, watches=watches)
                 except process.StalledError as error:
                     remedy = "check `ceph status`, the pool's placement groups, and full OSDs"
-                    raise process.PreparationError(f"{step} of {context.target.name} {error}; {remedy}") from error
-                process.check_step(output, step, of=context.target.name)
-                self._staged_bytes = tool.written_by_prepare(_parameters(tool, order), output)
+                    raise process.PreparationError(f"{step} of {name} {error}; {remedy}") from error
+                process.check_step(output, step, of=name)
+                self._staged_bytes = tool.written_by_prepare(parameters, output)
         self._staged = order.trial
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
@@ -169,11 +166,7 @@ class Worker:
         return dropped
 
     async def arm(self, order: ArmOrder) -> Armed:
-        """Build the command; writes only into the work directory.
-
-        PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared, or it
-        needs staging and this process has not staged the trial.
-        """
+        """Build the command; PreparationError if the order cannot be fulfilled, or the trial was not staged here."""
         tool, parameters, context, command = self._build(order, StepKind.MEASURE)
         needs_staging = StepKind.PREPARE in tool.steps(parameters)
         if needs_staging and self._staged != order.trial:
@@ -183,8 +176,7 @@ class Worker:
         look_at_data_set = partial(_identity, tool, context, data_set)
         identity = await self._programs.in_thread("the check of the data set", look_at_data_set)
         observation = HostObservation(self._host, identity, work_directory=context.work_directory)
-        directory = Path(context.work_directory)
-        run = partial(self._programs.run, command, directory, watches=[observation.look])
+        run = partial(self._programs.run, command, Path(context.work_directory), watches=[observation.look])
         return Armed(
             order=order,
             parameters=parameters,
@@ -229,16 +221,14 @@ class Worker:
         return document
 
     async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
-        measurement, parse_error = None, None
+        measurement, parse_error, key, target = None, None, armed.order.tool, armed.context.target
         try:
-            measurement = _tool(armed.order.tool).read(
-                armed.parameters, armed.context, output, version=self._versions.get(armed.order.tool, "")
-            )
+            version = self._versions.get(key, "")
+            measurement = _tool(key).read(armed.parameters, armed.context, output, version=version)
+            if self._staged_bytes is not None:
+                measurement = measurement.model_copy(update={"data_bytes": self._staged_bytes})
         except OutputError as error:
             parse_error = str(error)[:MAX_TEXT]
-        if measurement is not None and self._staged_bytes is not None:
-            measurement = measurement.model_copy(update={"data_bytes": self._staged_bytes})
-        target = armed.context.target
         return ClientDocument(
             client=self._client,
             node=self._node,
@@ -259,7 +249,6 @@ class Worker:
 
     @property
     def unended(self) -> str:
-        """See `Programs.unended`."""
         return self._programs.unended
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
@@ -311,17 +300,21 @@ class Worker:
 
     def _target(self, tool: AnyTool, order: ToolOrder) -> Target:
         """Return a tool's target; PreparationError if this agent has none, or it is not prepared."""
+        kind: type[PoolTarget | OsdsTarget]
         match tool.target:
             case TargetKind.VOLUME | TargetKind.IMAGE:
                 return self._prepared_target(tool, order.data_of)
             case TargetKind.POOL:
-                return _require(self._pool, tool, "a RADOS pool", "rados")
+                kind, what = PoolTarget, "a RADOS pool, but this agent's assignment has no rados"
             case TargetKind.OSDS:
-                return _require(self._osds, tool, "a key for OSDs", "osdKeyring")
+                kind, what = OsdsTarget, "a key for OSDs, but this agent's assignment has no osdKeyring"
             case TargetKind.PEER:
                 return PeerTarget(addresses=order.peers)
             case TargetKind.API:
                 return ApiTarget()
+        if kind not in self._targets:
+            raise process.PreparationError(f"{tool.key} needs {what}")
+        return self._targets[kind]
 
     def _prepared_target(self, tool: AnyTool, client: int | None) -> VolumeTarget | ImageTarget:
         """Return the client's own data set, or another client's on a shared volume."""
@@ -329,16 +322,14 @@ class Worker:
             raise process.PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
         target = self._data_set.target
         if tool.target is TargetKind.IMAGE and not isinstance(target, ImageTarget):
-            raise process.PreparationError(
-                f"{tool.key} needs an RBD image, but this agent's assignment has {target.name}"
-            )
+            raise process.PreparationError(f"{tool.key} needs an RBD image, but the assignment has {target.name}")
         if client is None:
             return target
-        if not isinstance(self._volume, SharedVolume) or not isinstance(target, VolumeTarget):
+        if not isinstance(self._volume, SharedVolume):
             raise process.PreparationError(
-                f"{tool.key} is to read the data of client {client}, but {target.name} is not shared"
+                f"{tool.key} is to read client {client}'s data, but {target.name} is not shared"
             )
-        return self._volume.target_of(client, target)
+        return self._volume.place_of(client, target.size)
 
 
 def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | None) -> DataSetIdentity | None:
@@ -353,12 +344,6 @@ def _identity(tool: AnyTool, context: StepContext, data_set: PreparedDataSet | N
     if identity is not None and tool.own_files:
         identity = replace(identity, path=os.path.realpath(context.own_directory))
     return identity
-
-
-def _require(target: Target | None, tool: AnyTool, what: str, field: str) -> Target:
-    if target is None:
-        raise process.PreparationError(f"{tool.key} needs {what}, but this agent's assignment has no {field}")
-    return target
 
 
 def _tool(key: str) -> AnyTool:
@@ -388,12 +373,11 @@ def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
 
 def raw_digest(directory: Path) -> str:
     """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
-    digests: dict[str, str] = {}
-    for path in _files(directory):
+    whole = hashlib.sha256()
+    for path in sorted(_files(directory)):
         with path.open("rb") as file:
-            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+            whole.update(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n".encode())
+    return whole.hexdigest()
 
 
 def _files(directory: Path) -> list[Path]:

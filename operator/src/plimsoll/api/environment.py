@@ -1,11 +1,7 @@
-"""The environment of a result: platform, clients, data set and storage, as far as known.
-
-Unknown facts are absent, never null. Fields of another version are preserved, even if this version cannot read them, so
-that an environment never makes a result unreadable.
-"""
+"""The environment of a result, as far as known: unknown facts are absent, and unreadable ones are kept as they are."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import (
     Field,
@@ -40,7 +36,6 @@ class Description(Model):
     model_config = Model.model_config | {"extra": "allow"}
 
     def document(self) -> dict[str, JsonValue]:
-        """Return the description as JSON."""
         return self.model_dump(mode="json")
 
     @model_validator(mode="wrap")
@@ -201,8 +196,6 @@ class CephDescription(Description):
     file_system: FileSystemDescription | None = None
     # Options of the OSDs that were set for the run: whose they are -> name -> value
     options: dict[str, dict[str, str]] | None = None
-    # Whether a client ran on a node that also ran an OSD
-    clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
     unread: tuple[str, ...] | None = None  # reasons why the output of commands could not be read
 
 
@@ -256,28 +249,23 @@ _CLASS_MARK = "/class:"
 
 
 class CephOption(Model):
-    """An option of the OSDs in the cluster's configuration database.
-
-    Attributes:
-        who: The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for a device class. An option
-            of one OSD takes precedence over an option of its class, and this over an option of all OSDs.
-        name: Name of the option, such as osd_mclock_profile. The administrator decides which ones runs may set. One
-            that takes effect only after a restart of the OSDs is refused.
-        value: Value, as in "ceph config set".
-
-    """
+    """An option of the OSDs in the cluster's configuration database."""
 
     # All OSDs, one OSD, or a device class. Options of other daemons would affect more than the storage.
     who: Annotated[
         str, Field(pattern=r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?)?$", max_length=63)
     ]
+    """The OSDs, as in "ceph config set": osd for all, osd.3 for one, osd/class:hdd for a device class. An option of one
+    OSD takes precedence over an option of its class, and this over an option of all OSDs."""
     name: Annotated[str, Field(pattern=OPTION_NAME_PATTERN, max_length=100)]
+    """Name of the option, such as osd_mclock_profile. The administrator decides which ones runs may set. One that takes
+    effect only after a restart of the OSDs is refused."""
     # Printable, without spaces around it; only a number may be negative.
     value: Annotated[str, Field(pattern=r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$", max_length=256)]
+    """Value, as in "ceph config set"."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies it: whose option it is, and its name."""
         return self.who, self.name
 
     @property

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
@@ -41,23 +42,14 @@ _FORMS = {
 }
 """Pattern -> the form that it requires, in words."""
 
-_KINDS = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "string_type": "text",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a mapping of fields",
-    "mapping_type": "a mapping of fields",
-    "model_type": "a mapping of fields",
-    "model_attributes_type": "a mapping of fields",
-}
-"""Kind of error -> the expected type."""
+_WRONG_TYPE = re.compile(
+    r"(int|float|bool|string|tuple|list|dict|mapping|model)(_attributes)?_(type|parsing|from_float)"
+)
+_TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text"}
+_TYPES |= dict.fromkeys(("tuple", "list"), "a list") | dict.fromkeys(
+    ("dict", "mapping", "model"), "a mapping of fields"
+)
+"""What an error of the wrong type begins with -> the expected type."""
 
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -77,16 +69,6 @@ _LENGTHS = {
 """Kind of error -> the bound in words, the key of its limit, and what it counts."""
 
 _UNKNOWN = "is not a known field; remove it or correct its spelling"
-_FIO_OPTIONS = {
-    "bs": "blockSize",
-    "bssplit": "blockSizeMix",
-    "fsync": "fsyncEvery",
-    "rw": "pattern",
-    "rwmixread": "readPercent",
-    "runtime": "runtimeSeconds",
-}
-"""Options of fio with another name here -> that name."""
-
 _TEXTS = {
     "missing": "is required; add it",
     "extra_forbidden": _UNKNOWN,
@@ -116,7 +98,8 @@ def remedy_of(details: ErrorDetails) -> str:
     """Return the error and its remedy as a clause that follows the field and its value."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     is_choice = kind in {"literal_error", "enum"}
-    expected = str(context["expected"]).replace("'", "") if is_choice else _KINDS.get(kind, "")
+    wrong_type = _WRONG_TYPE.fullmatch(kind)
+    expected = str(context["expected"]).replace("'", "") if is_choice else _TYPES[wrong_type[1]] if wrong_type else ""
     if expected or (value is None and kind != "value_error"):
         return _wrong_kind(expected, value)
     if kind in _BOUNDS:
@@ -145,16 +128,10 @@ def remedy_of(details: ErrorDetails) -> str:
 def _wrong_kind(expected: str, value: object) -> str:
     if value is None:
         return "is empty; give it a value, or remove it"
-    if expected == "a list":
-        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
-        return f"must be a list{example}"
-    if isinstance(value, list | tuple):
-        return f"must be {expected}, not a list"
-    if isinstance(value, dict):
-        return f"must be {expected}, not a mapping"
-    if expected == "text":
-        return "must be text; put it in quotes"
-    return f"must be {expected}"
+    if isinstance(value, dict | list | tuple):
+        return f"must be {expected}, not {'a mapping' if isinstance(value, dict) else 'a list'}"
+    examples = {"a list": f", such as [{value}]", "text": "; put it in quotes"}
+    return f"must be {expected}{examples.get(expected, '')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,20 +143,14 @@ class Problem:
     value: str = ""  # the value found there, shortened; empty if there is none
 
     def __str__(self) -> str:
-        """Return one line for a terminal or a condition message."""
         where = self.field or "document"
         return f"{where}: {self.value} {self.remedy}" if self.value else f"{where}: {self.remedy}"
 
 
 class SpecError(ValueError):
-    """An invalid document; `problems` lists its errors in document order.
-
-    Validators of a model raise it as well, with fields relative to the model; a plain ValueError would blame the whole
-    model.
-    """
+    """An invalid document, with its `problems` in order; those of a model's validator are relative to the model."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        """Keep the problems; the message has one line for each."""
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
@@ -198,11 +169,7 @@ def field_path(location: Iterable[int | str]) -> str:
 def problems_of(
     error: ValidationError, *, prefix: Sequence[int | str] = (), model: type[BaseModel] | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems behind a validation error, each with its remedy.
-
-    `prefix` is the location of the validated part within the document. With its `model`, an unknown field suggests the
-    closest known one.
-    """
+    """Return the problems behind a validation error of the part at `prefix`; with `model`, with the closest fields."""
     if error.error_count() > _MAX_PROBLEMS:
         remedy = f"has {error.error_count()} errors, too many to list; is it the right document?"
         return (Problem(field=field_path(prefix), remedy=remedy),)
@@ -222,7 +189,7 @@ def problems_of(
                 separator = "." if path and problem.field and not problem.field.startswith("[") else ""
                 problems.append(replace(problem, field=f"{path}{separator}{problem.field}"))
         elif kind == "extra_forbidden" and model is not None:
-            name, known = _FIO_OPTIONS.get(str(location[-1]), str(location[-1])), _sibling_fields(model, details)
+            name, known = str(location[-1]), _sibling_fields(model, details)
             closest, nearest = did_you_mean(name, known, 1), difflib.get_close_matches(name, known, cutoff=0)
             remedy = f"is not a known field; {closest}" if closest else f"{_UNKNOWN} (nearest: {', '.join(nearest)})"
             problems.append(Problem(field=path, remedy=remedy))
@@ -245,7 +212,6 @@ def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    """Yield the models in the annotation of a field."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

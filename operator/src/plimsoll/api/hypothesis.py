@@ -1,8 +1,4 @@
-"""Hypotheses: a user's expectations of the numbers, stated before they are measured.
-
-A hypothesis is either a ratio of two points, or the exponent with which one quantity scales along an axis. Results
-decide it; see `plimsoll.measure.hypotheses`.
-"""
+"""Hypotheses: a user's expectations, stated before results decide them (`plimsoll.measure.hypotheses`)."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
@@ -29,12 +25,8 @@ _MAX_CONDITIONS = 16
 def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     problems = []
     for key, value in where.items():
-        if value is None:
-            remedy = "is empty; give it a value, or remove it"
-        elif isinstance(value, dict | list):
-            remedy = f"must be one value; a selector matches one point, with one value of {key}"
-        elif isinstance(value, float):
-            remedy = "must be a whole number, a quantity, text, true or false"
+        if not isinstance(value, bool | int | str):
+            remedy = "must be one value: a whole number, a quantity, text, true or false"
         elif key == CLIENTS and (isinstance(value, bool | str) or value < 1):
             remedy = "must be a number of clients, at least 1"
         else:
@@ -45,15 +37,8 @@ def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return where
 
 
-def _axis_value(value: object) -> int:
-    try:
-        return parse_quantity(value)
-    except ValueError as error:
-        raise ValueError("must be a whole number such as 8, or a quantity such as 4Ki") from error
-
-
 _AxisValue = Annotated[
-    int, BeforeValidator(_axis_value), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
+    int, BeforeValidator(parse_quantity), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
 ]
 _Percent = Annotated[Integer, Field(ge=1, le=1_000_000)]
 _Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN), ServerOnly(max_length=16)]
@@ -61,44 +46,35 @@ _Condition = Annotated[JsonValue, Field(description="The value, as in a workload
 
 
 class Selector(Model):
-    """One quantity of one point.
-
-    Attributes:
-        variant: Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself.
-        workload: Name of the workload.
-        operation: The operation; may be omitted if the workload has a single one.
-        where: Values that select one point of a workload with several: parameters of its tool as the workload writes
-            them, such as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line.
-        quantity: The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95,
-            p99,
-            p99.9, p99.99), as far as the tool reports it; iopsDuring or recovery if
-            the workload has disturb; line if the workload searches for it, and nothing else then.
-
-    """
+    """One quantity of one point."""
 
     variant: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)] | None = None
+    """Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself."""
     workload: WorkloadName
+    """Name of the workload."""
     operation: Operation | None = None
+    """The operation; may be omitted if the workload has a single one."""
     where: Annotated[
         Mapping[str, _Condition],
         AfterValidator(_conditions),
         Field(max_length=_MAX_CONDITIONS),
         ServerOnly(max_length=_MAX_CONDITIONS),
     ] = Field(default_factory=dict)
+    """Values that select one point of a workload with several: parameters of its tool as the workload writes them, such
+    as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line."""
     quantity: Metric
+    """The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99, p99.9,
+    p99.99), as far as the tool reports it; iopsDuring or recovery if the workload has disturb; line if the workload
+    searches for it, and nothing else then."""
 
 
 class AxisRange(Model):
-    """The part of an axis that a hypothesis is about, both ends included.
-
-    Attributes:
-        first: Smallest value, such as 1 or 4Ki; no limit if absent.
-        last: Largest value; no limit if absent.
-
-    """
+    """The part of an axis that a hypothesis is about, both ends included."""
 
     first: _AxisValue | None = None
+    """Smallest value, such as 1 or 4Ki; no limit if absent."""
     last: _AxisValue | None = None
+    """Largest value; no limit if absent."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -108,7 +84,6 @@ class AxisRange(Model):
         return self
 
     def includes(self, value: int) -> bool:
-        """Whether a value of the axis is in the range."""
         return (self.first is None or value >= self.first) and (self.last is None or value <= self.last)
 
 
@@ -118,77 +93,54 @@ class Hypothesis(Model):
     A ratio has left, of, and atLeastPercent or atMostPercent or both. Scaling has left, over, and exponentAtLeast or
     exponentAtMost or both: a quantity that is proportional to clients has the exponent 1, one that does not depend on
     them 0.
-
-    Attributes:
-        name: Unique name of the hypothesis.
-        left: The point that the hypothesis is about; for scaling, the points along the axis.
-        at_least_percent: Smallest expected ratio of left and of, in percent.
-        at_most_percent: Largest expected ratio, in percent.
-        of: The point with which left is compared.
-        over: Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as
-            ioDepth or blockSize.
-        range: The part of the axis that the hypothesis is about; all of it if absent.
-        exponent_at_least: Smallest expected exponent, a decimal number in quotes such as "0.8".
-        exponent_at_most: Largest expected exponent, in the same form.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="has(self.of) != has(self.over)",
-            holds=lambda hypothesis: (hypothesis.of is None) != (hypothesis.over is None),
+            rule="has(self.of) != has(self.over) && (has(self.of) ? has(self.atLeastPercent) || "
+            "has(self.atMostPercent) : has(self.exponentAtLeast) || has(self.exponentAtMost))",
+            holds=lambda it: bool(it.of) != bool(it.over) and (it.has_percents if it.of else it.has_exponents),
             message="must be either a ratio or scaling; have of with atLeastPercent or atMostPercent, or over with "
             "exponentAtLeast or exponentAtMost",
         ),
         Rule(
-            rule="!has(self.of) || has(self.atLeastPercent) || has(self.atMostPercent)",
-            holds=lambda hypothesis: hypothesis.of is None or hypothesis.has_percents,
-            message="has no expectation; add atLeastPercent or atMostPercent",
-        ),
-        Rule(
-            rule="!has(self.over) || has(self.exponentAtLeast) || has(self.exponentAtMost)",
-            holds=lambda hypothesis: hypothesis.over is None or hypothesis.has_exponents,
-            message="has no expectation; add exponentAtLeast or exponentAtMost",
-        ),
-        Rule(
-            rule="!has(self.of) || !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range)",
-            holds=lambda hypothesis: hypothesis.of is None or not (hypothesis.has_exponents or hypothesis.range),
-            message="cannot have exponentAtLeast, exponentAtMost or range with of; remove them",
-        ),
-        Rule(
-            rule="!has(self.over) || !has(self.atLeastPercent) && !has(self.atMostPercent)",
-            holds=lambda hypothesis: hypothesis.over is None or not hypothesis.has_percents,
-            message="cannot have atLeastPercent or atMostPercent with over; remove them",
+            rule="has(self.of) ? !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range) : "
+            "!has(self.atLeastPercent) && !has(self.atMostPercent)",
+            holds=lambda it: not (it.has_exponents or it.range if it.of else it.has_percents),
+            message="cannot have exponentAtLeast, exponentAtMost or range with of, nor atLeastPercent or "
+            "atMostPercent with over; remove them",
         ),
         Rule(
             rule="!has(self.of) || has(self.left.variant) == has(self.of.variant)",
-            holds=lambda hypothesis: (
-                hypothesis.of is None or (hypothesis.left.variant is None) == (hypothesis.of.variant is None)
-            ),
+            holds=lambda it: it.of is None or (it.left.variant is None) == (it.of.variant is None),
             message="must have a variant in both left and of, or in neither",
         ),
         Rule(
             rule="!has(self.atLeastPercent) || !has(self.atMostPercent) || self.atLeastPercent <= self.atMostPercent",
-            holds=lambda hypothesis: (
-                hypothesis.at_least_percent is None
-                or hypothesis.at_most_percent is None
-                or hypothesis.at_least_percent <= hypothesis.at_most_percent
-            ),
+            holds=lambda it: not it.of or None in it.bounds or it.bounds[0] <= it.bounds[1],
             message="must be at least atLeastPercent",
-            remedy=lambda hypothesis: f"must be at least atLeastPercent, which is {hypothesis.at_least_percent}",
             field_path=".atMostPercent",
         ),
     )
 
     name: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+    """Unique name of the hypothesis."""
     left: Selector
+    """The point that the hypothesis is about; for scaling, the points along the axis."""
     at_least_percent: _Percent | None = None
+    """Smallest expected ratio of left and of, in percent."""
     at_most_percent: _Percent | None = None
+    """Largest expected ratio, in percent."""
     of: Selector | None = None
+    """The point with which left is compared."""
     over: Annotated[str, Field(pattern=PARAMETER_PATTERN, max_length=64)] | None = None
+    """Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as ioDepth."""
     range: AxisRange | None = None
+    """The part of the axis that the hypothesis is about; all of it if absent."""
     exponent_at_least: _Exponent | None = None
+    """Smallest expected exponent, a decimal number in quotes such as "0.8"."""
     exponent_at_most: _Exponent | None = None
+    """Largest expected exponent, in the same form."""
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
@@ -214,12 +166,10 @@ class Hypothesis(Model):
 
     @property
     def has_percents(self) -> bool:
-        """Whether it has a limit of a ratio."""
         return self.at_least_percent is not None or self.at_most_percent is not None
 
     @property
     def has_exponents(self) -> bool:
-        """Whether it has a limit of an exponent."""
         return self.exponent_at_least is not None or self.exponent_at_most is not None
 
     @property

@@ -1,8 +1,4 @@
-"""Reading JSON that other programs print.
-
-The fields that are read must be present and of their type; errors name their path. All others are ignored: programs add
-fields with every release, and some contain numbers that JSON does not have.
-"""
+"""Reading JSON that other programs print: errors name the path of a field, and unknown fields are ignored."""
 
 import json
 import re
@@ -35,8 +31,7 @@ def printable(value: object) -> str:
 def printable_text(text: str) -> str:
     """Return a text with `?` for each character that a terminal may obey, or that hides or reorders the others.
 
-    These are all that Unicode does not call graphic: control and format characters, surrogates, private and unassigned
-    ones. Line feeds and tabs remain. The length does not change.
+    These are all that Unicode does not call graphic. Line feeds and tabs remain. The length does not change.
     """
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -117,7 +112,6 @@ class JsonNode:
         return child
 
     def __contains__(self, name: str) -> bool:
-        """Whether an object has a field."""
         return name in self._fields()
 
     def get(self, name: str) -> "JsonNode | None":
@@ -130,17 +124,11 @@ class JsonNode:
             yield name, self[name]
 
     def elements(self) -> "list[JsonNode]":
-        """Return the elements of a list."""
         if not isinstance(self.value, list):
             raise self.error("is not a list")
         return [JsonNode(value, f"{self.path}[{index}]", self.document) for index, value in enumerate(self.value)]
 
-    def unknown(self, known: frozenset[str]) -> Iterator[str]:
-        """Yield the paths of all fields of an object that are not in `known`."""
-        return (self._place(name) for name in self._fields() if name not in known)
-
     def text(self) -> str:
-        """Return a string as it is."""
         if not isinstance(self.value, str):
             raise self._not("a string")
         return self.value
@@ -150,13 +138,11 @@ class JsonNode:
         return printable(self.text())
 
     def flag(self) -> bool:
-        """Return a boolean."""
         if not isinstance(self.value, bool):
             raise self._not("true or false")
         return self.value
 
     def integer(self) -> int:
-        """Return a whole number."""
         # A boolean is an int to Python, so the type itself is compared.
         if type(self.value) is not int or abs(self.value) > MAX_COUNT:
             raise self._not("a whole number")

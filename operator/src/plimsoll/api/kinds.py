@@ -40,12 +40,10 @@ class CustomResource:
 
     @property
     def plural(self) -> str:
-        """Plural for paths of the API and kubectl."""
         return f"{self.name.lower()}s"
 
     @property
     def file_name(self) -> str:
-        """Name of the file with the definition."""
         return f"{self.plural}.{GROUP}.yaml"
 
 

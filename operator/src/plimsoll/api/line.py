@@ -80,8 +80,7 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes; in an open loop
-    because submissions blocked."""
+    """Less was achieved than offered, of all clients, one, reads or writes; in an open loop, submissions blocked."""
 
     DEPTH_FULL = "DepthFull"
     """At least 1 % of a client's submissions filled the depth, or it was full for so long that too little arrived."""
@@ -97,25 +96,19 @@ class ProbeOutcome(StrEnum):
 
 
 class Objective(Model):
-    """A percentile of latency and the highest value that it may have.
-
-    Attributes:
-        percentile: Percentile of the latency of each operation.
-        latency: Highest latency that meets the objective, from 1us to 10s, such as 500us, 2.5ms or 1s.
-
-    """
+    """A percentile of latency and the highest value that it may have."""
 
     percentile: Percentile = "99"
+    """Percentile of the latency of each operation."""
     latency: Latency
+    """Highest latency that meets the objective, from 1us to 10s, such as 500us, 2.5ms or 1s."""
 
     @property
     def latency_microseconds(self) -> int:
-        """The highest latency that meets the objective."""
         return parse_latency(self.latency)
 
     @property
     def latency_nanoseconds(self) -> int:
-        """The highest latency that meets the objective."""
         return 1000 * self.latency_microseconds
 
 
@@ -123,15 +116,6 @@ class LineSearch(Model):
     """Searches for the line: the load at which half of the trials meet all objectives.
 
     Each combination of the axes gets one search, whatever repetitions is, because a search repeats loads itself.
-
-    Attributes:
-        vary: Rate varies the offered operations per second of all clients together, which arrive at random times
-            however fast the storage answers (open loop); Depth varies the operations in flight of all clients together.
-        start: First load, which doubles until an objective does not hold.
-        limit: Highest load that is offered; as much as the clients can offer if absent.
-        precision_percent: The search ends when the 95 % interval is at most this wide, in percent of the estimate.
-        objectives: All must hold.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -139,7 +123,6 @@ class LineSearch(Model):
             rule="!has(self.limit) || self.start <= self.limit",
             holds=lambda search: search.start <= search.highest_load,
             message="must be at most limit; decrease it, or increase limit",
-            remedy=lambda search: f"must be at most limit, which is {search.limit}; decrease it, or increase limit",
             field_path=".start",
         ),
         Rule(
@@ -151,10 +134,16 @@ class LineSearch(Model):
     )
 
     vary: Vary = Vary.RATE
+    """Rate varies the offered operations per second of all clients together, which arrive at random times however fast
+    the storage answers (open loop); Depth varies the operations in flight of all clients together."""
     start: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
+    """First load, which doubles until an objective does not hold."""
     limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)] | None = None
+    """Highest load that is offered; as much as the clients can offer if absent."""
     precision_percent: Annotated[Integer, Field(ge=1, le=50)] = 10
+    """The search ends when the 95 % interval is at most this wide, in percent of the estimate."""
     objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=4)]
+    """All must hold."""
 
     @property
     def highest_load(self) -> int:
@@ -163,56 +152,43 @@ class LineSearch(Model):
 
 
 class OfferedLoad(Model):
-    """The load that a trial offered, and what of it arrived.
-
-    Attributes:
-        offered: Offered load: operations per second or operations in flight of all clients together.
-        achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
-            flight; absent without numbers.
-        depth_full_percent: Percentage of submissions that filled the depth, of the client with the highest; absent
-            unless operations are due at random times, and without numbers.
-
-    """
+    """The load that a trial offered, and what of it arrived."""
 
     offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
+    """Offered load: operations per second or operations in flight of all clients together."""
     achieved: Rate | None = None
+    """Achieved load: completed operations per second, or the mean depth in flight; absent without numbers."""
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
+    """Percentage of submissions that filled the depth, of the client with the highest; absent unless operations are due
+    at random times, and without numbers."""
 
 
 class Probe(OfferedLoad):
-    """The load of a trial of a search.
-
-    Attributes:
-        outcome: Whether the trial met the objectives.
-
-    """
+    """The load of a trial of a search."""
 
     outcome: ProbeOutcome
+    """Whether the trial met the objectives."""
 
 
 class Line(Model):
-    """The line as far as it is known. Loads are operations per second or operations in flight of all clients together.
-
-    Attributes:
-        ending: Why the search ended; absent while it continues.
-        probes: Number of loads tried so far, repeated ones included.
-        counted: Number of these that the estimate rests on; the others were not trustworthy.
-        estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
-            offered, or if no probe met the objectives at or below it, or none broke at or above it. With EqualsCalm,
-            these numbers are the calm line's.
-        low: Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate.
-        high: Upper end of its 95 % interval; absent if no probe broke at or above the estimate.
-        storm: OSDs that were away in each probe; absent unless this is the storm line.
-
-    """
+    """The line as far as it is known, in operations per second or operations in flight of all clients together."""
 
     ending: Ending | None = None
+    """Why the search ended; absent while it continues."""
     probes: Count
+    """Number of loads tried so far, repeated ones included."""
     counted: Count
+    """Number of these that the estimate rests on; the others were not trustworthy."""
     estimate: Rate | None = None
+    """Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be offered,
+    or if no probe met the objectives at or below it, or none broke at or above it. With EqualsCalm, these numbers are
+    the calm line's."""
     low: Rate | None = None
+    """Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate."""
     high: Rate | None = None
+    """Upper end of its 95 % interval; absent if no probe broke at or above the estimate."""
     storm: OsdsAway | None = None
+    """OSDs that were away in each probe; absent unless this is the storm line."""
 
     @property
     def most_probes(self) -> int:

@@ -1,11 +1,7 @@
-"""Reads YAML text as plain JSON values, without YAML's surprises.
-
-Mistakes that YAML silently accepts are errors with their line: a duplicate key, `010` for eight, a key that is not
-text.
-"""
+"""Reads YAML as JSON values; what YAML silently accepts, such as a duplicate key or `010` for eight, is an error."""
 
 import re
-from typing import Protocol
+from typing import Any
 
 import yaml
 from pydantic import JsonValue
@@ -21,16 +17,6 @@ _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _FRACTION = re.compile(r"[-+]?[0-9]{0,19}\.[0-9]{0,19}([eE][-+][0-9]{1,2})?")
 _TAGS = "tag:yaml.org,2002:"
 _NO_TAG = (None, "!", f"{_TAGS}str")
-
-
-class _Mark(Protocol):
-    """A position in the text, counted from 0; the parsers in Python and in C have different types."""
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def column(self) -> int: ...
 
 
 class _Loader(yaml.SafeLoader):
@@ -110,6 +96,6 @@ def read_manifest(text: str) -> JsonValue:
     return document
 
 
-def _error(remedy: str, mark: _Mark | None = None) -> SpecError:
+def _error(remedy: str, mark: Any = None) -> SpecError:  # noqa: ANN401 - of either of two parsers
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     return SpecError([Problem(field="", remedy=where + remedy)])

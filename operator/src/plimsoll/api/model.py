@@ -25,10 +25,7 @@ from plimsoll.api.quantity import QUANTITY_PATTERN, format_quantity, parse_quant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A condition on several fields, in CEL for the API server and in Python for documents that are read from a file.
-
-    It stands in `rules` of a model, in the annotation of a field, or among the rules of a tool's parameters.
-    """
+    """A condition on several fields, in CEL for the API server and in Python for documents that come from a file."""
 
     rule: str  # condition in CEL; `self` is the object or value with the rule
     message: str  # error and remedy, as a clause after the name of the field
@@ -54,11 +51,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOnly:
-    """Constraints of a field that only the API server checks.
-
-    They are bounds of fields that only programs write, and constraints that Kubernetes checks anyway. With several
-    annotations, later ones override earlier ones.
-    """
+    """Constraints of a field that only the API server checks; later annotations override earlier ones."""
 
     minimum: int | None = None  # smallest number
     above_minimum: bool = False  # whether the minimum itself is refused too
@@ -100,8 +93,7 @@ ClientNumbers = Annotated[
 def size_rules(low: int, high: int) -> tuple[Rule, ...]:
     """Return rules for the bounds of a quantity, because the API server cannot compare text with a minimum.
 
-    They do not work in a list: the API server assumes that text in a list may be as long as a request, and rejects the
-    cost of a function on it. Patterns bound the sizes in lists.
+    In a list their cost would be rejected: patterns bound the sizes there.
     """
     least, most = format_quantity(low), format_quantity(high)
     in_bounds = Rule(
@@ -155,8 +147,8 @@ class Model(BaseModel):
     """A JSON document or a part of one.
 
     Unknown fields are errors, so that a typo never results in a silent default. The API server checks `rules` in
-    addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the entries of its
-    `Attributes:`. A model with `one_of` is a `Choice`.
+    addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the texts below its
+    fields. A model with `one_of` is a `Choice`.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = ()
@@ -184,21 +176,23 @@ class Model(BaseModel):
 class Choice(Model):
     """A union: exactly one of the fields in `one_of` is set, as the first of `rules` says."""
 
-    @model_validator(mode="after")
-    def _check_one_choice(self) -> Self:
-        if sum(getattr(self, name) is not None for name in self.one_of) != 1:
-            raise ValueError(self.rules[0].message)
-        return self
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:  # noqa: ANN401 - the signature is pydantic's
+        *others, last = names = [to_camel(name) for name in cls.one_of]
+        present = ", ".join(f"has(self.{name})" for name in names)
+        rule = Rule(
+            rule=f"[{present}].filter(present, present).size() == 1",
+            holds=lambda it: sum(getattr(it, name) is not None for name in it.one_of) == 1,
+            message=f"must have exactly one of {', '.join(others)} and {last}",
+        )
+        cls.rules = (rule, *cls.rules)
 
 
 Json = dict[str, JsonValue]
 
 
 def without_field(document: Mapping[str, JsonValue], path: str) -> Json | None:
-    """Return a copy of a document without the field at that path, or None if it has no such field.
-
-    Entries of a list of named mappings are found by their names.
-    """
+    """Return a copy of a document without the field at a path, which may name entries of lists; None if it has none."""
     if path in document:
         return {key: value for key, value in document.items() if key != path}
     for key, value in document.items():

@@ -94,10 +94,7 @@ class Layer(StrEnum):
 
 
 class LatencyKind(StrEnum):
-    """What a tool reports about latency, so that dashboards do not show a p99 that was not measured.
-
-    `meanOnly` has the extremes too; `maxOnly` is the longest operation and nothing else.
-    """
+    """What a tool reports about latency: `meanOnly` has the extremes too, `maxOnly` only the longest operation."""
 
     FULL = "full"
     MEAN_ONLY = "meanOnly"
@@ -106,15 +103,11 @@ class LatencyKind(StrEnum):
 
     @property
     def has_mean(self) -> bool:
-        """Whether there is a mean."""
         return self in (LatencyKind.FULL, LatencyKind.MEAN_ONLY)
 
 
 class Metric(StrEnum):
-    """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search.
-
-    `plimsoll.measure.summary` takes the values from trials.
-    """
+    """A quantity of a point: a rate per second or a latency in nanoseconds of each trial, or the line of a search."""
 
     BYTES = "bytesPerSecond"
     IOPS = "iops"
@@ -196,26 +189,23 @@ class Cause(StrEnum):
 
 
 class FailureReason(StrEnum):
-    """Why a run could not be measured."""
+    """Why a run could not be measured, in the order of the conductor's exit codes."""
 
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
     GATE_CLOSED = "GateClosed"
     CEPH_OPTION_REFUSED = "CephOptionRefused"
-    DISTURBANCE_REFUSED = "DisturbanceRefused"
     CEPH_CLIENT_TOO_OLD = "CephClientTooOld"
     CEPH_TOO_OLD = "CephTooOld"
     CLUSTER_TOO_FULL = "ClusterTooFull"
     CLUSTER_AT_RISK = "ClusterAtRisk"
     QUOTA_REACHED = "QuotaReached"
-    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    DISTURBANCE_REFUSED = "DisturbanceRefused"
 
 
 class ConditionType(StrEnum):
-    """The conditions of a `BenchmarkRun`, in the order of a run's life.
-
-    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
-    """
+    """The conditions of a `BenchmarkRun`, in order; `Reconciling` and `Stalled` are absent unless True, for kstatus."""
 
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -229,10 +219,7 @@ class ConditionType(StrEnum):
 
 
 class SuiteConditionType(StrEnum):
-    """The conditions of a `BenchmarkSuite`.
-
-    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
-    """
+    """The conditions of a `BenchmarkSuite`; `Reconciling` and `Stalled` are absent unless True, for kstatus."""
 
     RECONCILING = "Reconciling"
     STALLED = "Stalled"

@@ -13,32 +13,23 @@ _MAX_PERCENTILES = 16
 
 Rate = Annotated[float, ServerOnly(minimum=0)]
 
-_Nanoseconds = Annotated[Count, Field(description="Nanoseconds.")]
-_IopsInterval = Annotated[Rate, Field(description="One interval.")]
-_P99Interval = Annotated[Count, Field(description="One interval.")]
-_BytesInterval = Annotated[Count, Field(description="One interval.")]
-
 
 class Statistic(Model):
-    """One quantity over the repetitions of a point.
-
-    Attributes:
-        trials: Number of trials.
-        mean: Arithmetic mean over the trials.
-        standard_deviation: Sample standard deviation; absent for a single trial.
-        coefficient_of_variation: Standard deviation divided by the mean; absent for a single trial or a mean of 0.
-        low: Lower end of the 95 % confidence interval of the mean; absent for a single trial.
-        high: Upper end of the 95 % confidence interval of the mean; absent for a single trial.
-
-    """
+    """One quantity over the repetitions of a point."""
 
     # The standard deviation divides by n-1; the interval is by Student's t.
     trials: Count
+    """Number of trials."""
     mean: float
+    """Arithmetic mean over the trials."""
     standard_deviation: float | None = None
+    """Sample standard deviation; absent for a single trial."""
     coefficient_of_variation: float | None = None
+    """Standard deviation divided by the mean; absent for a single trial or a mean of 0."""
     low: float | None = None
+    """Lower end of the 95 % confidence interval of the mean; absent for a single trial."""
     high: float | None = None
+    """Upper end of the 95 % confidence interval of the mean; absent for a single trial."""
 
     @property
     def half_width(self) -> float | None:
@@ -47,64 +38,48 @@ class Statistic(Model):
 
 
 class Latency(Model):
-    """Latency from submission to completion.
-
-    Attributes:
-        kind: What the tool reports about latency; only full has percentiles.
-        count: Number of timed operations.
-        mean_nanoseconds: Exact mean, not derived from the histogram.
-        standard_deviation_nanoseconds: Exact sample standard deviation; absent if the tool does not report it.
-        min_nanoseconds: Shortest latency.
-        max_nanoseconds: Longest latency; the only number of kind maxOnly.
-        percentiles: Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond
-            it, and beyond 17.05 s, where the histogram ends; see the maximum.
-        histogram: Compressed histogram of all latencies. plimsoll reads it; its format is documented.
-
-    """
+    """Latency from submission to completion."""
 
     kind: LatencyKind
+    """What the tool reports about latency; only full has percentiles."""
     count: Count
+    """Number of timed operations."""
     mean_nanoseconds: float | None = None
+    """Exact mean, not derived from the histogram."""
     standard_deviation_nanoseconds: float | None = None
+    """Exact sample standard deviation; absent if the tool does not report it."""
     min_nanoseconds: Count | None = None
+    """Shortest latency."""
     max_nanoseconds: Count | None = None
-    percentiles: Annotated[dict[str, _Nanoseconds], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(
-        default_factory=dict
-    )
+    """Longest latency; the only number of kind maxOnly."""
+    percentiles: Annotated[dict[str, Count], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(default_factory=dict)
+    """Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond it, and beyond
+    17.05 s, where the histogram ends; see the maximum."""
     histogram: Annotated[str, ServerOnly(max_length=65536)] | None = None  # see measure.histogram.Histogram.encode
+    """Compressed histogram of all latencies. plimsoll reads it; its format is documented."""
 
 
 class Rates(Model):
-    """Operations and bytes per second.
-
-    Attributes:
-        iops: Operations per second.
-        bytes_per_second: Bytes per second.
-
-    """
+    """Operations and bytes per second."""
 
     iops: Rate
+    """Operations per second."""
     bytes_per_second: Count
+    """Bytes per second."""
 
 
 class Series(Model):
-    """Rates over the time in which all clients were measuring, in intervals of equal length.
-
-    Absent if a client does not record them.
-
-    Attributes:
-        interval_seconds: Length of each interval; the last one may be shorter, or up to 50 % longer.
-        iops: Operations per second in each interval.
-        bytes_per_second: Bytes per second in each interval.
-        p99_nanoseconds: 99th percentile of latency in each interval, in nanoseconds, 0 if it is unknown; absent unless
-            the workload has disturb, and if the tool does not record latencies over time.
-
-    """
+    """Rates in intervals of the time in which all clients were measuring; absent if a client does not record them."""
 
     interval_seconds: Annotated[int, ServerOnly(minimum=1)]
-    iops: Annotated[tuple[_IopsInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
-    bytes_per_second: Annotated[tuple[_BytesInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
-    p99_nanoseconds: Annotated[tuple[_P99Interval, ...], ServerOnly(max_length=_MAX_INTERVALS)] = ()
+    """Length of each interval; the last one may be shorter, or up to 50 % longer."""
+    iops: Annotated[tuple[Rate, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    """Operations per second in each interval."""
+    bytes_per_second: Annotated[tuple[Count, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    """Bytes per second in each interval."""
+    p99_nanoseconds: Annotated[tuple[Count, ...], ServerOnly(max_length=_MAX_INTERVALS)] = ()
+    """99th percentile of latency in each interval, in nanoseconds, 0 if it is unknown; absent unless the workload has
+    disturb, and if the tool does not record latencies over time."""
 
 
 class SteadinessState(StrEnum):
@@ -116,88 +91,71 @@ class SteadinessState(StrEnum):
 
 
 class Steadiness(Model):
-    """How the part of the window that differs most from the rest differs from it.
-
-    Attributes:
-        state: NotSteady if the change is above its limit, 0.1 for rates and 0.2 for percentiles of latency, and
-            above six standard deviations of chance. A part below a fifth of the window (in its middle a third), or any
-            part of fewer than ten intervals, counts only as a burst of the rate that raises the mean by more than a
-            fifth of it above the rest, or two fifths if the intervals are fewer than ten. Steady if there are ten
-            intervals or more and the change is certainly below twice its limit. Otherwise Unknown: chance is too large
-            for the number of operations and the length of the window.
-        start_seconds: Start of the part, after the start of the window.
-        end_seconds: End of the part.
-        inside: Mean of the quantity in the part, per second or in nanoseconds.
-        outside: Mean of the quantity in the rest of the window.
-        change: inside minus outside, divided by the mean over the window.
-        deviation: Standard deviation of what chance alone gives for the change.
-
-    """
+    """How the part of the window that differs most from the rest differs from it."""
 
     state: SteadinessState
+    """NotSteady if the change is above its limit, 0.1 for rates and 0.2 for percentiles of latency, and above six
+    standard deviations of chance. A part below a fifth of the window (in its middle a third), or any part of fewer than
+    ten intervals, counts only as a burst of the rate that raises the mean by more than a fifth of it above the rest, or
+    two fifths if the intervals are fewer than ten. Steady if there are ten intervals or more and the change is
+    certainly below twice its limit. Otherwise Unknown: chance is too large for the number of operations and the length
+    of the window."""
     start_seconds: float
+    """Start of the part, after the start of the window."""
     end_seconds: float
+    """End of the part."""
     inside: float
+    """Mean of the quantity in the part, per second or in nanoseconds."""
     outside: float
+    """Mean of the quantity in the rest of the window."""
     change: float
+    """inside minus outside, divided by the mean over the window."""
     deviation: float
+    """Standard deviation of what chance alone gives for the change."""
 
 
 class OperationResult(Model):
-    """The numbers of one operation, over all clients.
-
-    Attributes:
-        operation: The operation.
-        ios: Number of operations.
-        bytes: Number of bytes.
-        rates: Rates in the time in which all clients were measuring, or in the time of this operation if the tool does
-            one after the other. Quote these numbers.
-        whole_run: All I/O divided by the time from the first start to the last end, of the trial or of this operation.
-        processor_percent: CPU time that the tool counted for this operation, in percent of one CPU, of the client with
-            the most; absent if the tool does not count it.
-        sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
-        bias: IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were
-            measuring.
-        p50_steadiness: Whether the median of latency stayed the same over the window; absent unless the workload sets
-            the rate, and if the tool does not record latencies over time, or if there are too few operations.
-        p99_steadiness: Whether the 99th percentile of latency stayed the same over the window; absent if the tool
-            does not record latencies over time, or if there are too few operations.
-
-    """
+    """The numbers of one operation, over all clients."""
 
     operation: Operation
+    """The operation."""
     ios: Count
+    """Number of operations."""
     bytes: Count
+    """Number of bytes."""
     rates: Rates
+    """Rates in the time in which all clients were measuring, or in the time of this operation if the tool does one
+    after the other. Quote these numbers."""
     whole_run: Rates
+    """All I/O divided by the time from the first start to the last end, of the trial or of this operation."""
     sum_of_rates: Rates
+    """Sum of each client's I/O divided by its own runtime, as other tools print it."""
     bias: float | None = None
+    """IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were measuring."""
     latency: Latency
     processor_percent: Rate | None = None
+    """CPU time for this operation, in percent of one CPU, of the client with the most; absent if not counted."""
     series: Series | None = None
     p50_steadiness: Steadiness | None = None
+    """Whether the median of latency stayed the same over the window; absent unless the workload sets the rate, and if
+    the tool does not record latencies over time, or if there are too few operations."""
     p99_steadiness: Steadiness | None = None
+    """Whether the 99th percentile of latency stayed the same over the window; absent if the tool does not record
+    latencies over time, or if there are too few operations."""
 
 
 class OperationSummary(Model):
-    """One operation over the trials.
-
-    Attributes:
-        operation: The operation.
-        iops: Operations per second.
-        bytes_per_second: Bytes per second.
-        mean_latency: Mean latency of each trial, in nanoseconds.
-        percentiles: Percentiles of latency of each trial, in nanoseconds, by name, such as "99.9".
-        latency: Latencies of all trials together, for display; statistics are over the trials.
-
-    """
+    """One operation over the trials."""
 
     operation: Operation
+    """The operation."""
     iops: Statistic
+    """Operations per second."""
     bytes_per_second: Statistic
+    """Bytes per second."""
     mean_latency: Statistic | None = None
-    percentiles: Annotated[
-        dict[str, Annotated[Statistic, Field(description="One percentile over the trials.")]],
-        ServerOnly(max_length=_MAX_PERCENTILES),
-    ] = Field(default_factory=dict)
+    """Mean latency of each trial, in nanoseconds."""
+    percentiles: Annotated[dict[str, Statistic], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(default_factory=dict)
+    """Percentiles of latency of each trial, in nanoseconds, by name, such as "99.9"."""
     latency: Latency
+    """Latencies of all trials together, for display; statistics are over the trials."""

@@ -1,8 +1,4 @@
-"""Kubernetes quantities: `4Ki`, `20Gi`, `1M`, `512`; and latencies: `500us`, `2.5ms`, `1s`.
-
-Sizes are whole, non-negative numbers of bytes: fractions must be whole bytes (`0.5Ki`), and `m` (milli) is an
-error. Source of the format: Kubernetes API reference, resource.Quantity. Latencies are whole microseconds.
-"""
+"""Kubernetes quantities of whole bytes, such as `4Ki`, `1M`, `512` or `0.5Ki`; and latencies of whole microseconds."""
 
 import re
 from decimal import Decimal

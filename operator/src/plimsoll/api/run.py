@@ -1,8 +1,4 @@
-"""`BenchmarkRun`: the specification of a run.
-
-The tool parameters of a workload are kept as written; `plan.sweep` decodes them. This keeps this layer independent of
-tools, and sweeps the same for all tools.
-"""
+"""`BenchmarkRun`: the specification of a run. Parameters of tools are kept as written; `plan.sweep` decodes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -23,35 +19,25 @@ class Servers(Model):
     """Pods that serve the clients of network tools such as iperf3, and never generate load themselves.
 
     Without servers, the clients serve each other. Servers have the image and the resources of clients, and no volumes.
-
-    Attributes:
-        placement: Nodes of the servers. StorageNodes runs them on nodes with OSDs of the Rook cluster in
-            storage.rook, ClientNodes on nodes with clients of the run, Selected on the nodes of nodeSelector. In each
-            case they are spread over these nodes.
-        node_selector: Labels that the nodes of servers must have. Required with placement Selected, and only allowed
-            with it.
-        count: Number of servers. It cannot depend on the number of nodes, which is unknown when the plan is created.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="self.placement != 'Selected' || has(self.nodeSelector) && self.nodeSelector.size() > 0",
-            holds=lambda servers: servers.placement != "Selected" or bool(servers.node_selector),
-            message="must be set with placement Selected; write the labels of the nodes, or choose another placement",
-            field_path=".nodeSelector",
-        ),
-        Rule(
-            rule="self.placement == 'Selected' || !has(self.nodeSelector) || self.nodeSelector.size() == 0",
-            holds=lambda servers: servers.placement == "Selected" or not servers.node_selector,
-            message="has no effect without placement Selected; remove it, or set placement to Selected",
+            rule="(self.placement == 'Selected') == (has(self.nodeSelector) && self.nodeSelector.size() > 0)",
+            holds=lambda servers: (servers.placement == "Selected") == bool(servers.node_selector),
+            message="must be set with placement Selected, and only with it; write the labels of the nodes, or remove "
+            "it and choose another placement",
             field_path=".nodeSelector",
         ),
     )
 
     placement: Literal["StorageNodes", "ClientNodes", "Selected"]
+    """Nodes of the servers, over which they are spread: StorageNodes are nodes with OSDs of the Rook cluster in
+    storage.rook, ClientNodes nodes with clients of the run, Selected the nodes of nodeSelector."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that the nodes of servers must have. Required with placement Selected, and only allowed with it."""
     count: Annotated[Integer, Field(ge=1, le=MAX_SERVERS)]
+    """Number of servers. It cannot depend on the number of nodes, which is unknown when the plan is created."""
 
 
 MAX_CLIENTS = 1000
@@ -64,10 +50,8 @@ GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "
 MAX_TIMEOUT_SECONDS = 30 * 24 * 3600
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
-HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
-ClientCount = Annotated[
-    Integer, Field(ge=1, le=MAX_CLIENTS, description="Number of clients, at most spec.clients.count.")
-]
+HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64)]
+ClientCount = Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)]
 
 
 def repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
@@ -89,6 +73,11 @@ def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+_UNIQUE = (AfterValidator(_unique), ServerOnly(list_type="set"))
+_HealthChecks = Annotated[tuple[HealthCheck, ...], Field(max_length=32), *_UNIQUE]
+_ClientCounts = Annotated[tuple[ClientCount, ...], Field(min_length=1, max_length=MAX_AXIS_VALUES), *_UNIQUE]
+
+
 class ObjectMeta(Model):
     """The metadata of a run; other fields are ignored."""
 
@@ -108,40 +97,31 @@ class ObjectMeta(Model):
 
 
 class Clients(Model):
-    """The load generators, each in its own pod.
-
-    Attributes:
-        count: Number of clients.
-        spread: Required allows the numbers of clients on two nodes to differ by at most one; Preferred only tries to.
-        network_bytes_per_second: Capacity of the network between the storage and the node of a client, from 1Ki to 1Pi
-            per second, such as 1250M for 10 Gbit/s. Faster reads come from a cache and are marked. Set it if a client
-            cannot see the node's interfaces, as in a pod. Not checked if absent.
-        resources: Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough
-            CPU: a throttled client measures its own limit.
-        node_selector: Labels that the nodes of clients must have.
-
-    """
+    """The load generators, each in its own pod."""
 
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
+    """Number of clients."""
     spread: Literal["Required", "Preferred"] = "Required"
+    """Required allows the numbers of clients on two nodes to differ by at most one; Preferred only tries to."""
     network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
+    """Capacity of the network between the storage and the node of a client, from 1Ki to 1Pi per second, such as 1250M
+    for 10 Gbit/s. Faster reads come from a cache and are marked. Set it if a client cannot see the node's interfaces,
+    as in a pod. Not checked if absent."""
     resources: Resources = Field(default_factory=dict)
+    """Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough CPU: a
+    throttled client measures its own limit."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that the nodes of clients must have."""
 
 
 class Conductor(Model):
-    """The pod that starts the clients at the same instant and judges their results.
-
-    Attributes:
-        resources: Requests and limits, as in a container; without them, 100m CPU and 128Mi are requested, and the
-            memory is limited to what the largest trial needs, 1Gi or more.
-        node_selector: Labels that its node must have. It may run on other nodes than the clients, to leave them their
-            resources.
-
-    """
+    """The pod that starts the clients at the same instant and judges their results."""
 
     resources: Resources = Field(default_factory=dict)
+    """Requests and limits, as in a container; without them, 100m CPU and 128Mi are requested, and the memory is limited
+    to what the largest trial needs, 1Gi or more."""
     node_selector: NodeLabels = Field(default_factory=dict)
+    """Labels that its node must have. It may run on other nodes than the clients, to leave them their resources."""
 
 
 LEAST_SECONDS_DOWN = 120
@@ -152,74 +132,47 @@ LEAST_SECONDS_RECOVERING = 30
 
 
 class Disturbance(Model):
-    """A disturbance of the Ceph cluster in every trial, which ends by itself.
-
-    Attributes:
-        after_seconds: Seconds from the start of the measurement, after the ramp, to the start of the disturbance.
-        osds: The OSDs that it takes away.
-        for_seconds: Duration of the disturbance. The rest of runtimeSeconds shows the recovery.
-
-    """
+    """A disturbance of the Ceph cluster in every trial, which ends by itself."""
 
     after_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 60
+    """Seconds from the start of the measurement, after the ramp, to the start of the disturbance."""
     osds: DisturbedOsds
+    """The OSDs that it takes away."""
     for_seconds: Annotated[Integer, Field(ge=10, le=MAX_RUNTIME_SECONDS)] = 120
+    """Duration of the disturbance. The rest of runtimeSeconds shows the recovery."""
 
     @property
     def ends_after(self) -> int:
-        """Seconds from the start of the measurement to the end of the disturbance."""
         return self.after_seconds + self.for_seconds
 
 
 class Workload(Model):
-    """One tool with its parameters.
-
-    Attributes:
-        name: Unique name of the workload. The names of points start with it. A suite requires it.
-        clients: Axis: number of clients that generate load; the others are idle. All clients if absent.
-        runtime_seconds: Duration of the measurement in each trial.
-        ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
-            runtimeSeconds.
-        caches: Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the
-            data. If absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than
-            half of them: with a data set of less than twice that memory, or, if prepare.dropCaches drops it before
-            every trial, one that the trial reads again and again.
-        line: Search for the load at which latency breaks, instead of measuring at one load. With disturb, search for it
-            twice: without the disturbance in probes of afterSeconds, then in probes with it, which are judged from its
-            start until all placement groups are clean (the storm line).
-        disturb: Take OSDs away during every trial, and measure before, during and after that. The administrator must
-            allow it.
-
-    """
+    """One tool with its parameters."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.rampSeconds < self.runtimeSeconds",
             holds=lambda workload: workload.ramp_seconds < workload.runtime_seconds,
             message="must be less than runtimeSeconds; decrease it, or increase runtimeSeconds",
-            remedy=lambda workload: (
-                f"must be less than runtimeSeconds, which is {workload.runtime_seconds}; decrease it, or increase "
-                "runtimeSeconds"
-            ),
             field_path=".rampSeconds",
         ),
         Rule(
-            rule="!has(self.disturb) || self.disturb.afterSeconds + self.disturb.forSeconds < self.runtimeSeconds",
-            holds=lambda workload: workload.disturb is None or workload.disturb.ends_after < workload.runtime_seconds,
-            message="must end before the measurement, but afterSeconds and forSeconds together are not less than "
-            "runtimeSeconds; decrease them, or increase runtimeSeconds",
-            remedy=lambda workload: (
-                f"must end before the measurement, but afterSeconds and forSeconds together are "
-                f"{workload.disturb.ends_after}, and runtimeSeconds is {workload.runtime_seconds}; decrease them, or "
-                "increase runtimeSeconds"
+            rule="!has(self.disturb) || self.disturb.afterSeconds + self.disturb.forSeconds + "
+            f"(has(self.line) ? {LEAST_SECONDS_RECOVERING} : 1) <= self.runtimeSeconds",
+            holds=lambda it: (
+                not it.disturb
+                or it.disturb.ends_after + (LEAST_SECONDS_RECOVERING if it.line else 1) <= it.runtime_seconds
             ),
+            message="must end before the measurement, with line at least "
+            f"{LEAST_SECONDS_RECOVERING} s before, since placement groups have to become clean; decrease afterSeconds "
+            "or forSeconds, or increase runtimeSeconds",
             field_path=".disturb.forSeconds",
         ),
         Rule(
             rule="!has(self.disturb) || self.disturb.osds.action != 'Down' || "
             f"self.runtimeSeconds >= {LEAST_SECONDS_DOWN}",
             holds=lambda workload: (
-                workload.disturb is None
+                not workload.disturb
                 or workload.disturb.osds.action != "Down"
                 or workload.runtime_seconds >= LEAST_SECONDS_DOWN
             ),
@@ -227,38 +180,30 @@ class Workload(Model):
             "marked down six times in ten minutes ends itself; increase it",
             field_path=".runtimeSeconds",
         ),
-        Rule(
-            rule="!has(self.disturb) || !has(self.line) || self.disturb.afterSeconds + self.disturb.forSeconds + "
-            f"{LEAST_SECONDS_RECOVERING} <= self.runtimeSeconds",
-            holds=lambda workload: (
-                workload.disturb is None
-                or workload.line is None
-                or workload.disturb.ends_after + LEAST_SECONDS_RECOVERING <= workload.runtime_seconds
-            ),
-            message=f"must be at least {LEAST_SECONDS_RECOVERING} s more than afterSeconds and forSeconds together, "
-            "because a workload with line and disturb is judged until all placement groups are clean; increase it",
-            field_path=".runtimeSeconds",
-        ),
     )
 
     name: WorkloadName = "main"
+    """Unique name of the workload. The names of points start with it. A suite requires it."""
     # In the document, one field with the tool's key contains the parameters. Lists among them are the axes of a sweep.
     tool: Annotated[str, ServerOnly(absent=True)]
     parameters: Annotated[Mapping[str, JsonValue], ServerOnly(absent=True)]
-    clients: (
-        Annotated[
-            tuple[ClientCount, ...],
-            Field(min_length=1, max_length=MAX_AXIS_VALUES),
-            AfterValidator(_unique),
-            ServerOnly(list_type="set"),
-        ]
-        | None
-    ) = None
+    clients: _ClientCounts | None = None
+    """Axis: number of clients that generate load; the others are idle. All clients if absent."""
     runtime_seconds: Annotated[Integer, Field(ge=1, le=MAX_RUNTIME_SECONDS)] = 60
+    """Duration of the measurement in each trial."""
     ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
+    """Duration of the load before the measurement, until all clients reach full speed. Less than runtimeSeconds."""
     caches: Literal["Warm"] | None = None
+    """Warm declares that reads are meant to be answered from the storage's own caches as far as these hold the data. If
+    absent, reads are Suspect (ServerCacheSized) if the memory of the OSDs may have answered more than half of them:
+    with a data set of less than twice that memory, or, if prepare.dropCaches drops it before every trial, one that the
+    trial reads again and again."""
     line: LineSearch | None = None
+    """Search for the load at which latency breaks, instead of measuring at one load. With disturb, search for it twice:
+    without the disturbance in probes of afterSeconds, then in probes with it, which are judged from its start until all
+    placement groups are clean (the storm line)."""
     disturb: Disturbance | None = None
+    """Take OSDs away during every trial, and measure before, during and after that. The administrator must allow it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -283,56 +228,37 @@ class Workload(Model):
 
 
 class Gates(Model):
-    """Conditions on the Ceph cluster that must hold before, during and after a trial.
-
-    Attributes:
-        ceph_health: Required measures only while the cluster is healthy; Ignored measures at any time.
-        accepted_health_checks: Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW,
-            by their names in `ceph health detail`.
-        pause_scrub: Pause scrubbing of the measured pools during trials. It is always resumed afterwards.
-        stop_on: Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads
-            the cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are
-            muted.
-
-    """
+    """Conditions on the Ceph cluster that must hold before, during and after a trial."""
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
-    accepted_health_checks: Annotated[
-        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
-    ] = ()
+    """Required measures only while the cluster is healthy; Ignored measures at any time."""
+    accepted_health_checks: _HealthChecks = ()
+    """Health checks in `ceph health detail` that are accepted with cephHealth Required, such as MON_DISK_LOW."""
     pause_scrub: Flag = True
-    stop_on: Annotated[
-        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
-    ] = ()
+    """Pause scrubbing of the measured pools during trials. It is always resumed afterwards."""
+    stop_on: _HealthChecks = ()
+    """Further health checks, such as SLOW_OPS, that end the run (ClusterAtRisk) if they appear while it loads the
+    cluster. OSD_NEARFULL, OSD_BACKFILLFULL, OSD_FULL, POOL_FULL and MON_DOWN always do, unless they are muted."""
 
 
 class Limits(Model):
-    """Limits of the run's effect on the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked.
-
-    Attributes:
-        fill_percent: How full an OSD may get, in percent. A run whose volumes would fill one further is refused
-            (ClusterTooFull), and a pool that is created for the run gets a quota, which also bounds tools without
-            volumes, such as rados bench.
-
-    """
+    """Limits of the effect on the Ceph cluster. The capacity behind a StorageClass is unknown, and not checked."""
 
     fill_percent: Annotated[Integer, Field(ge=1, le=95)] = 70
+    """How full an OSD may get, in percent. A run whose volumes would fill one further is refused (ClusterTooFull), and
+    a pool that is created for the run gets a quota, which also bounds tools without volumes, such as rados bench."""
 
 
 class Timeouts(Model):
-    """Timeouts of the phases. They pause while a run is suspended.
-
-    Attributes:
-        provision_seconds: Timeout until the storage is ready and all pods are running, including the wait until an
-            earlier run with this name is gone. The time in the queue does not count.
-        ready_seconds: Timeout until all clients have reported.
-        total_seconds: Timeout of the whole run. A run that cannot finish in this time is refused.
-
-    """
+    """Timeouts of the phases. They pause while a run is suspended."""
 
     provision_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 600
+    """Timeout until the storage is ready and all pods are running, including the wait until an earlier run with this
+    name is gone. The time in the queue does not count."""
     ready_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 300
+    """Timeout until all clients have reported."""
     total_seconds: Annotated[Integer, Field(ge=1, le=MAX_TIMEOUT_SECONDS)] = 14400
+    """Timeout of the whole run. A run that cannot finish in this time is refused."""
 
 
 def _fixed(field: str, *, required: bool = False) -> Rule:
@@ -351,21 +277,6 @@ class RunSpec(Model):
 
     Only suspend, cleanup, results and ttlSecondsAfterFinished can be changed later, because numbers must belong to one
     specification. To measure something else, create a new run.
-
-    Attributes:
-        workloads: The workloads. Each one is a tool with its parameters. Parameters that are lists are axes: every
-            combination of their values is a point, which is measured repetitions times. A run has at most 512 points.
-        repetitions: Trials of each point. At least 3 are needed to estimate how much trials differ, 5 for a good
-            estimate.
-        cleanup: When the storage created for this run is removed: Always, OnSuccess to keep it after a failure, or
-            Never. Pods always stop. Can be changed at any time.
-        results: What happens to the BenchmarkResults when the run is deleted: Delete removes them, Retain keeps them as
-            a baseline. Takes effect when the results are created; later changes have no effect.
-        ttl_seconds_after_finished: Time after which a finished run is deleted; never if absent. Omit it under GitOps,
-            which would create and start a deleted run again. Can be changed at any time.
-        suspend: Stop measuring and keep the storage. After resuming, the current trial is repeated and the volumes are
-            prefilled again. Can be changed at any time.
-
     """
 
     # The rules of tools are in plimsoll.plan.refusals.
@@ -418,19 +329,29 @@ class RunSpec(Model):
     workloads: Annotated[
         tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS), ServerOnly(list_keys=("name",))
     ]
+    """The workloads. Each one is a tool with its parameters. Parameters that are lists are axes: every combination of
+    their values is a point, which is measured repetitions times. A run has at most 512 points."""
     repetitions: Annotated[Integer, Field(ge=1, le=MAX_REPETITIONS)] = 5
+    """Trials of each point. At least 3 are needed to estimate how much trials differ, 5 for a good estimate."""
     prepare: Prepare = Prepare()
     gates: Gates = Gates()
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     cleanup: Literal["Always", "OnSuccess", "Never"] = "Always"
+    """When the storage created for this run is removed: Always, OnSuccess to keep it after a failure, or Never. Pods
+    always stop. Can be changed at any time."""
     results: Literal["Delete", "Retain"] = "Delete"
+    """What happens to the BenchmarkResults when the run is deleted: Delete removes them, Retain keeps them as a
+    baseline. Takes effect when the results are created; later changes have no effect."""
     ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=10 * 365 * 24 * 3600)] | None = None
+    """Time after which a finished run is deleted; never if absent. Omit it under GitOps, which would create and start a
+    deleted run again. Can be changed at any time."""
     suspend: Flag = False
+    """Stop measuring and keep the storage. After resuming, the current trial is repeated and the volumes are prefilled
+    again. Can be changed at any time."""
 
     @property
     def disturbs(self) -> bool:
-        """Whether a workload takes OSDs away."""
         return any(workload.disturb for workload in self.workloads)
 
     @model_validator(mode="after")
@@ -469,10 +390,8 @@ class BenchmarkRun(WithoutStatus):
 
 
 def load_run(text: str) -> BenchmarkRun:
-    """Read one `BenchmarkRun` from YAML or JSON text, or raise SpecError with every invalid field."""
     return load_document(text, BenchmarkRun, RUN_KIND)
 
 
 def decode_run(document: JsonValue) -> BenchmarkRun:
-    """Read a `BenchmarkRun` from plain JSON values, or raise SpecError with every invalid field."""
     return decode_document(document, BenchmarkRun, RUN_KIND)

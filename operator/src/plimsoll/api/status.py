@@ -1,12 +1,9 @@
-"""The status of a `BenchmarkRun`, written by the operator, with the texts that `kubectl get` shows.
-
-It is bounded and derived from the results, which have the numbers.
-"""
+"""The status of a `BenchmarkRun`, derived from its results by the operator, with the texts that `kubectl get` shows."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -33,7 +30,7 @@ _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _Count = Annotated[int, Field(ge=0)]
-_Setting = Annotated[str, Field(max_length=1024, description="Version or setting.")]
+_Setting = Annotated[str, Field(max_length=1024)]
 _SmallCount = Annotated[_Count, ServerOnly(format="int32")]
 
 # Of a state, which any user who may edit ConfigMaps can change: arithmetic on these numbers never overflows.
@@ -55,35 +52,27 @@ def moment_of(text: str) -> datetime:
 
 
 def _checked_moment(text: str) -> str:
-    """Reject a time that `moment_of` refuses; empty is none."""
     if text:
         moment_of(text)
     return text
 
 
 class AnyCondition(Model):
-    """One aspect of the state.
-
-    Attributes:
-        type: Aspect of the condition.
-        status: Whether the condition holds.
-        observed_generation: Generation of the specification that the condition refers to.
-        last_transition_time: When status last changed.
-        reason: Reason in CamelCase, for programs.
-        message: Explanation and next step, for people.
-
-    """
+    """One aspect of the state."""
 
     # As in metav1.Condition, the maximum length of the message too.
-    type: str
+    type: Any  # a member of the vocabulary that the kind of object has
+    """Aspect of the condition."""
     status: ConditionStatus
+    """Whether the condition holds."""
     observed_generation: _Count = 0
+    """Generation of the specification that the condition refers to."""
     last_transition_time: Annotated[_Time, ServerOnly(required=True)] = ""  # set_condition sets it
+    """When status last changed."""
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
+    """Reason in CamelCase, for programs."""
     message: Annotated[str, Field(max_length=32768)] = ""
-
-    order: ClassVar[tuple[str, ...]] = ()
-    """The types in the order of a status."""
+    """Explanation and next step, for people."""
 
 
 class Condition(AnyCondition):
@@ -91,206 +80,163 @@ class Condition(AnyCondition):
 
     type: ConditionType
 
-    order: ClassVar[tuple[str, ...]] = tuple(ConditionType)
-
 
 class SuiteCondition(AnyCondition):
     """One aspect of a suite's state."""
 
     type: SuiteConditionType
 
-    order: ClassVar[tuple[str, ...]] = tuple(SuiteConditionType)
-
 
 C = TypeVar("C", bound=AnyCondition)
 
 
 class Hold(Model):
-    """How long a run has kept its queue place without measuring.
-
-    Attributes:
-        seconds: Time before since.
-        since: Start of the current hold, by a suspension; absent while all clients are ready.
-        measured_trials: Measured trials at the start of the sum. A further trial resets it.
-
-    """
+    """How long a run has kept its queue place without measuring."""
 
     seconds: _SmallCount
+    """Time before since."""
     since: _Time | None = None
+    """Start of the current hold, by a suspension; absent while all clients are ready."""
     measured_trials: _SmallCount
+    """Measured trials at the start of the sum. A further trial resets it."""
 
 
 class Points(Model):
-    """Progress of the run.
-
-    Attributes:
-        total: Number of points.
-        completed: Points with all trials recorded.
-        invalid: Completed points with Invalid numbers.
-
-    """
+    """Progress of the run."""
 
     total: _SmallCount = 0
+    """Number of points."""
     completed: _SmallCount = 0
+    """Points with all trials recorded."""
     invalid: _SmallCount = 0
+    """Completed points with Invalid numbers."""
 
 
 class HeadlineLatency(Model):
-    """Percentiles of latency, from submission to completion; absent if the tool does not report them.
-
-    Attributes:
-        p50: Median.
-        p99: 99th percentile.
-
-    """
+    """Percentiles of latency, from submission to completion; absent if the tool does not report them."""
 
     p50: _Count | None = None
+    """Median."""
     p99: _Count | None = None
+    """99th percentile."""
 
 
 class HeadlineLine(Model):
-    """The line of a search. Loads are operations per second or operations in flight of all clients together.
-
-    Attributes:
-        text: The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms; of a calm line with the storm line.
-        vary: What a load is.
-        ending: Why the search ended; absent while it goes on.
-        estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
-            offered, or unknown.
-        low: Lower end of its 95 % interval; absent if it is below the lowest load, or unknown.
-        high: Upper end of its 95 % interval; absent if it is above the highest load, or unknown.
-
-    """
+    """The line of a search. Loads are operations per second or operations in flight of all clients together."""
 
     text: _DisplayText
+    """The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms; of a calm line with the storm line."""
     vary: Vary
+    """What a load is."""
     ending: Ending | None = None
+    """Why the search ended; absent while it goes on."""
     estimate: Rate | None = None
+    """Load at which half of the trials meet all objectives; absent if outside of the permitted loads, or unknown."""
     low: Rate | None = None
+    """Lower end of its 95 % interval; absent if it is below the lowest load, or unknown."""
     high: Rate | None = None
+    """Upper end of its 95 % interval; absent if it is above the highest load, or unknown."""
 
 
 class Headline(Model):
-    """The numbers of one operation of one point, or the line that a search found.
-
-    Attributes:
-        workload: Name of the workload.
-        point: Name of the point; the BenchmarkResult has the name of the run, a hyphen and this.
-        label: Parameters of the point in words, such as randwrite 4Ki qd16.
-        operation: The operation; absent for a search.
-        iops: Operations per second of all clients, in the time in which all of them were measuring; absent for a
-            search.
-        bytes_per_second: Bytes per second of all clients, in the time in which all of them were measuring; absent for a
-            search.
-        line: The line; absent if the point is measured at one load.
-        verdict: Whether the numbers are trustworthy.
-
-    """
+    """The numbers of one operation of one point, or the line that a search found."""
 
     workload: _ShortText
+    """Name of the workload."""
     point: _ShortText
+    """Name of the point; the BenchmarkResult has the name of the run, a hyphen and this."""
     label: _DisplayText
+    """Parameters of the point in words, such as randwrite 4Ki qd16."""
     operation: Operation | None = None
+    """The operation; absent for a search."""
     iops: _Count | None = None
+    """Operations per second of all clients, in the time in which all of them were measuring; absent for a search."""
     bytes_per_second: _Count | None = None
+    """Bytes per second of all clients, in the time in which all of them were measuring; absent for a search."""
     latency_nanoseconds: HeadlineLatency | None = None
     line: HeadlineLine | None = None
+    """The line; absent if the point is measured at one load."""
     verdict: Verdict
+    """Whether the numbers are trustworthy."""
 
 
 class Display(Model):
-    """Texts for kubectl get. Programs read the other fields.
-
-    Attributes:
-        workloads: Names of the workloads.
-        progress: Completed trials, of all trials, such as 7/24.
-        status: Current activity of the run, or how it ended.
-        message: What the run waits for, or why it ended, with the remedy.
-        iops: Best rate among the headline numbers.
-        p99: 99th percentile of latency at that rate.
-        line: Line of the first search, with its storm line, and the number of others, such as 12,400 ± 600 at
-            p99 <= 5 ms +2.
-        verdict: Worst verdict among the points.
-
-    """
+    """Texts for kubectl get. Programs read the other fields."""
 
     workloads: _DisplayText | None = None
+    """Names of the workloads."""
     progress: _ShortText | None = None
+    """Completed trials, of all trials, such as 7/24."""
     status: _ShortText | None = None
+    """Current activity of the run, or how it ended."""
     message: Annotated[str, Field(max_length=1024)] | None = None
+    """What the run waits for, or why it ended, with the remedy."""
     iops: _ShortText | None = None
+    """Best rate among the headline numbers."""
     p99: _ShortText | None = None
+    """99th percentile of latency at that rate."""
     line: _ShortText | None = None
+    """Line of the first search with its storm line, and the number of others: 12,400 ± 600 at p99 <= 5 ms +2."""
     verdict: _ShortText | None = None
+    """Worst verdict among the points."""
 
 
 class ResultDisplay(Model):
-    """Texts for kubectl get. Programs read the other fields.
-
-    Attributes:
-        operation: Operation of the numbers.
-        iops: Mean rate over the trials that count, with its 95 % confidence interval.
-        bytes_per_second: Mean rate in bytes per second over the trials that count.
-        p99: 99th percentile of latency.
-        line: Line as far as it is known, such as 12,400 ± 600 at p99 <= 5 ms; absent if the point is measured at one
-            load.
-        trials: Trials that count, of all planned ones, such as 4/5; of a search, its probes so far, such as 12 of at
-            most 40, and after its end those that count, such as 16 of 17, or 17 if all do.
-        reason: The check that decides the verdict, and the number of other failed checks, such as ClientThrottled +2.
-            While trials are missing, the problem of the last attempt.
-
-    """
+    """Texts for kubectl get. Programs read the other fields."""
 
     operation: _ShortText | None = None
+    """Operation of the numbers."""
     iops: _ShortText | None = None
+    """Mean rate over the trials that count, with its 95 % confidence interval."""
     bytes_per_second: _ShortText | None = None
+    """Mean rate in bytes per second over the trials that count."""
     p99: _ShortText | None = None
+    """99th percentile of latency."""
     line: _ShortText | None = None
+    """Line as far as it is known, such as 12,400 ± 600 at p99 <= 5 ms; absent if the point is measured at one load."""
     trials: _ShortText | None = None
+    """Trials that count, of all planned ones, such as 4/5; of a search, its probes so far, such as 12 of at most 40,
+    and after its end those that count, such as 16 of 17, or 17 if all do."""
     reason: _ShortText | None = None
+    """The check that decides the verdict, and the number of other failed checks, such as ClientThrottled +2. While
+    trials are missing, the problem of the last attempt."""
 
 
 class BenchmarkRunStatus(Model):
-    """The observed state of the run. Only the operator writes it.
-
-    Attributes:
-        observed_generation: Generation of the specification that this status refers to; -1 before the operator has
-            observed the run.
-        conditions: Aspects of the run's state. Succeeded summarizes them and is Unknown while the run is active;
-            Reconciling and Stalled exist only while they are True.
-        start_time: When the run was admitted.
-        conductor_start_time: When the first conductor was created. From then on the run ends if one of its results, or
-            its state, is deleted.
-        completion_time: When the run ended, successfully or not.
-        estimated_completion_time: When the last trial ends if none has to be repeated.
-        rook_cluster: The CephCluster of a run whose spec.storage.rook names none: the only one that its namespace could
-            use when the operator first observed the run. It does not change afterwards.
-        plan_sha256: SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used.
-        hold: How long the run has kept its queue place without measuring, summed over its suspensions. Absent
-            before the first suspension, and after a trial measured since the last one.
-        namespace_served_time: When a run of the same namespace was last admitted on the target that this run waits for:
-            namespaces take turns. Absent if none was, and once this run is admitted.
-        headline: The first 32 numbers, in the order of the specification, as means over the trials that count, without
-            Invalid points. The BenchmarkResults have all numbers.
-        environment: Versions and settings that affect the numbers, such as the version of Ceph.
-
-    """
+    """The observed state of the run. Only the operator writes it."""
 
     observed_generation: Annotated[int, Field(ge=-1)] = -1
+    """Generation of the specification that this status refers to; -1 before the operator has observed the run."""
     conditions: Annotated[
         tuple[Condition, ...], Field(max_length=len(ConditionType)), ServerOnly(list_keys=("type",))
     ] = ()
+    """Aspects of the run's state. Succeeded summarizes them and is Unknown while the run is active; Reconciling and
+    Stalled exist only while they are True."""
     start_time: _Time | None = None
+    """When the run was admitted."""
     conductor_start_time: _Time | None = None
+    """When the first conductor was created. From then on the run ends if a result or its state is deleted."""
     completion_time: _Time | None = None
+    """When the run ended, successfully or not."""
     estimated_completion_time: _Time | None = None
+    """When the last trial ends if none has to be repeated."""
     rook_cluster: NamespacedName | None = None
+    """The CephCluster of a run whose spec.storage.rook names none: the only one that its namespace could use when the
+    operator first observed the run. It does not change afterwards."""
     plan_sha256: Annotated[str, Field(max_length=64)] | None = None
+    """SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used."""
     hold: Hold | None = None
+    """How long the run has kept its queue place without measuring, summed over its suspensions. Absent before the first
+    suspension, and after a trial measured since the last one."""
     namespace_served_time: _Time | None = None
+    """When a run of the same namespace was last admitted on the target that this run waits for: namespaces take turns.
+    Absent if none was, and once this run is admitted."""
     points: Points | None = None
     headline: Annotated[tuple[Headline, ...], Field(max_length=MAX_HEADLINES)] = ()
+    """The first 32 numbers, in the order of the specification, as means over the trials that count, without Invalid
+    points. The BenchmarkResults have all numbers."""
     environment: Annotated[dict[str, _Setting], Field(max_length=64)] = Field(default_factory=dict)
+    """Versions and settings that affect the numbers, such as the version of Ceph."""
     display: Display | None = None
 
 
@@ -306,7 +252,7 @@ def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ..
         unchanged = before is not None and before.status is new.status
         time = before.last_transition_time if before is not None and unchanged else format_time(now)
         old[new.type] = new.model_copy(update={"last_transition_time": time})
-    return tuple(old[kind] for kind in new.order if kind in old)
+    return tuple(old[kind] for kind in type(new.type) if kind in old)
 
 
 @lru_cache(maxsize=1024)
@@ -325,7 +271,6 @@ class TrialKey(Model):
     attempt: Annotated[int, Field(ge=0, lt=2**31)]
 
     def __str__(self) -> str:
-        """Return the point, the pass and the attempt."""
         return f"{self.point} pass {self.pass_number} attempt {self.attempt}"
 
 
@@ -375,7 +320,6 @@ class OsdsSeen(Model):
     members: int = 0  # OSDs that were in
 
     def most(self, other: "OsdsSeen") -> "OsdsSeen":
-        """Return the most of both."""
         return OsdsSeen(up=max(self.up, other.up), members=max(self.members, other.members))
 
 

@@ -21,15 +21,7 @@ CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
 
 
 class Replicated(Model):
-    """Replication: several complete copies of every object.
-
-    Attributes:
-        size: Number of copies of every object, 3 if absent. 1 has no redundancy: use it for measuring only.
-        replicas_per_failure_domain: Number of copies in each failure domain, such as two in each of two zones. One if
-            absent. Must be 2, the only number that Rook's CRUSH rules support.
-        sub_failure_domain: Bucket type over which the copies of a failure domain are spread; host if absent.
-
-    """
+    """Replication: several complete copies of every object."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -47,27 +39,27 @@ class Replicated(Model):
     )
 
     size: Annotated[Integer, Field(ge=1, le=10)] = 3
+    """Number of copies of every object, 3 if absent. 1 has no redundancy: use it for measuring only."""
     replicas_per_failure_domain: Annotated[Integer, Field(ge=2, le=2)] | None = None
+    """Number of copies in each failure domain, such as two in each of two zones. One if absent. Must be 2, the only
+    number that Rook's CRUSH rules support."""
     sub_failure_domain: DnsLabel | None = None
+    """Bucket type over which the copies of a failure domain are spread; host if absent."""
 
 
 class ErasureCoded(Model):
-    """Erasure coding: data chunks of every object, and coding chunks computed from them.
-
-    Attributes:
-        data_chunks: Number of data chunks per object (k).
-        coding_chunks: Number of coding chunks per object (m): as many chunks may be lost.
-        stripe_unit: How much consecutive data each data chunk holds before the next one follows. Ceph's default,
-            usually 4Ki, if absent. Needs a Rook whose CephBlockPool has the field.
-        optimizations: Whether writes and reads touch only the chunks that they need (allow_ec_optimizations), for
-            which all daemons need Ceph 20 or later. The cluster's default, usually false, if absent.
-
-    """
+    """Erasure coding: data chunks of every object, and coding chunks computed from them."""
 
     data_chunks: Annotated[Integer, Field(ge=2, le=32)]
+    """Number of data chunks per object (k)."""
     coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
+    """Number of coding chunks per object (m): as many chunks may be lost."""
     stripe_unit: Literal["4Ki", "16Ki", "64Ki", "256Ki", "1Mi"] | None = None
+    """How much consecutive data each data chunk holds before the next one follows. Ceph's default, usually 4Ki, if
+    absent. Needs a Rook whose CephBlockPool has the field."""
     optimizations: Flag | None = None
+    """Whether writes and reads touch only the chunks that they need (allow_ec_optimizations), for which all daemons
+    need Ceph 20 or later. The cluster's default, usually false, if absent."""
 
     @property
     def stripe_unit_bytes(self) -> int | None:
@@ -76,25 +68,9 @@ class ErasureCoded(Model):
 
 
 class Pool(Choice):
-    """The Ceph pool that is created for a run.
-
-    Attributes:
-        failure_domain: Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd.
-        device_class: CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent.
-        crush_root: Root of the CRUSH map whose OSDs the pool uses. If absent, the root of the CephCluster, usually
-            default.
-        compression_mode: BlueStore's compression mode, with Ceph's names. The cluster's default if absent.
-        placement_groups: Number of placement groups. It is fixed, with the autoscaler off, because numbers are not
-            comparable while placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups
-            per OSD, rounded down to a power of two.
-
-    """
+    """The Ceph pool that is created for a run."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="has(self.replicated) != has(self.erasureCoded)",
-            message="must have exactly one of replicated and erasureCoded",
-        ),
         Rule(
             rule="!has(self.replicated) || !has(self.replicated.replicasPerFailureDomain) || "
             "self.failureDomain != self.replicated.?subFailureDomain.orValue('host')",
@@ -113,35 +89,30 @@ class Pool(Choice):
     replicated: Replicated | None = None
     erasure_coded: ErasureCoded | None = None
     failure_domain: DnsLabel = "host"
+    """Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd."""
     device_class: DnsLabel | None = None
+    """CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent."""
     crush_root: CephName | None = None
+    """Root of the CRUSH map whose OSDs the pool uses. If absent, the root of the CephCluster, usually default."""
     compression_mode: Literal["none", "passive", "aggressive", "force"] | None = None
+    """BlueStore's compression mode, with Ceph's names. The cluster's default if absent."""
     placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
+    """Number of placement groups. It is fixed, with the autoscaler off, because numbers are not comparable while
+    placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups per OSD, rounded down to
+    a power of two."""
 
 
 class ExistingPool(Model):
-    """An existing pool.
-
-    Attributes:
-        name: Name of the pool in Ceph.
-        data_pool: Pool of the images' data, if the pool itself has only their metadata, as with erasure coding.
-
-    """
+    """An existing pool."""
 
     name: CephName
+    """Name of the pool in Ceph."""
     data_pool: CephName | None = None
+    """Pool of the images' data, if the pool itself has only their metadata, as with erasure coding."""
 
 
 class FileSystem(Model):
-    """The CephFS file system that is created for a run.
-
-    Attributes:
-        metadata_pool: The replicated pool for directories and the attributes of files.
-        data_pools: One or two pools, of which the last one contains the content of the files. The first one must be
-            replicated; of two, it keeps only the location of every file, and the second one may be erasure-coded.
-        metadata_servers: Number of active metadata servers.
-
-    """
+    """The CephFS file system that is created for a run."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -160,23 +131,23 @@ class FileSystem(Model):
     )
 
     metadata_pool: Pool
+    """The replicated pool for directories and the attributes of files."""
     data_pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=2)]
+    """One or two pools, of which the last one contains the content of the files. The first one must be replicated; of
+    two, it keeps only the location of every file, and the second one may be erasure-coded."""
     metadata_servers: Annotated[Integer, Field(ge=1, le=16)] = 1
+    """Number of active metadata servers."""
 
 
 class ExistingFileSystem(Model):
-    """An existing CephFS file system.
-
-    Attributes:
-        name: Name of the CephFilesystem.
-        metadata_pool: Name of its metadata pool in Ceph, "<name>-metadata" if absent.
-        data_pool: Name in Ceph of the data pool to measure, "<name>-data0" if absent.
-
-    """
+    """An existing CephFS file system."""
 
     name: Annotated[DnsLabel, Field(max_length=40)]
+    """Name of the CephFilesystem."""
     metadata_pool: CephName | None = None
+    """Name of its metadata pool in Ceph, "<name>-metadata" if absent."""
     data_pool: CephName | None = None
+    """Name in Ceph of the data pool to measure, "<name>-data0" if absent."""
 
 
 _MAPS_DEVICE = "{0}.access == 'PVC' && {0}.?mode.orValue('Filesystem') == 'Block'"
@@ -184,22 +155,7 @@ _MAPS_DEVICE = "{0}.access == 'PVC' && {0}.?mode.orValue('Filesystem') == 'Block
 
 
 class Volume(Model):
-    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
-
-    Attributes:
-        size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
-            unless you want to measure them. With sharing Shared, each client's part of the one volume, which is as
-            large as all parts together.
-        sharing: PerClient for a separate volume for each client; Shared for one volume that all clients mount
-            (ReadWriteMany), as file systems such as CephFS and NFS allow. Shared needs mode Filesystem and access PVC.
-        mode: Filesystem for a file in a mounted file system; Block for a raw device, whose clients run as root, which
-            the Pod Security profile restricted forbids. If absent, Filesystem; with access LibRBD, Block.
-        access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
-            accesses in user space, without a driver of the node.
-        rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
-            include the speed of that cache.
-
-    """
+    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -215,33 +171,35 @@ class Volume(Model):
             field_path=".rbdCache",
         ),
         Rule(
-            rule="self.sharing == 'PerClient' || self.access == 'PVC'",
-            holds=lambda volume: not volume.is_shared or volume.access == "PVC",
-            message="must be PerClient, because access is LibRBD, and only one client can open an image; remove the "
-            "field, or use access PVC",
+            rule="self.sharing == 'PerClient' || self.access == 'PVC' && self.?mode.orValue('Filesystem') != 'Block'",
+            holds=lambda volume: not volume.is_shared or volume.mode == "Filesystem",
+            message="must be PerClient, because clients can share only files; remove the field, or use access PVC and "
+            "mode Filesystem",
             field_path=".sharing",
-        ),
-        Rule(
-            rule=f"self.sharing == 'PerClient' || !({_MAPS_DEVICE.format('self')})",
-            holds=lambda volume: not volume.is_shared or not volume.maps_device,
-            message="must be Filesystem, because sharing is Shared, and clients can share only files; set it to "
-            "Filesystem, or remove sharing",
-            field_path=".mode",
         ),
     )
 
     size: Annotated[Size, Field(ge=2**20, le=2**50)]
+    """Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches, unless
+    you want to measure them. With sharing Shared, each client's part of the one volume, which is as large as all parts
+    together."""
     sharing: Literal["PerClient", "Shared"] = "PerClient"
+    """PerClient for a separate volume for each client; Shared for one volume that all clients mount (ReadWriteMany), as
+    file systems such as CephFS and NFS allow. Shared needs mode Filesystem and access PVC."""
     # Before `mode`, whose default depends on it.
     access: Literal["PVC", "LibRBD"] = "PVC"
+    """PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client accesses in
+    user space, without a driver of the node."""
     mode: Literal["Block", "Filesystem"] = Field(
         default_factory=lambda validated: "Block" if validated.get("access") == "LibRBD" else "Filesystem"
     )
+    """Filesystem for a file in a mounted file system; Block for a raw device, whose clients run as root, which the Pod
+    Security profile restricted forbids. If absent, Filesystem; with access LibRBD, Block."""
     rbd_cache: Flag = False
+    """Whether librbd caches writes in the client's memory, which numbers then include. Only with access LibRBD."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether all clients mount the same volume."""
         return self.sharing == "Shared"
 
     @property
@@ -267,62 +225,32 @@ def _without_type(user: str) -> str:
 CephUser = Annotated[
     CephName, AfterValidator(_without_type), Rule(rule="!self.startsWith('client.')", message=_WITHOUT_TYPE)
 ]
-Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253, description="Address of one monitor.")]
+Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253)]
 
 
 class NamespacedName(Model):
-    """A reference to an object in a namespace.
-
-    Attributes:
-        namespace: Namespace of the CephCluster.
-        name: Name of the CephCluster.
-
-    """
+    """A reference to an object in a namespace."""
 
     namespace: DnsLabel
+    """Namespace of the CephCluster."""
     name: DnsLabel
+    """Name of the CephCluster."""
 
 
 class SecretReference(Model):
-    """A Secret in the namespace of the run.
-
-    Attributes:
-        name: Name of the Secret.
-
-    """
+    """A Secret in the namespace of the run."""
 
     name: DnsLabel
+    """Name of the Secret."""
 
 
 class RookStorage(Choice):
     """A Rook-Ceph cluster, and exactly one of pool, existingPool, fileSystem and existingFileSystem.
 
     A StorageClass is created for this run, and removed afterwards according to cleanup.
-
-    Attributes:
-        cluster: The CephCluster object. The administrator decides which namespaces may use which cluster. If absent,
-            the only one that the namespace of the run may use.
-        pool: The pool that is created for this run, and removed afterwards according to cleanup: exactly one of
-            replicated and erasureCoded. With erasureCoded, a replicated pool for the metadata is created as well.
-        existing_pool: An existing pool, which is never removed. Its CephBlockPool needs the annotation
-            plimsoll.dev/allow-benchmarks.
-        file_system: The CephFS file system that is created for this run, and removed with its pools afterwards
-            according to cleanup. Volumes are directories in it.
-        existing_file_system: An existing CephFS file system, which is never removed. Its CephFilesystem needs the
-            annotation plimsoll.dev/allow-benchmarks.
-        config: Options of the OSDs that are set in the cluster's configuration database while the run measures, and
-            restored afterwards. They affect all users of the cluster.
-
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule=(
-                "[has(self.pool), has(self.existingPool), has(self.fileSystem), has(self.existingFileSystem)]"
-                ".filter(present, present).size() == 1"
-            ),
-            message="must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
-        ),
         Rule(
             rule=(
                 "!has(self.config) || self.config.all(one, self.config.exists_one(other, other.who == one.who && "
@@ -336,15 +264,26 @@ class RookStorage(Choice):
     one_of: ClassVar[tuple[str, ...]] = ("pool", "existing_pool", "file_system", "existing_file_system")
 
     cluster: NamespacedName | None = None
+    """The CephCluster object. The administrator decides which namespaces may use which cluster. If absent, the only one
+    that the namespace of the run may use."""
     pool: Pool | None = None
+    """The pool that is created for this run, and removed afterwards according to cleanup: exactly one of replicated and
+    erasureCoded. With erasureCoded, a replicated pool for the metadata is created as well."""
     existing_pool: ExistingPool | None = None
+    """An existing pool, which is never removed. Its CephBlockPool needs the annotation
+    plimsoll.dev/allow-benchmarks."""
     file_system: FileSystem | None = None
+    """The CephFS file system that is created for this run, and removed with its pools afterwards according to cleanup.
+    Volumes are directories in it."""
     existing_file_system: ExistingFileSystem | None = None
+    """An existing CephFS file system, which is never removed. Its CephFilesystem needs the annotation
+    plimsoll.dev/allow-benchmarks."""
     config: Annotated[tuple[CephOption, ...], Field(max_length=16)] = ()
+    """Options of the OSDs that are set in the cluster's configuration database while the run measures, and restored
+    afterwards. They affect all users of the cluster."""
 
     @property
     def has_file_system(self) -> bool:
-        """Whether volumes are directories of a CephFS file system."""
         return self.file_system is not None or self.existing_file_system is not None
 
     @property
@@ -356,58 +295,41 @@ class RookStorage(Choice):
 
 
 class KeyringReference(Model):
-    """A Secret in the namespace of the run with a Ceph keyring file.
-
-    Attributes:
-        name: Name of the Secret.
-        key: Key of the Ceph keyring file in the Secret.
-
-    """
+    """A Secret in the namespace of the run with a Ceph keyring file."""
 
     name: DnsLabel
+    """Name of the Secret."""
     key: Annotated[str, Field(pattern=DATA_KEY_PATTERN, max_length=253)] = "keyring"
+    """Key of the Ceph keyring file in the Secret."""
 
 
 class CephStorage(Model):
-    """Any Ceph cluster, without Rook.
-
-    Attributes:
-        monitors: Addresses of the monitors, such as 192.0.2.1:6789 or [v2:192.0.2.1:3300].
-        user: Name of the CephX user of clients and conductor, without "client.". The documentation lists the
-            capabilities that it needs.
-        keyring_secret: Secret in the namespace of the run with the keyring of that user.
-        pool: The existing pool for images and objects. It is never removed.
-
-    """
+    """Any Ceph cluster, without Rook."""
 
     monitors: Annotated[tuple[Monitor, ...], Field(min_length=1, max_length=15)]
+    """Addresses of the monitors, such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]."""
     user: CephUser
+    """CephX user of clients and conductor, without "client."; the documentation lists the capabilities it needs."""
     keyring_secret: KeyringReference
+    """Secret in the namespace of the run with the keyring of that user."""
     pool: ExistingPool
+    """The existing pool for images and objects. It is never removed."""
 
 
 class StorageClassStorage(Model):
-    """Any StorageClass: NFS, iSCSI, local disks, a cloud's block storage.
-
-    Attributes:
-        name: Name of the StorageClass.
-
-    """
+    """Any StorageClass: NFS, iSCSI, local disks, a cloud's block storage."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the StorageClass."""
 
 
 class OsdsAway(Model):
-    """How many OSDs were away, and how.
-
-    Attributes:
-        count: Number of OSDs.
-        action: Whether they were out or down.
-
-    """
+    """How many OSDs were away, and how."""
 
     count: Annotated[Integer, Field(ge=1, le=64)]
+    """Number of OSDs."""
     action: Literal["Out", "Down"]
+    """Whether they were out or down."""
 
     @property
     def text(self) -> str:
@@ -416,17 +338,13 @@ class OsdsAway(Model):
 
 
 class DisturbedOsds(OsdsAway):
-    """How many OSDs a disturbance takes away, and how.
-
-    Attributes:
-        count: Number of OSDs that hold data of the run. They are in one failure domain, unless the pools stay active
-            without several.
-        action: Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them
-            out, so that their data moves to the others.
-
-    """
+    """How many OSDs a disturbance takes away, and how."""
 
     count: Annotated[Integer, Field(ge=1, le=64)] = 1
+    """Number of OSDs with data of the run, in one failure domain unless the pools stay active without several."""
+    action: Literal["Out", "Down"]
+    """Down marks them down and prevents them from coming up, as if their processes had ended. Out marks them out, so
+    that their data moves to the others."""
 
 
 class Storage(Choice):
@@ -437,25 +355,15 @@ class Storage(Choice):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="[has(self.rook), has(self.ceph), has(self.storageClass)].filter(present, present).size() == 1",
-            message="must have exactly one of rook, ceph and storageClass",
-        ),
-        Rule(
             rule="!has(self.ceph) || !has(self.volume) || self.volume.access == 'LibRBD'",
             holds=lambda storage: not storage.ceph or not storage.volume or storage.volume.access == "LibRBD",
             message="must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD",
             field_path=".volume.access",
         ),
         Rule(
-            rule="!has(self.storageClass) || !has(self.volume) || self.volume.access == 'PVC'",
-            holds=lambda storage: not storage.storage_class or not storage.volume or storage.volume.access == "PVC",
-            message="must be PVC, because a StorageClass provides volumes by PVCs only; remove the field",
-            field_path=".volume.access",
-        ),
-        Rule(
-            rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
-            holds=lambda storage: not storage.on_files or not storage.volume or storage.volume.access == "PVC",
-            message="must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the "
+            rule=f"!(has(self.storageClass) || {_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
+            holds=lambda it: not (it.storage_class or it.on_files) or not it.volume or it.volume.access == "PVC",
+            message="must be PVC, because a StorageClass and a file system provide volumes by PVCs only; remove the "
             "field",
             field_path=".volume.access",
         ),
@@ -484,7 +392,6 @@ class Storage(Choice):
 
     @property
     def on_files(self) -> bool:
-        """Whether volumes are directories of a file system of Rook."""
         return self.rook is not None and self.rook.has_file_system
 
 
@@ -499,36 +406,16 @@ RANDOM_DATA = DataContent()
 
 
 class Precondition(Model):
-    """Random overwrites of the prefilled data set, so that the storage is measured in a used state.
-
-    Attributes:
-        block_size: Size of each write, from 512 to 64Mi, a multiple of 512. Write bytes, whole Ki (at most 9999Ki) or
-            whole Mi.
-        seconds: Duration of the overwriting by each client.
-
-    """
+    """Random overwrites of the prefilled data set, so that the storage is measured in a used state."""
 
     block_size: Annotated[BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
+    """Size of each write, from 512 to 64Mi, a multiple of 512. Write bytes, whole Ki (at most 9999Ki) or whole Mi."""
     seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 600
+    """Duration of the overwriting by each client."""
 
 
 class Prepare(Model):
-    """Preparation of every volume before the first trial, in this order: discard, prefill, precondition, settle.
-
-    Attributes:
-        prefill: Write the whole data set once, because storage answers reads of unwritten extents without any I/O.
-        precondition: Overwrite the data set at random after the prefill, so that the storage is measured in a used
-            state. Not done if absent.
-        discard: Discard the volume before it is written, if it supports that.
-        drop_caches: Drop the page caches, dentries and inodes of the clients' nodes before every trial. Requires the
-            administrator's permission; in local mode, root.
-        settle_seconds: Time to wait after that, until background work of the storage is done.
-        fill_percent: Part of a file system that the data set uses; the file system needs some space itself.
-        per_trial: With NewDataSet, every attempt begins with this whole preparation, so that no trial depends on what
-            earlier ones wrote. Requires prefill or discard; without prefill, the storage has to support discard. Done
-            once, before the first trial, if absent.
-
-    """
+    """Preparation of every volume before the first trial, in this order: discard, prefill, precondition, settle."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -548,9 +435,19 @@ class Prepare(Model):
     )
 
     prefill: Flag = True
+    """Write the whole data set once, because storage answers reads of unwritten extents without any I/O."""
     precondition: Precondition | None = None
+    """Overwrite the data set at random after the prefill, to measure storage in a used state. Not done if absent."""
     discard: Flag = True
+    """Discard the volume before it is written, if it supports that."""
     drop_caches: Flag = False
+    """Drop the page caches, dentries and inodes of the clients' nodes before every trial. Requires the administrator's
+    permission; in local mode, root."""
     settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
+    """Time to wait after that, until background work of the storage is done."""
     fill_percent: Annotated[Integer, Field(ge=1, le=100)] = 80
+    """Part of a file system that the data set uses; the file system needs some space itself."""
     per_trial: Literal["NewDataSet"] | None = None
+    """With NewDataSet, every attempt begins with this whole preparation, so that no trial depends on what earlier ones
+    wrote. Requires prefill or discard; without prefill, the storage has to support discard. Done once, before the first
+    trial, if absent."""

@@ -34,112 +34,76 @@ def _check_cron(expression: str) -> str:
 
 
 class Schedule(Model):
-    """When rounds start.
-
-    Attributes:
-        cron: Cron expression with five fields, such as "0 3 * * 0" for Sundays at three: minute, hour, day of month,
-            month, day of week.
-        time_zone: Time zone of the cron expression, by its name in the time zone database, such as Europe/Berlin.
-        starting_deadline_seconds: How late a round may start, such as after an outage of the operator; at any time if
-            absent. Of several missed times, only the last one counts.
-
-    """
+    """When rounds start."""
 
     cron: Annotated[str, Field(max_length=256), AfterValidator(_check_cron), ServerOnly(pattern=_CRON_PATTERN)]
+    """Cron expression such as "0 3 * * 0" for Sundays at three: minute, hour, day of month, month, day of week."""
     time_zone: TimeZone = "Etc/UTC"
+    """Time zone of the cron expression, by its name in the time zone database, such as Europe/Berlin."""
     # As of a CronJob of Kubernetes, whose controller misses times with less.
     starting_deadline_seconds: Annotated[Integer, Field(ge=10, le=365 * 24 * 3600)] | None = None
+    """How late a round may start, such as after an outage of the operator; at any time if absent. Of several missed
+    times, only the last one counts."""
 
 
 VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
 
 
 class VariantReference(Model):
-    """A variant of the suite.
-
-    Attributes:
-        variant: Name of the variant.
-
-    """
+    """A variant of the suite."""
 
     variant: VariantName
+    """Name of the variant."""
 
 
 class Baseline(Choice):
-    """The side to compare with: another variant of the same round, or earlier rounds of the same variant.
+    """The side to compare with: another variant of the same round, or earlier rounds of the same variant."""
 
-    Attributes:
-        variant: Name of a variant; candidate is compared with it within each round.
-        rounds: Accepted compares each variant with its earlier rounds that did not regress.
-
-    """
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="has(self.variant) != has(self.rounds)", message="must have exactly one of variant and rounds"),
-    )
     one_of: ClassVar[tuple[str, ...]] = ("variant", "rounds")
 
     variant: VariantName | None = None
+    """Name of a variant; candidate is compared with it within each round."""
     rounds: Literal["Accepted"] | None = None
+    """Accepted compares each variant with its earlier rounds that did not regress."""
 
 
 class Allowance(Model):
-    """Changes for the worse that do not matter.
-
-    Attributes:
-        rate_percent: Tolerated decrease of a rate, in percent of the baseline.
-        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is exact to 1.6 % at
-            best.
-
-    """
+    """Changes for the worse that do not matter."""
 
     rate_percent: Annotated[Integer, Field(ge=1, le=90)] = 5
+    """Tolerated decrease of a rate, in percent of the baseline."""
     latency_percent: Annotated[Integer, Field(ge=2, le=1000)] = 10
+    """Tolerated increase of a latency, in percent of the baseline. A latency is exact to 1.6 % at best."""
 
 
 class SuiteComparison(Model):
-    """A comparison: whether one variant is worse than another, or each variant worse than in earlier rounds.
-
-    Attributes:
-        name: Unique name of the comparison.
-        baseline: The variant or the rounds to compare with.
-        candidate: The variant to judge; only with baseline.variant.
-        allow: Changes for the worse that do not matter.
-
-    """
+    """A comparison: whether one variant is worse than another, or each variant worse than in earlier rounds."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            rule="!has(self.baseline.variant) || has(self.candidate)",
-            holds=lambda comparison: comparison.baseline.variant is None or comparison.candidate is not None,
-            message="must have the variant to judge, because the baseline is a variant; add it, or compare with rounds",
+            rule="has(self.candidate) == has(self.baseline.variant)",
+            holds=lambda comparison: (comparison.candidate is None) == (comparison.baseline.variant is None),
+            message="must have the variant to judge with baseline.variant, and cannot be set with baseline.rounds, "
+            "which compares every variant; add or remove it",
             field_path=".candidate",
-            reason="FieldValueRequired",
         ),
         Rule(
-            rule="!has(self.baseline.rounds) || !has(self.candidate)",
-            holds=lambda comparison: comparison.baseline.rounds is None or comparison.candidate is None,
-            message="cannot be set with baseline.rounds, which compares every variant; remove it, or compare with a "
-            "variant",
-            field_path=".candidate",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            rule=(
-                "!has(self.baseline.variant) || !has(self.candidate) || self.baseline.variant != self.candidate.variant"
-            ),
-            holds=lambda comparison: (
-                comparison.candidate is None or comparison.candidate.variant != comparison.baseline.variant
-            ),
+            rule="!has(self.baseline.variant) || !has(self.candidate) || "
+            "self.baseline.variant != self.candidate.variant",
+            holds=lambda it: it.candidate is None or it.candidate.variant != it.baseline.variant,
             message="must be another variant than the baseline",
             field_path=".candidate.variant",
         ),
     )
 
     name: DnsLabel
+    """Unique name of the comparison."""
     baseline: Baseline
+    """The variant or the rounds to compare with."""
     candidate: VariantReference | None = None
+    """The variant to judge; only with baseline.variant."""
     allow: Allowance = Allowance()
+    """Changes for the worse that do not matter."""
 
     @property
     def variants(self) -> tuple[str, str] | None:
@@ -213,41 +177,31 @@ class SuiteMeta(ObjectMeta):
 
 
 class Variant(Model):
-    """One variant of the run.
-
-    Attributes:
-        name: Unique name of the variant, part of the names of its runs.
-        unset: Fields that the variant removes from spec.run, before it sets any: dotted paths with the names of
-            workloads, such as workloads.random-read.fio.rate.
-        set: What the variant changes in spec.run. Mappings are merged, workloads are merged by name, other lists are
-            replaced, and a field of a union replaces the others, such as erasureCoded a replicated pool.
-
-    """
+    """One variant of the run."""
 
     name: VariantName
-    changes: Annotated[
-        Fragment,
-        Field(alias="set"),
-        ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED),
-    ] = Field(default_factory=dict)
+    """Unique name of the variant, part of the names of its runs."""
+    changes: Annotated[Fragment, Field(alias="set"), ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)] = (
+        Field(default_factory=dict)
+    )
+    """What the variant changes in spec.run. Mappings are merged, workloads are merged by name, other lists are
+    replaced, and a field of a union replaces the others, such as erasureCoded a replicated pool."""
     unset: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=256, description="Dotted path of a field.")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=256)], ...],
         Field(max_length=32),
         ServerOnly(list_type="set"),
     ] = ()
+    """Fields that the variant removes from spec.run, before it sets any: dotted paths with the names of workloads, such
+    as workloads.random-read.fio.rate."""
 
     _is_mergeable = field_validator("changes")(_changes)
 
 
 class Triggers(Model):
-    """What starts a round besides a change, a request and the schedule.
-
-    Attributes:
-        ceph_version: Whether another version of Ceph starts a round.
-
-    """
+    """What starts a round besides a change, a request and the schedule."""
 
     ceph_version: Flag = False
+    """Whether another version of Ceph starts a round."""
 
 
 def _existing_variants(reference: str, *, optional: tuple[str, ...], of: str) -> Rule:
@@ -261,22 +215,7 @@ def _existing_variants(reference: str, *, optional: tuple[str, ...], of: str) ->
 
 
 class SuiteSpec(Model):
-    """The specification of the suite.
-
-    Attributes:
-        schedule: When rounds start. Without a schedule, a round starts after each change of run, variants or repeat.
-        triggers: Other causes that start a round.
-        repeat: How often each variant is measured in a round, in shuffled order, so that the noise between runs of the
-            same becomes known. At least 3 are needed for a useful estimate of that noise.
-        keep: Number of former rounds whose runs and results are kept, besides those that a comparison still uses.
-        run: What all variants share: a part of the specification of a BenchmarkRun.
-        variants: The variants. Each one is spec.run with its own changes.
-        comparisons: Comparisons between variants, or with earlier rounds.
-        hypotheses: Expectations of the numbers.
-        gate: Whether a regression makes the suite Stalled, which Flux and Argo CD report as failed.
-        suspend: Start no round, and no further run of the active round. A run that is being measured continues.
-
-    """
+    """The specification of the suite."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         _existing_variants("baseline.variant", optional=("baseline.variant",), of="comparisons"),
@@ -286,17 +225,28 @@ class SuiteSpec(Model):
     )
 
     schedule: Schedule | None = None
+    """When rounds start. Without a schedule, a round starts after each change of run, variants or repeat."""
     triggers: Triggers = Triggers()
+    """Other causes that start a round."""
     repeat: Annotated[Integer, Field(ge=1, le=10)] = 3
+    """How often each variant is measured in a round, in shuffled order, so that the noise between runs of the same
+    becomes known. At least 3 are needed for a useful estimate of that noise."""
     keep: Annotated[Integer, Field(ge=1, le=MAX_KEEP)] = 10
+    """Number of former rounds whose runs and results are kept, besides those that a comparison still uses."""
     run: Annotated[Fragment, ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)]
+    """What all variants share: a part of the specification of a BenchmarkRun."""
     variants: Annotated[tuple[Variant, ...], Field(min_length=1, max_length=16), ServerOnly(list_keys=("name",))]
+    """The variants. Each one is spec.run with its own changes."""
     comparisons: Annotated[tuple[SuiteComparison, ...], Field(max_length=32), ServerOnly(list_keys=("name",))] = ()
+    """Comparisons between variants, or with earlier rounds."""
     hypotheses: Annotated[
         tuple[Hypothesis, ...], Field(max_length=MAX_HYPOTHESES), ServerOnly(list_keys=("name",))
     ] = ()
+    """Expectations of the numbers."""
     gate: Flag = False
+    """Whether a regression makes the suite Stalled, which Flux and Argo CD report as failed."""
     suspend: Flag = False
+    """Start no round, and no further run of the active round. A run that is being measured continues."""
 
     _is_mergeable = field_validator("run")(_checked)
 
@@ -349,13 +299,9 @@ class BenchmarkSuite(WithoutStatus):
 
 
 def load_suite(text: str) -> BenchmarkSuite:
-    """Read one `BenchmarkSuite` from YAML or JSON text, or raise SpecError with every invalid field.
-
-    Fields of a run are checked when variants are merged.
-    """
+    """Read one `BenchmarkSuite` from text, or raise SpecError; fields of a run are checked when variants are merged."""
     return load_document(text, BenchmarkSuite, SUITE_KIND)
 
 
 def decode_suite(document: JsonValue) -> BenchmarkSuite:
-    """Read a `BenchmarkSuite` from plain JSON values, as `load_suite` does."""
     return decode_document(document, BenchmarkSuite, SUITE_KIND)

@@ -1,8 +1,4 @@
-"""The status of a `BenchmarkSuite`, written by the operator, with the texts that `kubectl get` shows.
-
-Lists are bounded, so that a suite is far smaller than the API server's limit. The results of a round's runs have
-the numbers.
-"""
+"""The bounded status of a `BenchmarkSuite`, written by the operator, with the texts that `kubectl get` shows."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -44,12 +40,9 @@ _Text = Annotated[str, Field(max_length=64)]
 _Message = Annotated[str, Field(max_length=MAX_OUTCOME_CHARACTERS)]
 _Annotation = Annotated[str, Field(max_length=MAX_ANNOTATION_CHARACTERS)]
 _Version = Annotated[str, Field(max_length=MAX_VERSION_CHARACTERS)]
-_Setting = Annotated[_Version, Field(description="Version.")]
 _Digest = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _SmallCount = Annotated[Count, ServerOnly(format="int32")]
-_Minute = Annotated[Count, Field(description="Minute of the start of a round since 1970.")]
-_Counted = Annotated[_SmallCount, Field(description="Number of comparisons with that verdict.")]
 
 
 class Cause(StrEnum):
@@ -95,13 +88,13 @@ class Conclusion(StrEnum):
 
     A suite becomes Regressed in these steps, from the last one to the first:
 
-    - The condition Regressed is True while a round that regressed is open (`rounds.baseline.open_regression`).
+    - The condition Regressed is True while a round that regressed is open (`rounds.turns.open_regression`).
     - A round regressed (`RoundVerdict`) if its worst comparison with earlier rounds is a Regression. Comparisons
       between variants do not count (`suite.evaluation.evaluate_round`).
     - A comparison is a Regression for a variant that is worse than the accepted rounds, or has drifted from the pinned
       ones (`suite.judging.VariantJudgement`).
     - One mean of a workload, or one point, that is a Regression decides (`measure.compare.comparison.overall`).
-    - When a change is a Regression: `suite.changes.judge_changes`, `measure.compare.significance.conclude`.
+    - When a change is a Regression: `suite.judging.judge_changes`, `measure.compare.significance.conclude`.
     """
 
     REGRESSION = "Regression"
@@ -121,87 +114,71 @@ class HypothesisVerdict(StrEnum):
 
 
 class RoundChildren(Model):
-    """The runs of a round.
-
-    Attributes:
-        done: Number of runs that ended.
-        total: Number of runs of the round.
-
-    """
+    """The runs of a round."""
 
     done: _SmallCount
+    """Number of runs that ended."""
     total: _SmallCount
+    """Number of runs of the round."""
 
 
 class ActiveRound(Model):
-    """The round that is being measured.
-
-    Attributes:
-        minute: Identity of the round, the minute of its start since 1970. The names of its runs contain it.
-        seed: Seed of the order of its runs.
-        cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
-        start_time: When the round started.
-        current: Name of the run that is being measured or is created next; absent when all runs ended.
-        current_uid: UID of that run once it exists.
-
-    """
+    """The round that is being measured."""
 
     minute: Count
+    """Identity of the round, the minute of its start since 1970. The names of its runs contain it."""
     seed: Count
+    """Seed of the order of its runs."""
     cause: Cause
+    """Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion."""
     start_time: _Time
+    """When the round started."""
     children: RoundChildren
     current: _Name | None = None
+    """Name of the run that is being measured or is created next; absent when all runs ended."""
     current_uid: _Text | None = None
+    """UID of that run once it exists."""
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return round_name(self.minute)
 
     @property
     def is_measured(self) -> bool:
-        """Whether all runs ended."""
         return self.children.done >= self.children.total
 
 
 class EndedRound(Model):
-    """A former round.
-
-    Attributes:
-        minute: Identity of the round, the minute of its start since 1970. The names of its runs contain it.
-        cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
-        start_time: When the round started.
-        completion_time: When the round ended.
-        verdict: Conclusion of its comparisons; Failed if too little was measured, Superseded if the round was
-            abandoned because the suite was changed.
-        complete: Whether all of its runs have numbers, and were evaluated. No other round can be accepted.
-        accepted: Whether later rounds are compared with this one.
-        pinned: Whether the round is kept beyond spec.keep, because slow drift is tested against it.
-        former: Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted
-            again; they are kept until three rounds of the present baseline were accepted.
-        digest: SHA-256 of the run, the variants and repeat that it measured.
-        environment: Versions that it was measured with, such as the versions of the kernel, Ceph and Kubernetes.
-        comparisons: Number of comparisons with accepted rounds, by verdict. Only these decide the verdict.
-
-    """
+    """A former round."""
 
     minute: Count
+    """Identity of the round, the minute of its start since 1970. The names of its runs contain it."""
     cause: Cause
+    """Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion."""
     start_time: _Time
+    """When the round started."""
     completion_time: _Time
+    """When the round ended."""
     verdict: RoundVerdict
+    """Conclusion of its comparisons; Failed if too little was measured, Superseded if the suite was changed."""
     complete: bool = False
+    """Whether all of its runs have numbers, and were evaluated. No other round can be accepted."""
     accepted: bool = False
+    """Whether later rounds are compared with this one."""
     pinned: bool = False
+    """Whether the round is kept beyond spec.keep, because slow drift is tested against it."""
     former: bool = False
+    """Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted again;
+    they are kept until three rounds of the present baseline were accepted."""
     digest: _Digest
-    environment: Annotated[dict[str, _Setting], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
-    comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
+    """SHA-256 of the run, the variants and repeat that it measured."""
+    environment: Annotated[dict[str, _Version], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
+    """Versions that it was measured with, such as the versions of the kernel, Ceph and Kubernetes."""
+    comparisons: Annotated[dict[str, _SmallCount], Field(max_length=8)] = Field(default_factory=dict)
+    """Number of comparisons with accepted rounds, by verdict. Only these decide the verdict."""
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return round_name(self.minute)
 
     @property
@@ -213,130 +190,106 @@ class EndedRound(Model):
 
 
 class ComparisonOutcome(Model):
-    """What a comparison showed.
-
-    Attributes:
-        name: Name of the comparison.
-        variant: The variant that was judged.
-        verdict: Its conclusion.
-        drift: Whether a regression is slow drift, so that the round is worse than the pinned rounds, but not than all
-            accepted ones; absent without a regression, and if rounds are not compared.
-        message: The result in words.
-        estimate: Mean change, as a part of the baseline; absent if it cannot be computed. Less than 0 is worse.
-        low: Lower end of its 95 % confidence interval.
-        high: Upper end of it.
-
-    """
+    """What a comparison showed."""
 
     name: _Name
+    """Name of the comparison."""
     variant: _VariantName
+    """The variant that was judged."""
     verdict: Conclusion
+    """Its conclusion."""
     drift: bool | None = None
+    """Whether a regression is slow drift, so that the round is worse than the pinned rounds, but not than all accepted
+    ones; absent without a regression, and if rounds are not compared."""
     message: _Message = ""
+    """The result in words."""
     estimate: float | None = None
+    """Mean change, as a part of the baseline; absent if it cannot be computed. Less than 0 is worse."""
     low: float | None = None
+    """Lower end of its 95 % confidence interval."""
     high: float | None = None
+    """Upper end of it."""
 
 
 class HypothesisResult(Model):
-    """The result of a hypothesis.
-
-    Attributes:
-        name: Name of the hypothesis.
-        variant: The variant that it was decided in, if it is decided in each variant by itself.
-        verdict: Whether the results show what was expected.
-        message: The decision in words.
-        estimate: The ratio as a part of 1, or the exponent; absent if it cannot be computed.
-        low: Lower end of its 95 % confidence interval.
-        high: Upper end of it.
-
-    """
+    """The result of a hypothesis."""
 
     name: _Name
+    """Name of the hypothesis."""
     variant: _VariantName | None = None
+    """The variant that it was decided in, if it is decided in each variant by itself."""
     verdict: HypothesisVerdict
+    """Whether the results show what was expected."""
     message: _Message = ""
+    """The decision in words."""
     estimate: float | None = None
+    """The ratio as a part of 1, or the exponent; absent if it cannot be computed."""
     low: float | None = None
+    """Lower end of its 95 % confidence interval."""
     high: float | None = None
+    """Upper end of it."""
 
 
 class Baseline(Model):
-    """The baseline of comparisons with earlier rounds.
-
-    Attributes:
-        first: Minute of the round that a user accepted last, where the baseline starts; absent if none was accepted.
-        since: Minute of the newest round when this baseline replaced another one; absent for the first baseline.
-
-    """
+    """The baseline of comparisons with earlier rounds."""
 
     first: Count | None = None
+    """Minute of the round that a user accepted last, where the baseline starts; absent if none was accepted."""
     since: Count | None = None
+    """Minute of the newest round when this baseline replaced another one; absent for the first baseline."""
 
 
 class SuiteDisplay(Model):
-    """Texts for kubectl get. Programs read the other fields.
-
-    Attributes:
-        status: Current activity of the suite, or what keeps it from measuring.
-        progress: Runs of the active round that ended, of all its runs, such as 3/9.
-        verdict: Verdict of the last complete round.
-        message: What the suite waits for, or what keeps it from measuring, with the remedy.
-
-    """
+    """Texts for kubectl get. Programs read the other fields."""
 
     status: _Text | None = None
+    """Current activity of the suite, or what keeps it from measuring."""
     progress: _Text | None = None
+    """Runs of the active round that ended, of all its runs, such as 3/9."""
     verdict: _Text | None = None
+    """Verdict of the last complete round."""
     message: Annotated[str, Field(max_length=1024)] | None = None
+    """What the suite waits for, or what keeps it from measuring, with the remedy."""
 
 
 class BenchmarkSuiteStatus(Model):
-    """The observed state of the suite. Only the operator writes it.
-
-    Attributes:
-        observed_generation: Generation of the specification that this status refers to; -1 before the operator has
-            observed the suite.
-        conditions: Aspects of the suite's state. Ready summarizes them; Reconciling and Stalled exist only while they
-            are True.
-        digest: SHA-256 of the run, the variants and repeat that the last round measures; absent after a superseded one.
-        requested_round: Text of the annotation plimsoll.dev/request-round that was handled last, at most its first 256
-            characters.
-        requested_minute: Identity of the round that answered that text, whatever its cause; absent if none did.
-        accepted_round: Text of the annotation plimsoll.dev/accept-round that was handled last, at most its first 256
-            characters.
-        next_schedule_time: When the next scheduled round starts.
-        last_schedule_time: Last scheduled time for which a round started.
-        ceph_version: Version of Ceph seen last.
-        abandoned_run: Name of a run of an abandoned round that may be unfinished; the next round waits for its end.
-        rounds: Former rounds, newest first.
-        baseline: The accepted rounds that later ones are compared with.
-        dropped: Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted.
-        comparisons: Results of the comparisons of the last complete round, the worst first, at most 128.
-        comparisons_left_out: How many more there are, none of them worse than those; absent if there are none.
-        hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
-        hypotheses_left_out: How many more there are, none of them worse than those; absent if there are none.
-
-    """
+    """The observed state of the suite. Only the operator writes it."""
 
     observed_generation: Annotated[int, Field(ge=-1)] = -1
+    """Generation of the specification that this status refers to; -1 before the operator has observed the suite."""
     conditions: Annotated[
         tuple[SuiteCondition, ...], Field(max_length=len(SuiteConditionType)), ServerOnly(list_keys=("type",))
     ] = ()
+    """Aspects of the suite's state. Ready summarizes them; Reconciling and Stalled exist only while they are True."""
     digest: _Digest | None = None
+    """SHA-256 of the run, the variants and repeat that the last round measures; absent after a superseded one."""
     requested_round: _Annotation | None = None
+    """Text of the annotation plimsoll.dev/request-round that was handled last, at most its first 256 characters."""
     requested_minute: Count | None = None
+    """Identity of the round that answered that text, whatever its cause; absent if none did."""
     accepted_round: _Annotation | None = None
+    """Text of the annotation plimsoll.dev/accept-round that was handled last, at most its first 256 characters."""
     next_schedule_time: _Time | None = None
+    """When the next scheduled round starts."""
     last_schedule_time: _Time | None = None
+    """Last scheduled time for which a round started."""
     ceph_version: _Version | None = None
+    """Version of Ceph seen last."""
     round: ActiveRound | None = None
     abandoned_run: _Name | None = None
+    """Name of a run of an abandoned round that may be unfinished; the next round waits for its end."""
     rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_ROUNDS)] = ()
+    """Former rounds, newest first."""
     baseline: Baseline | None = None
-    dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
+    """The accepted rounds that later ones are compared with."""
+    dropped: Annotated[tuple[Count, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
+    """Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted."""
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    """Results of the comparisons of the last complete round, the worst first, at most 128."""
     comparisons_left_out: _SmallCount | None = None
+    """How many more there are, none of them worse than those; absent if there are none."""
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    """Results of the hypotheses of the last complete round, those that were refuted first, at most 128."""
     hypotheses_left_out: _SmallCount | None = None
+    """How many more there are, none of them worse than those; absent if there are none."""
     display: SuiteDisplay | None = None

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plimsoll.api.json_reader import JsonNode
+from plimsoll.api.names import FailureReason
 from plimsoll.api.status import OsdsSeen
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.environment import Outputs
@@ -39,6 +39,8 @@ _CAUSED_STATES = frozenset({
 
 class NotDisturbableError(Exception):
     """These OSDs may not be taken away; the message has the reason and the remedy."""
+
+    refusal = FailureReason.DISTURBANCE_REFUSED
 
 
 def chosen_osds(
@@ -77,10 +79,7 @@ def chosen_osds(
 
 
 def check_now(status: ClusterStatus | None, most: OsdsSeen) -> None:
-    """Raise NotDisturbableError if OSDs may not be taken away at the moment, although they could be before.
-
-    `status` is None if Ceph did not report it, `most` are the most OSDs that the run has seen.
-    """
+    """Raise NotDisturbableError if OSDs may not be taken away now; `status` is None if Ceph did not report it."""
     if status is None:
         raise NotDisturbableError("Ceph did not report its status just before")
     if status.osds_up < most.up or status.osds_in < most.members:
@@ -102,13 +101,24 @@ def undisturbed(samples: Sequence[ClusterSample], outage: Outage) -> tuple[Clust
     before = _status_before(samples, outage)
     if before is None or not outage.start:
         return tuple(samples)
-    numbers = _NumbersOfOsds(before, outage)
-    return tuple(
-        replace(it, status=replace(_without_effects(it.status, before), **numbers.at(it.at, it.status)))
-        if it.status and it.at > outage.start
-        else it
-        for it in samples
-    )
+    up = _Missing(outage, before.osds_up, before.osds_up_since) if outage.action == "Down" else None
+    # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
+    begin = outage.start + (_LEAST_DOWN_OUT if up else 0)
+    members = _Missing(outage, before.osds_in, before.osds_in_since, begin=begin, is_optional=up is not None)
+    found = []
+    for sample in samples:
+        if (status := sample.status) and sample.at > outage.start:
+            numbers: dict[str, Any] = {}
+            if up is not None:
+                size, since = up.without_outage(sample.at, status.osds_up, status.osds_up_since)
+                numbers |= {"osds_up": size, "osds_up_since": since}
+            is_down = up is not None and not up.has_returned
+            size, since = members.without_outage(sample.at, status.osds_in, status.osds_in_since, is_down=is_down)
+            numbers |= {"osds_in": size, "osds_in_since": since}
+            found.append(replace(sample, status=replace(_without_effects(status, before), **numbers)))
+        else:
+            found.append(sample)
+    return tuple(found)
 
 
 def _status_before(samples: Sequence[ClusterSample], outage: Outage) -> ClusterStatus | None:
@@ -134,27 +144,6 @@ def _without_effects(status: ClusterStatus, before: ClusterStatus) -> ClusterSta
     )
 
 
-class _NumbersOfOsds:
-    """The numbers of OSDs that are up, and in, without those that an outage takes away, in one poll after the other."""
-
-    def __init__(self, before: ClusterStatus, outage: Outage) -> None:
-        is_down = outage.action == "Down"
-        self._up = _Missing(outage, before.osds_up, before.osds_up_since) if is_down else None
-        # An OSD that is down for long goes out, too (`mon_osd_down_out_interval`).
-        begin = outage.start + (_LEAST_DOWN_OUT if is_down else 0)
-        self._members = _Missing(outage, before.osds_in, before.osds_in_since, begin=begin, is_optional=is_down)
-
-    def at(self, moment: int, status: ClusterStatus) -> dict[str, Any]:
-        """Return the fields of the status that change."""
-        fields: dict[str, Any] = {}
-        if self._up is not None:
-            up, since = self._up.without_outage(moment, status.osds_up, status.osds_up_since)
-            fields = {"osds_up": up, "osds_up_since": since}
-        is_down = self._up is not None and not self._up.has_returned
-        members, since = self._members.without_outage(moment, status.osds_in, status.osds_in_since, is_down=is_down)
-        return {**fields, "osds_in": members, "osds_in_since": since}
-
-
 class _Missing:
     """The OSDs that an outage explains to be missing in a set, such as those that are up.
 
@@ -173,10 +162,7 @@ class _Missing:
         self._is_changing = not is_optional  # whether it explains any change at the moment
 
     def without_outage(self, moment: int, size: int, since: str, *, is_down: bool = False) -> tuple[int, str]:
-        """Return the size of the set, and the time of its last change, without what the outage explains.
-
-        An OSD that `is_down` may leave the set until it is up again.
-        """
+        """Return size and last change of the set without the outage's part; OSDs that are down may leave it."""
         (size_before, since_before), count = self._before, len(self._outage.osds)
         missing, is_given_back = size_before - size, moment >= self._outage.end
         may_leave = moment >= self._begin and (self._is_changing if self._has_left else is_down)
@@ -209,10 +195,7 @@ def has_no_effect(samples: Sequence[ClusterSample], outage: Outage) -> bool:
 
 
 def clean_after(samples: Sequence[ClusterSample], outage: Outage) -> float | None:
-    """Return the seconds from the end of an outage until all groups are clean, and stay so; None if they are not.
-
-    None, too, if the samples end before Ceph's states show the end for certain.
-    """
+    """Return the seconds from an outage's end until all groups stay clean; None if the samples do not show that."""
     after = [it for it in samples if it.status and it.at >= outage.end]
     if not after or after[-1].at < outage.end + LAG:
         return None
@@ -248,7 +231,8 @@ class _Cluster:
         """Return the failure domain of a pool that an OSD is in; that is the OSD if its rule has none or several."""
         kind = self._rule(pool).failure_domain or "osd"
         if kind not in self._domains:
-            names = [node["name"].text() for node in self._nodes() if node["type"].text() == kind]
+            nodes = parse_answer(self._tree)["nodes"].elements()
+            names = [node["name"].text() for node in nodes if node["type"].text() == kind]
             self._domains[kind] = {number: name for name in names for number in parse_members(self._tree, name)}
         return self._domains[kind].get(osd, f"osd.{osd}")
 
@@ -284,24 +268,15 @@ class _Cluster:
             )
 
     def _fill_without(self, chosen: Sequence[int], pool: PoolDetail) -> float:
-        """Return how full the OSDs are that take over the data: all others, or of their own domains if all are needed.
-
-        0 if the data has nowhere to go, and stays degraded.
-        """
+        """Return how full the OSDs get that take over the data, all others or those of its domains; 0 if none can."""
         members = self.members(pool) & self.available
         domains = {number: self.domain(pool, number) for number in members}
         lost = {domains[number] for number in chosen}
         is_bound = len({*domains.values()}) <= pool.size
         heirs = [number for number in members - {*chosen} if not is_bound or domains[number] in lost]
-        used = sum(self._used(number) for number in (*heirs, *chosen))
-        return used / size if (size := sum(self.osds[number].size_bytes or 0 for number in heirs)) else 0.0
-
-    def _used(self, number: int) -> float:
-        osd = self.osds[number]
-        return (osd.size_bytes or 0) * (osd.utilisation or 0.0)
+        sizes = {number: osd.size_bytes or 0 for number, osd in self.osds.items()}
+        used = sum(sizes[number] * (self.osds[number].utilisation or 0.0) for number in (*heirs, *chosen))
+        return used / size if (size := sum(sizes[number] for number in heirs)) else 0.0
 
     def _rule(self, pool: PoolDetail) -> CrushRule:
         return self._rules[pool.crush_rule]
-
-    def _nodes(self) -> Sequence[JsonNode]:
-        return parse_answer(self._tree)["nodes"].elements()

@@ -74,10 +74,7 @@ def without_keys(text: str) -> str:
 
 
 def monitors_of(endpoints: str) -> tuple[str, ...]:
-    """Return the addresses in `data` of Rook's `rook-ceph-mon-endpoints`: `c=10.0.0.12:6789,a=10.0.0.11:6789`.
-
-    An address may itself have commas: `a=[v2:10.0.0.11:3300/0,v1:10.0.0.11:6789/0]`.
-    """
+    """Return the addresses in `data` of Rook's `rook-ceph-mon-endpoints`: `c=10.0.0.12:6789,a=[v2:...,v1:...]`."""
     return tuple(
         sorted(entry.partition("=")[2].strip(" ,") for entry in _NEXT_MONITOR.split(endpoints) if "=" in entry)
     )

@@ -10,34 +10,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import fmean, median
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from plimsoll.api.environment import (
-    CapacityDescription,
-    CephDescription,
-    CephOption,
-    Counts,
-    Environment,
-    FileSystemDescription,
-    ImageDescription,
-    OsdsDescription,
-    OsdSettingsDescription,
-    PoolDescription,
-    PoolLayout,
-    Quantiles,
-    by_osds,
-)
+from plimsoll.api import environment as api
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.gate import HEALTH_OK
 from plimsoll.ceph.osds import (
+    SETTINGS,
     Osd,
-    OsdSettings,
+    capacity_iops,
     merge_osds,
     parse_members,
     parse_osd_df,
     parse_osd_metadata,
     parse_osd_tree,
-    settings_of,
+    setting_number,
 )
 from plimsoll.ceph.pools import (
     EC_OPTIMIZATIONS,
@@ -60,7 +47,6 @@ _KINDS = 8
 _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
-_UNKNOWN: Literal["unknown"] = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +87,12 @@ class _Reading:
 
 
 def ceph_environment(
-    outputs: Outputs,
-    *,
-    pools: Sequence[str],
-    access: str,
-    client_nodes: Collection[str],
-    options: Iterable[CephOption] = (),
-) -> Environment:
+    outputs: Outputs, *, pools: Sequence[str], access: str, options: Iterable[api.CephOption] = ()
+) -> api.Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the data's last; `access` is the clients' path to it: `librbd`, `PVC`,
-    `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are set for the run. `unread` lists the
-    problems of unreadable outputs.
+    `CephFS` or `rados`; `options` are set for the run. `unread` lists the problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -121,7 +101,7 @@ def ceph_environment(
     parsed_profiles = {name: reading.of(parse_profile, text) for name, text in outputs.profiles.items()}
     profiles = {name: profile for name, profile in parsed_profiles.items() if profile}
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
-    ceph = CephDescription(
+    ceph = api.CephDescription(
         fsid=reading.of(lambda text: parse_answer(text)["fsid"].text()[:_CHARACTERS], outputs.osd_dump),
         versions=reading.of(lambda text: _versions(text, file_system=access == "CephFS"), outputs.versions),
         osds=_osds(osds.values()),
@@ -139,17 +119,16 @@ def ceph_environment(
         client_path=access,
         image=reading.of(_image, outputs.image),
         file_system=reading.of(_file_system, outputs.file_system),
-        options=by_osds(options) or None,
-        clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
+        options=api.by_osds(options) or None,
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
     )
     if not used or len(used) < len(dict.fromkeys(pools)):
-        return Environment(ceph=ceph)
+        return api.Environment(ceph=ceph)
     layout = _layout(used[-1], rules, profiles)
     if len(used) > 1:
         layout = layout.model_copy(update={"metadata": _layout(used[0], rules, profiles)})
-    return Environment(ceph=ceph, pool=layout)
+    return api.Environment(ceph=ceph, pool=layout)
 
 
 def osd_classes(outputs: Outputs) -> dict[int, str]:
@@ -157,12 +136,9 @@ def osd_classes(outputs: Outputs) -> dict[int, str]:
 
 
 def osd_memory_bytes(outputs: Outputs, pool: str) -> int | None:
-    """Return the sum of the memory targets of the OSDs that may hold a pool's data; None if none is known.
-
-    OSDs without a known target count with the mean of the known ones. If the pool's OSDs are unknown, all count.
-    """
+    """Return the sum of the memory targets of a pool's OSDs, unknown ones with the mean; None without any."""
     used = _osds_of_pool(_Reading(), outputs, pool)
-    targets = [osd.memory_target_bytes for osd in _settings_of(outputs, used).values()]
+    targets = [setting_number(outputs.settings.get(number, {}), "osd_memory_target") for number in used]
     known = [target for target in targets if target]
     return round(fmean(known) * len(used)) if known else None
 
@@ -228,47 +204,25 @@ def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     )
 
 
-def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> bool | Literal["unknown"]:
-    """Whether a client ran on a node that also ran an OSD; `unknown` if the names do not show it.
-
-    A node and a host are the same if their names are equal up to the first dot. If the two sets of names have no
-    element in common, they may be of different kinds: an OSD in a container often knows only the container's name. Then
-    a host name counts only if it equals the name of the OSD's CRUSH bucket.
-    """
-    clients = {_short(name) for name in nodes if name}
-    osds = list(osds)
-    if not clients or not osds:
-        return _UNKNOWN
-    if clients & {_short(name) for osd in osds for name in (osd.host, osd.bucket) if name}:
-        return True
-    return False if all(osd.host and _short(osd.host) == _short(osd.bucket) for osd in osds) else _UNKNOWN
-
-
-def _short(name: str) -> str:
-    return name.partition(".")[0].lower()
-
-
-def _versions(text: str, *, file_system: bool) -> str | dict[str, Counts]:
+def _versions(text: str, *, file_system: bool) -> str | dict[str, api.Counts]:
     """Return the common version of the daemons that numbers depend on, or else the versions of each kind of daemon."""
     common = parse_versions(text, file_system=file_system)
     if len(common) == 1:
         return version_name(common[0])[:_CHARACTERS]
     daemons = {
-        kind: Counter({version_name(name)[:_CHARACTERS]: count.count() for name, count in versions.items()})
+        kind[:_CHARACTERS]: _most_frequent(
+            Counter({version_name(name): count.count() for name, count in versions.items()})
+        )
         for kind, versions in parse_answer(text).items()
         if kind != "overall"
     }
-    return {
-        kind[:_CHARACTERS]: counts
-        for kind, versions in [*daemons.items()][:_KINDS]
-        if (counts := _most_frequent(versions)) is not None
-    }
+    return {kind: counts for kind, counts in [*daemons.items()][:_KINDS] if counts}
 
 
-def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
+def _osds(osds: Collection[Osd]) -> api.OsdsDescription | None:
     if not osds:
         return None
-    return OsdsDescription(
+    return api.OsdsDescription(
         count=len(osds),
         up=_number_of(osd.is_up for osd in osds),
         members=_number_of(osd.is_in for osd in osds),
@@ -286,60 +240,48 @@ def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
     )
 
 
-def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
+def _settings(outputs: Outputs, osds: Mapping[int, Osd]) -> api.OsdSettingsDescription | None:
     """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
-    settings = _settings_of(outputs, osds)
-    used = settings.values()
-    description = OsdSettingsDescription(
-        mclock_profiles=_counts(osd.profile for osd in used),
-        queues=_counts(osd.queue for osd in used),
-        cluster_modes=_counts(osd.cluster_mode for osd in used),
-        service_modes=_counts(osd.service_mode for osd in used),
-        capacity_iops=_capacities(osds, settings) or None,
-        memory_target_bytes=_quantiles(osd.memory_target_bytes for osd in used),
+    shown = {number: outputs.settings.get(number, {}) for number in osds}
+    counts = {name: _counts(settings.get(name) for settings in shown.values()) for name in SETTINGS}
+    # The capacities that mClock assumes, as far as known, by device class.
+    capacities: dict[str, list[float]] = {}
+    for number, osd in osds.items():
+        if (capacity := capacity_iops(osd, shown[number])) is not None:
+            capacities.setdefault(osd.device_class or "unknown", []).append(capacity)
+    described = {
+        name[:_CHARACTERS]: api.CapacityDescription(
+            **spread.model_dump(), equal=spread.min == spread.max, osds=len(capacities[name])
+        )
+        for name in sorted(capacities)[:_KINDS]
+        if (spread := _quantiles(capacities[name]))
+    }
+    description = api.OsdSettingsDescription(
+        mclock_profiles=counts["osd_mclock_profile"],
+        queues=counts["osd_op_queue"],
+        cluster_modes=counts["ms_cluster_mode"],
+        service_modes=counts["ms_service_mode"],
+        capacity_iops=described or None,
+        memory_target_bytes=_quantiles(setting_number(settings, "osd_memory_target") for settings in shown.values()),
     )
     return description if description.document() else None
-
-
-def _settings_of(outputs: Outputs, osds: Mapping[int, Osd]) -> dict[int, OsdSettings]:
-    return {number: settings_of(osd, outputs.settings.get(number, {})) for number, osd in osds.items()}
-
-
-def _capacities(osds: Mapping[int, Osd], settings: Mapping[int, OsdSettings]) -> dict[str, CapacityDescription]:
-    """Return the capacities that mClock assumes, as far as known, and whether they are equal: device class -> these."""
-    by_class: dict[str, list[float]] = {}
-    for number, osd in osds.items():
-        capacities = by_class.setdefault(osd.device_class or _UNKNOWN, [])
-        if (capacity := settings[number].capacity_iops) is not None:
-            capacities.append(capacity)
-    described = {}
-    for name, capacities in sorted(by_class.items())[:_KINDS]:
-        if spread := _quantiles(capacities):
-            described[name[:_CHARACTERS]] = CapacityDescription(
-                min=spread.min,
-                median=spread.median,
-                max=spread.max,
-                equal=spread.min == spread.max,
-                osds=len(capacities),
-            )
-    return described
 
 
 def _health_checks(text: str) -> dict[str, str]:
     """Return the failing health checks of `ceph status`: name -> severity, with a remark if it is muted."""
     checks = sorted(parse_answer(text)["health"]["checks"].items())
-    severities = {
-        name[:_CHARACTERS]: f"{check['severity'].text()[:_CHARACTERS]}{' (muted)' if is_muted(check) else ''}"
+    return {
+        name[:_CHARACTERS]: f"{severity[:_CHARACTERS]}{' (muted)' if is_muted(check) else ''}"
         for name, check in checks[: 4 * _KINDS]
+        if (severity := check["severity"].text()) != HEALTH_OK
     }
-    return {name: severity for name, severity in severities.items() if not severity.startswith(HEALTH_OK)}
 
 
 def _described(
     pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
-) -> PoolDescription:
+) -> api.PoolDescription:
     options = {name[:_CHARACTERS]: value[:_CHARACTERS] for name, value in sorted(pool.options.items())[: 4 * _KINDS]}
-    return PoolDescription(
+    return api.PoolDescription(
         **_layout(pool, rules, profiles).model_dump(by_alias=False),
         name=pool.name[: 2 * _CHARACTERS],
         min_size=pool.min_size,
@@ -352,9 +294,11 @@ def _described(
     )
 
 
-def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]) -> PoolLayout:
+def _layout(
+    pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
+) -> api.PoolLayout:
     rule, profile = rules.get(pool.crush_rule), profiles.get(pool.erasure_code_profile)
-    return PoolLayout(
+    return api.PoolLayout(
         type=pool.type,
         size=None if profile else pool.size,
         data_chunks=profile.data_chunks if profile else None,
@@ -372,15 +316,15 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
     )
 
 
-def _image(text: str) -> ImageDescription:
+def _image(text: str) -> api.ImageDescription:
     image = parse_answer(text)
     features = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
-    return ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
+    return api.ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
 
 
-def _file_system(text: str) -> FileSystemDescription:
+def _file_system(text: str) -> api.FileSystemDescription:
     detail = parse_file_system(text)
-    return FileSystemDescription(
+    return api.FileSystemDescription(
         name=detail.name[: 2 * _CHARACTERS], metadata_servers=detail.servers, data_pools=len(detail.data_pools)
     )
 
@@ -390,24 +334,24 @@ def _number_of(flags: Iterable[bool | None]) -> int | None:
     return sum(reported) if reported else None
 
 
-def _counts(words: Iterable[str | None]) -> Counts | None:
+def _counts(words: Iterable[str | None]) -> api.Counts | None:
     return _most_frequent(Counter(filter(None, words)))
 
 
-def _most_frequent(words: Counter[str]) -> Counts | None:
+def _most_frequent(words: Counter[str]) -> api.Counts | None:
     """Return the counts of the most frequent words, and the sum of all `others`."""
-    counts: Counts = {}
+    counts: api.Counts = {}
     for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):
         key = word[:_CHARACTERS] if word[:_CHARACTERS] in counts or len(counts) < _KINDS else "others"
         counts[key] = count + counts.get(key, 0)
     return counts or None
 
 
-def _quantiles(values: Iterable[float | None]) -> Quantiles | None:
+def _quantiles(values: Iterable[float | None]) -> api.Quantiles | None:
     numbers = [value for value in values if value is not None]
     if not numbers:
         return None
-    return Quantiles(min=_rounded(min(numbers)), median=_rounded(median(numbers)), max=_rounded(max(numbers)))
+    return api.Quantiles(min=_rounded(min(numbers)), median=_rounded(median(numbers)), max=_rounded(max(numbers)))
 
 
 def _rounded(value: float) -> int | float:

@@ -6,11 +6,12 @@ that are out from the beginning are a fact of the cluster, and one that goes out
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from plimsoll.api.status import NO_OSDS, OsdsSeen
-from plimsoll.ceph.pools import server_problems
+from plimsoll.ceph.pools import ACTIVE, inactive_servers, servers_of
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
 
 HEALTH_OK = "HEALTH_OK"
@@ -82,6 +83,18 @@ def gate_problems(
     if problem := health_problem("the cluster", status.health, standing_checks(status.health, status.checks, accepted)):
         problems.append(problem)
     return tuple(problems)
+
+
+def server_problems(status: ClusterStatus, file_system: FileSystemDetail | None) -> Iterator[str]:
+    """Yield why a file system cannot be measured now; nothing if it can, or if there is none."""
+    if file_system is None or not (inactive := inactive_servers(status, file_system)):
+        return
+    states = Counter(server.state for server in servers_of(status, file_system) if server.state != ACTIVE)
+    others = f" ({states_text(states)})" if states else ""
+    yield (
+        f"{inactive} of {file_system.servers} metadata servers of file system {file_system.name} are not active"
+        f"{others}; wait until they are, or see `ceph fs status {file_system.name}`"
+    )
 
 
 def health_problem(

@@ -10,7 +10,7 @@ from typing import Literal
 from plimsoll.api.environment import CephOption
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import parse_answer
-from plimsoll.ceph.watch import OptionDifference, OptionReading
+from plimsoll.ceph.watch import OptionReading
 
 OptionKey = tuple[str, str]
 """An option in Ceph's configuration database: whose it is (`osd`, `osd.3`, `osd/class:hdd`), and its name."""
@@ -64,10 +64,7 @@ Change = tuple[OptionKey, str | None]  # a change of the database: the option, a
 
 
 def database_key(who: str, name: str) -> str:
-    """Return the key of the monitors' store under which they keep an option (Ceph, ConfigMonitor.cc).
-
-    `ceph config get` prints what applies to a daemon, and not whether that is the default or somebody's value.
-    """
+    """Return the monitors' key of an option (ConfigMonitor.cc); `config get` does not tell values from defaults."""
     return f"config/{who}/{name}"
 
 
@@ -118,41 +115,26 @@ def stored_value(text: str, kind: str) -> str:
             raise ValueError(f"runs cannot set options of type {kind}")
 
 
-def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
-    """Return the changes with which the run's options are set, and the problems with those that others changed."""
-    changes: list[Change] = []
-    problems = []
-    for option in record.options:
-        present = database.get(option.key)
-        if _is_same(present, option.value):
-            continue
-        if _is_same(present, option.previous):
-            changes.append((option.key, option.value))
-        else:
-            problems.append(_changed_by_others(option, present))
-    return changes, problems
+def changes_of(record: OptionRecord, database: Database, *, restoring: bool = False) -> tuple[list[Change], list[str]]:
+    """Return the changes that set the run's options, or restore them, and remarks on those that others changed.
 
-
-def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
-    """Return the changes with which the run's options are restored, and remarks on those that others changed.
-
-    An option that already has its previous value is set to it once more: a command that was just killed may still be
-    executed.
+    An option with its previous value is restored once more: a command that was just killed may still be executed.
     """
     changes: list[Change] = []
     remarks = []
     for option in record.options:
         present = database.get(option.key)
-        if _is_same(present, option.value) or _is_same(present, option.previous):
-            changes.append((option.key, option.previous))
-        else:
-            remarks.append(f"{_changed_by_others(option, present)}; it is left as it is")
+        is_set = _is_same(present, option.value)
+        if not is_set and not _is_same(present, option.previous):
+            remarks.append(_changed_by_others(option, present))
+        elif restoring or not is_set:
+            changes.append((option.key, option.previous if restoring else option.value))
     return changes, remarks
 
 
 def option_differences(
     options: Sequence[CephOption], database: Database, osds: Mapping[int, str], shown: Mapping[int, Mapping[str, str]]
-) -> tuple[OptionDifference, ...]:
+) -> tuple[str, ...]:
     """Return where options differ from those that a run has set: in the database, and on OSDs.
 
     `osds` are the device classes of the OSDs, `shown` the values that `ceph config show` prints of the options that
@@ -162,14 +144,13 @@ def option_differences(
     for option in options:
         stored = database.get(option.key)
         if not _is_same(stored, option.value):
+            present = f"{option.name} {'no value' if stored is None else stored}"
             where = f"the configuration database ({option.who})"
-            present = "no value" if stored is None else stored
-            differences.append(OptionDifference(where=where, name=option.name, wanted=option.value, found=present))
+            differences.append(f"{where} has {present} instead of {option.value}")
     for number, settings in shown.items():
         for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
             if not _is_same(settings[name], wanted):
-                where = f"osd.{number}"
-                differences.append(OptionDifference(where=where, name=name, wanted=wanted, found=settings[name]))
+                differences.append(f"osd.{number} has {name} {settings[name]} instead of {wanted}")
     return tuple(differences)
 
 
@@ -181,11 +162,7 @@ def reading_problems(reading: OptionReading) -> tuple[str, ...]:
 def differing_options(reading: OptionReading) -> tuple[str, ...]:
     """Return which options do not have the run's values, and why that may be."""
     precedence = "an option of a single OSD takes precedence over an option of all OSDs, and its ceph.conf over both"
-    return tuple(f"{difference_text(difference)}; {precedence}" for difference in reading.differences)
-
-
-def difference_text(difference: OptionDifference) -> str:
-    return f"{difference.where} has {difference.name} {difference.found} instead of {difference.wanted}"
+    return tuple(f"{difference}; {precedence}" for difference in reading.differences)
 
 
 def expected_settings(options: Iterable[CephOption], osd: int, device_class: str) -> dict[str, str]:

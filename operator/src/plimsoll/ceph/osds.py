@@ -16,7 +16,7 @@ SETTINGS = (
     "ms_cluster_mode",
     "ms_service_mode",
 )
-"""The options that `OsdSettings` is read from."""
+"""Options of an OSD that may explain differences: connection modes, for one, of which encryption costs throughput."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,6 @@ class Osd:
     device: str = ""  # model or kernel name of its device
     rotational: bool | None = None
     object_store: str = ""
-    version: str = ""
     kernel: str = ""
     processor: str = ""
     size_bytes: int | None = None
@@ -39,18 +38,6 @@ class Osd:
     is_up: bool | None = None
     is_in: bool | None = None
     reweight: float | None = None  # from 0, which is out, to 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OsdSettings:
-    """The settings of an OSD; None is unknown."""
-
-    profile: str | None = None
-    queue: str | None = None
-    capacity_iops: float | None = None  # the capacity that mClock assumes for its kind of device
-    memory_target_bytes: float | None = None
-    cluster_mode: str | None = None  # permitted connection modes to other daemons, in order of preference: `crc secure`
-    service_mode: str | None = None  # the same to clients; encryption costs throughput
 
 
 def parse_osd_df(text: str) -> dict[int, Osd]:
@@ -83,7 +70,6 @@ def parse_osd_metadata(text: str) -> dict[int, Osd]:
             device=_word(node, "device_ids") or _word(node, "devices"),
             rotational=None if rotational is None else rotational.text() == "1",
             object_store=_word(node, "osd_objectstore"),
-            version=_word(node, "ceph_version_short"),
             kernel=_word(node, "kernel_version"),
             processor=_word(node, "cpu"),
             size_bytes=None if size is None else size.unquoted().count(),
@@ -139,24 +125,18 @@ def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
     return dict(sorted(merged.items()))
 
 
-def settings_of(osd: Osd, shown: Mapping[str, str]) -> OsdSettings:
-    """Return an OSD's settings, given the values of `SETTINGS` that `ceph config show` printed for it."""
+def setting_number(shown: Mapping[str, str], name: str) -> float | None:
+    """Return a number among the values of `SETTINGS` that `ceph config show` printed for an OSD; None if unknown."""
+    try:
+        return None if (text := shown.get(name)) is None else JsonNode(text).unquoted().number()
+    except ValueError:
+        return None
 
-    def number(name: str) -> float | None:
-        try:
-            return None if (text := shown.get(name)) is None else JsonNode(text).unquoted().number()
-        except ValueError:
-            return None
 
-    capacity = f"{_CAPACITY}{'hdd' if osd.rotational else 'ssd'}"
-    return OsdSettings(
-        profile=shown.get("osd_mclock_profile"),
-        queue=shown.get("osd_op_queue"),
-        capacity_iops=number(capacity) if osd.rotational is not None else None,
-        memory_target_bytes=number("osd_memory_target"),
-        cluster_mode=shown.get("ms_cluster_mode"),
-        service_mode=shown.get("ms_service_mode"),
-    )
+def capacity_iops(osd: Osd, shown: Mapping[str, str]) -> float | None:
+    """Return the capacity that mClock assumes for an OSD's kind of device; None if it is unknown."""
+    kind = {None: "", True: "hdd", False: "ssd"}[osd.rotational]
+    return setting_number(shown, f"{_CAPACITY}{kind}")
 
 
 def _word(node: JsonNode, key: str) -> str:

@@ -1,10 +1,8 @@
 """The layout and the counters of pools."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.json_reader import JsonNode
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.safety import FULL_QUOTA
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer, PoolCounters
@@ -17,7 +15,7 @@ EC_OPTIMIZATIONS = "ec_optimizations"
 """The flag of an erasure-coded pool with `allow_ec_optimizations`. Source: Ceph 20."""
 
 _TYPES = {1: "replicated", 3: "erasure"}
-_ACTIVE = "up:active"
+ACTIVE = "up:active"  # the state of a metadata server that serves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +60,6 @@ class ErasureCodeProfile:
     coding_chunks: int
     plugin: str
     technique: str
-    failure_domain: str
-    device_class: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +67,6 @@ class CrushRule:
     """A rule of `ceph osd crush rule dump`."""
 
     number: int
-    name: str
     # Type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule chooses in more
     # than one step
     failure_domain: str
@@ -152,29 +147,20 @@ def parse_profile(text: str) -> ErasureCodeProfile:
         coding_chunks=document["m"].unquoted().count(),
         plugin=words.get("plugin", ""),
         technique=words.get("technique", ""),
-        failure_domain=words.get("crush-failure-domain", ""),
-        device_class=words.get("crush-device-class", ""),
     )
 
 
 def parse_crush_rules(text: str) -> dict[int, CrushRule]:
     """Read `ceph osd crush rule dump`: number of the rule -> rule."""
-    rules = [_rule(rule) for rule in parse_answer(text).elements()]
-    return {rule.number: rule for rule in rules}
-
-
-def _rule(rule: JsonNode) -> CrushRule:
-    steps = list(rule["steps"].elements())
-    taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
-    # CRUSH keeps a shadow tree `default~ssd` for each device class.
-    takes = tuple((root, device_class) for root, _, device_class in (name.partition("~") for name in taken))
-    chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
-    return CrushRule(
-        number=rule["rule_id"].count(),
-        name=rule["rule_name"].text(),
-        failure_domain=chosen[0] if len(chosen) == 1 else "",
-        takes=takes,
-    )
+    rules = {}
+    for rule in parse_answer(text).elements():
+        number, steps = rule["rule_id"].count(), rule["steps"].elements()
+        taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
+        # CRUSH keeps a shadow tree `default~ssd` for each device class.
+        takes = tuple((root, device_class) for root, _, device_class in (name.partition("~") for name in taken))
+        chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
+        rules[number] = CrushRule(number=number, failure_domain=chosen[0] if len(chosen) == 1 else "", takes=takes)
+    return rules
 
 
 def parse_file_system(fs_get_text: str) -> FileSystemDetail:
@@ -216,21 +202,4 @@ def servers_of(status: ClusterStatus, file_system: FileSystemDetail) -> tuple[Me
 
 def inactive_servers(status: ClusterStatus, file_system: FileSystemDetail) -> int:
     """Return how many of the wanted metadata servers are not active."""
-    return max(0, file_system.servers - sum(server.state == _ACTIVE for server in servers_of(status, file_system)))
-
-
-def server_problems(status: ClusterStatus, file_system: FileSystemDetail | None) -> Iterator[str]:
-    """Yield why a file system cannot be measured now; nothing if it can, or if there is none."""
-    if file_system is None or not (inactive := inactive_servers(status, file_system)):
-        return
-    states = Counter(server.state[:80] for server in servers_of(status, file_system) if server.state != _ACTIVE)
-    others = f" ({states_text(states)})" if states else ""
-    yield (
-        f"{inactive} of {file_system.servers} metadata servers of file system {file_system.name} are not active"
-        f"{others}; wait until they are, or see `ceph fs status {file_system.name}`"
-    )
-
-
-def states_text(states: Mapping[str, int]) -> str:
-    """Return counted states of metadata servers as text: `1 up:replay`."""
-    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return max(0, file_system.servers - sum(server.state == ACTIVE for server in servers_of(status, file_system)))

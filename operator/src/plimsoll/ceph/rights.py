@@ -49,10 +49,7 @@ class Rights:
         return {"mon": self._map(), "osd": f"allow rw pool={self.pools[0]}" if self.file_system else ", ".join(io)}
 
     def conductor(self) -> dict[str, str]:
-        """Return the capabilities of the conductor and the teardown: an agent's, and the commands of the table.
-
-        The teardown lists the objects in all pools, which shows that their placement groups respond.
-        """
+        """Return the capabilities of conductor and teardown: an agent's, the table's, and lists of all objects."""
         others = self.pools[1:] if self.file_system else ()
         grants = (_grant(prefix, limits) for prefix, command in COMMANDS.items() for limits in command.limits(self))
         return {

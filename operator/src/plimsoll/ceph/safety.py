@@ -9,8 +9,7 @@ POOL_FULL = "POOL_FULL"
 FULL_QUOTA = "full_quota"
 """The flag of a pool that has reached its quota. Source: `pg_pool_t::get_flag_name`, Ceph 18.2 and 20.2."""
 
-_MON_DOWN = "MON_DOWN"
-_RISKS = frozenset({"OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", POOL_FULL, _MON_DOWN})
+_RISKS = frozenset({"OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", POOL_FULL, "MON_DOWN"})
 """Health checks after which Ceph soon stops writes, or its monitors may lose their quorum."""
 
 _MEBIBYTE = 2**20
@@ -65,14 +64,10 @@ def risks(checks: Collection[str], stop_on: Collection[str]) -> frozenset[str]:
 
 def risk_message(appeared: Collection[str]) -> str:
     """Return that these checks ended the run, and what to do."""
-    remedies = []
-    if _MON_DOWN in appeared:
-        remedies.append("bring the monitor back")
-    if _RISKS.difference({_MON_DOWN}).intersection(appeared):
-        remedies.append("delete data, add OSDs, or lower what the run writes")
+    remedy = "bring monitors back, delete data, add OSDs, or lower what the run writes"
     if not _RISKS.issuperset(appeared):
-        remedies.append("lower the load, or remove the check from spec.gates.stopOn")
-    names, remedy = ", ".join(sorted(appeared)), ", and ".join(remedies)
+        remedy = "lower the load, or remove the check from spec.gates.stopOn"
+    names = ", ".join(sorted(appeared))
     return f"{names} appeared while the run loaded the cluster (see `ceph health detail`); {remedy}"
 
 

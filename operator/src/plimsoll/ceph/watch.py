@@ -96,20 +96,10 @@ class ClusterSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptionDifference:
-    """An option that differs from what the run has set."""
-
-    where: str  # `osd.3`, or the configuration database with whose option it is
-    name: str
-    wanted: str  # the run's value
-    found: str  # the other value, or words for none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptionReading:
     """The values of the options that the run has set, in the configuration database and all OSDs at one time."""
 
-    differences: tuple[OptionDifference, ...] = ()
+    differences: tuple[str, ...] = ()  # options that differ from what the run has set, in words
     problem: str = ""  # why some of them could not be read; empty if all were
 
 

@@ -104,7 +104,6 @@ class LazyGroup(click.Group):
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None if there is no such command."""
         if cmd_name not in self._modules:
             return None
         module, _, name = self._modules[cmd_name].partition(":")

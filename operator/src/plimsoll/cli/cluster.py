@@ -7,7 +7,7 @@ decorator.
 import asyncio
 import os
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,7 +46,6 @@ class ClusterAccess:
         return f"context {self.context}" if self.context else "this pod's cluster"
 
     def connect(self) -> "AioKube":
-        """Return a client, not connected yet."""
         # Imported here because it takes longer than everything else.
         from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
@@ -60,30 +59,25 @@ def choose_context(files: str, wanted: str | None, namespace: str | None = None)
     unreadable files.
     """
     paths = [Path(name).expanduser() for name in files.split(os.pathsep) if name]
-    documents: list[Mapping[str, Any]] = []
+    contexts: dict[str, str] = {}
+    name = wanted
     for path in filter(Path.exists, paths):
         with exit_on(OSError, ValueError, yaml.YAMLError, what=f"the kubeconfig {path} cannot be read: "):
             document = yaml.safe_load(path.read_text())
         if not isinstance(document, dict):
             raise click.ClickException(f"the kubeconfig {path} is not a mapping; {_REMEDY}")
-        documents.append(document)
-    if not documents:
-        raise click.ClickException(f"kubeconfig {files} does not exist; {_REMEDY}")
-    namespaces: dict[str, str] = {}
-    for document in documents:
+        # The first file that has a value decides.
+        name = name or document.get("current-context")
         for entry in document.get("contexts") or ():
-            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-                context = entry.get("context")
-                default = str(context.get("namespace") or "") if isinstance(context, dict) else ""
-                namespaces.setdefault(entry["name"], default)
-    current = (document.get("current-context") for document in documents)
-    name = wanted or next((str(context) for context in current if context), "")
-    if name in namespaces:
-        return ClusterAccess(kubeconfig=files, context=name, namespace=namespace or namespaces[name] or "default")
-    listed = ", ".join(sorted(namespaces)) or "there are none"
+            contexts.setdefault(entry["name"], (entry.get("context") or {}).get("namespace") or "")
+    if not any(map(Path.exists, paths)):
+        raise click.ClickException(f"kubeconfig {files} does not exist; {_REMEDY}")
+    if name in contexts:
+        return ClusterAccess(kubeconfig=files, context=name, namespace=namespace or contexts[name] or "default")
+    listed = ", ".join(sorted(contexts)) or "there are none"
     if not name:
         raise click.ClickException(f"{files} has no current context; choose one with --context: {listed}")
-    remedy = did_you_mean(name, namespaces) or f"choose one of them: {listed}"
+    remedy = did_you_mean(name, contexts) or f"choose one of them: {listed}"
     raise click.ClickException(f"{files} has no context {name}; {remedy}")
 
 
@@ -108,7 +102,6 @@ def is_about_a_cluster() -> bool:
 
 
 def program() -> str:
-    """Return the name with which the user started this program."""
     context = click.get_current_context(silent=True)
     return PLUGIN if context is not None and context.find_root().info_name == PLUGIN else "plimsoll"
 

@@ -18,9 +18,8 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, options
 from plimsoll.cli.cluster import access, ask, given, kubectl_options, program
-from plimsoll.cli.options import YAML, Duration, StorageClassName, decode_file, freeze, freeze_variants, write_document
 from plimsoll.cli.plan import ONLY_CLUSTER, written_text
 from plimsoll.cli.source import RUN, SUITE, InCluster, find_in_cluster
 from plimsoll.cli.tables import Terminal, facts_table
@@ -28,7 +27,7 @@ from plimsoll.cli.watch import watch
 from plimsoll.lifecycle.storage.registry import provider_for
 from plimsoll.plan.expand import estimate
 from plimsoll.suite.children import variant_runs
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 from plimsoll.tools.fio.parameters import Pattern
 
 if TYPE_CHECKING:
@@ -39,17 +38,12 @@ _NAME_CHARACTERS = 40
 _REMOVAL_SECONDS = 600
 
 
-class _Quantity(click.ParamType[str]):
-    """A quantity of bytes, as the user wrote it."""
-
-    name = "quantity"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            parse_quantity(value)
-        except ValueError as error:
-            self.fail(f"{value!r} {error}", param, ctx)
-        return str(value)
+def quantity(value: str) -> str:
+    try:
+        parse_quantity(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} {error}") from error
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: the options use its defaults
@@ -69,7 +63,7 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
     several = partial(click.option, multiple=True, show_default=True)
     single = partial(click.option, show_default=True)
 
-    @click.option("--storage-class", type=StorageClassName(), help="Measure PVCs of this StorageClass, without a FILE.")
+    @options.storage_class_option("Measure PVCs of this StorageClass, without a FILE.")
     @several(
         "--pattern",
         "patterns",
@@ -77,17 +71,15 @@ def cluster_run_options(function: Callable[..., None]) -> Callable[..., None]:
         default=Load.patterns,
         help="I/O pattern; may be repeated.",
     )
-    @several(
-        "--block-size", "sizes", type=_Quantity(), default=Load.sizes, help="Size of an operation; may be repeated."
-    )
+    @several("--block-size", "sizes", type=quantity, default=Load.sizes, help="Size of an operation; may be repeated.")
     @several(
         "--depth", "depths", type=click.IntRange(1), default=Load.depths, help="Operations in flight; may be repeated."
     )
     @single("--clients", type=click.IntRange(1), default=Load.clients, help="Pods with a PVC each.")
-    @single("--size", type=_Quantity(), default=Load.size, help="Size of each PVC.")
+    @single("--size", type=quantity, default=Load.size, help="Size of each PVC.")
     @single(
         "--runtime",
-        type=Duration(),
+        type=options.duration,
         metavar="TIME",
         default=f"{Load.runtime}s",
         help="Duration of a trial; each point has three.",
@@ -134,7 +126,7 @@ def run_in_cluster(
 
     `source` is what errors name. Exits if the document is invalid, the user does not confirm, or the name is taken.
     """
-    manifest, chosen = decode_file(source, document), given("namespace")
+    manifest, chosen = options.decode_file(source, document), given("namespace")
     written = cast("dict[str, Any]", document)
     metadata = written["metadata"]
     if chosen and metadata.setdefault("namespace", chosen) != chosen:
@@ -142,7 +134,7 @@ def run_in_cluster(
         raise click.UsageError(message)
     if dry_run:
         # Needs no cluster; without --namespace, kubectl applies it to the namespace of its context.
-        write_document(written, YAML)
+        options.write_document(written, options.YAML)
         return Exit.DONE
     where = access()
     namespace = metadata.setdefault("namespace", where.namespace)
@@ -175,7 +167,7 @@ def request_round(source: str, *, yes: bool, timeout: int | None, strict: bool) 
         raise click.ClickException(f"there is no suite {place}; create it with `{program()} run FILE`")
     file, metadata = Path(source), {"name": place.name, "namespace": place.namespace}
     described = {"apiVersion": API_VERSION, "kind": SUITE_KIND, "metadata": metadata, "spec": suite["spec"]}
-    _confirm(place, _facts(file, decode_file(file, cast("JsonValue", described))), "Begin a round?", yes=yes)
+    _confirm(place, _facts(file, options.decode_file(file, cast("JsonValue", described))), "Begin a round?", yes=yes)
     request = f"{format_time(datetime.now(UTC))} {secrets.token_hex(3)}"
     patch = {"metadata": {"annotations": {REQUEST_ROUND: request}}}
     ask(place.access, lambda kube: kube.patch(place.kind, place.name, place.namespace, patch), role="edit")
@@ -194,13 +186,12 @@ def _confirm(place: InCluster, facts: Iterator[tuple[str, str]], question: str, 
 
 
 def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tuple[str, str]]:
-    """Yield what is loaded, for how long, and how much is written."""
     if isinstance(manifest, BenchmarkSuite):
-        runs, plans = [*variant_runs(manifest).values()], [*freeze_variants(source, manifest, 0).values()]
+        runs, plans = [*variant_runs(manifest).values()], [*options.freeze_variants(source, manifest, 0).values()]
         repeat = manifest.spec.repeat
         yield ("Runs", str(repeat * len(runs)))
     else:
-        runs, plans, repeat = [manifest], [freeze(source, manifest, 0)], 1
+        runs, plans, repeat = [manifest], [options.freeze(source, manifest, 0)], 1
     storages = [run.spec.storage.model_dump(mode="json") if run.spec.storage else {} for run in runs]
     targets = {target for storage in storages for target in provider_for(storage).targets(storage) or {ONLY_CLUSTER}}
     yield ("Target", ", ".join(sorted(targets)))
@@ -210,7 +201,6 @@ def _facts(source: Path, manifest: BenchmarkRun | BenchmarkSuite) -> Iterator[tu
 
 
 async def _create(kube: "AioKube", place: InCluster, document: Mapping[str, Any]) -> None:
-    """Create an object; exits if its name is taken."""
     if await kube.create(document):
         return
     again = f"`{program()} run {place.source}` requests another round"
@@ -227,7 +217,6 @@ async def _uid(kube: "AioKube", place: InCluster) -> str:
 
 
 async def _remove(kube: "AioKube", place: InCluster, uid: str) -> None:
-    """Delete an object, and wait until it and everything that it owns are gone."""
     # The operator cleans up after a run; the garbage collector has to wait for the runs of a suite.
     await kube.delete(place.kind, place.name, place.namespace, uid=uid, foreground=place.kind == SUITE)
     for _ in range(_REMOVAL_SECONDS):

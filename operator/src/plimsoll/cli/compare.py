@@ -1,16 +1,12 @@
 """`plimsoll compare BASELINE CANDIDATE`: whether the candidate is worse."""
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
-from pydantic import JsonValue
 from rich.console import Console
-from rich.text import Text
 
-from plimsoll.api.names import Metric
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.cli import Exit, exit_on
@@ -18,19 +14,18 @@ from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.options import pipeline_option, rule_options, write_csv, write_document, write_otava
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.cli.tables import STYLES, Terminal, fitted, print_line
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare, notes_of
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.comparison import Comparison, compare, notes_of
 from plimsoll.measure.compare.significance import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Likeness, likeness_of
-from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, rule_texts, unknown_text
+from plimsoll.report import comparing
 from plimsoll.report.figure import runs_of as reported_runs
 from plimsoll.report.markdown import comparison_markdown
+from plimsoll.report.overview import value_text
 from plimsoll.report.pipelines import junit_text, otava_of_runs, suite_of_comparison
 from plimsoll.suite.evaluation import Compared
 
-_VALUE_CHARACTERS = 60
 EXIT_OF = {
     Conclusion.NO_REGRESSION: Exit.DONE,
     Conclusion.REGRESSION: Exit.REGRESSION,
@@ -40,25 +35,14 @@ EXIT_OF = {
 
 def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
     """Print a comparison; `of_runs` means that each run counted as a trial."""
-    if rows := [*compared_rows(comparison)]:
-        console.print(fitted(COMPARED_COLUMNS, rows, remedy="-o json", blank_repeats=True))
-        legend = [
-            "At worst: with 95 % confidence it is no worse.",
-            "In brackets: metrics that do not gate; their p-values are not adjusted.",
-        ]
-        if Metric.LINE in comparison.gates:
-            legend.append("Trials of a line are its probes.")
-        if comparison.means:
-            legend.append(
-                "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
-            )
-        print_line(console, " ".join(legend), "dim")
-    notes = (Text(f"{first_few(places, 1)}: {note}") for note, places in notes_of(comparison).items())
-    for text in (*notes, *likeness_lines(likeness)):
-        console.print(text, soft_wrap=True)
-    if comparison.candidate_only:
-        print_line(console, f"Only the candidate has {first_few(comparison.candidate_only, 1)}.")
-    print_line(console, " ".join(rule_texts(comparison)), "dim")
+    if rows := [*comparing.compared_rows(comparison)]:
+        console.print(fitted(comparing.COMPARED_COLUMNS, rows, remedy="-o json", blank_repeats=True))
+        legend = "In brackets: metrics that do not gate. At worst: with 95 % confidence it is no worse."
+        print_line(console, " ".join((legend, *comparing.legend_texts(comparison))), "dim")
+    notes = (f"{first_few(places, 1)}: {note}" for note, places in notes_of(comparison).items())
+    for text in (*notes, *likeness_lines(likeness), *comparing.only_texts(comparison)):
+        print_line(console, text)
+    print_line(console, " ".join(comparing.rule_texts(comparison)), "dim")
     if of_runs:
         print_line(console, "Each run counts as a trial, so noise between runs is included.", "dim")
     elif runs := comparison.noise_runs:
@@ -75,22 +59,14 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
     print_line(console, comparison.conclusion.value, f"bold {STYLES[comparison.conclusion]}")
 
 
-def likeness_lines(likeness: Likeness) -> Iterator[Text]:
-    if text := unknown_text(first_few(likeness.unknown, 1)):
-        yield Text(text)
-    if likeness.differences:
-        yield Text("The runs differ in (baseline -> candidate):", style="bold")
-    elif not likeness.unknown:
-        yield Text("The recorded settings of the runs do not differ.")
+def likeness_lines(likeness: Likeness) -> Iterator[str]:
+    if text := comparing.unknown_text(first_few(likeness.unknown, 1)):
+        yield text
+    if not likeness.differences and not likeness.unknown:
+        yield "The recorded settings of the runs do not differ."
     for difference, points in likeness.differences:
-        change = f"{_value(difference.baseline)} -> {_value(difference.candidate)}"
-        style = "yellow" if difference.part == "identity" else ""
-        yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points, 1)}", style=style)
-
-
-def _value(value: JsonValue) -> str:
-    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
+        change = f"{value_text(difference.baseline)} -> {value_text(difference.candidate)}"
+        yield f"{difference.part} {difference.key}: {change}, at {first_few(points, 1)}"
 
 
 @click.command(short_help="Decide whether one run is worse than another.")
@@ -138,7 +114,7 @@ def command(
             f"{baseline} and {candidate} have no workload with the same parameters and clients: {points}{remedy}"
         )
     if not likeness.is_same and not allow_different:
-        lines = "\n".join(line.plain for line in likeness_lines(likeness))
+        lines = "\n".join(likeness_lines(likeness))
         message = f"{baseline} and {candidate} differ; --allow-different compares them anyway.\n{lines}"
         raise click.ClickException(message)
     comparison = compare(matching, rule, _floor(same, ours, theirs, baseline))
@@ -146,7 +122,7 @@ def command(
         case "table":
             show_comparison(Terminal(), comparison, likeness)
         case "csv":
-            write_csv(COMPARED_COLUMNS, compared_rows(comparison))
+            write_csv(comparing.COMPARED_COLUMNS, comparing.compared_rows(comparison))
         case "junit":
             click.echo(junit_text([suite_of_comparison(f"{candidate} against {baseline}", comparison)]))
         case "markdown":
@@ -173,7 +149,7 @@ def _one_run(source: str) -> list[BenchmarkResult]:
 def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[BenchmarkResult], baseline: str) -> Floor:
     """Read the runs of --noise; refuses too few runs, the same run twice, and runs of another specification."""
     if not same:
-        return NO_FLOOR
+        return Floor()
     runs = [_one_run(source) for source in same]
     if len(runs) < MINIMUM_RUNS:
         message = f"--noise {same[0]} alone shows no noise between runs; name at least {MINIMUM_RUNS} runs"

@@ -4,14 +4,13 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
-from plimsoll.api.quantity import format_quantity, parse_amount
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.quantity import parse_amount
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
 from plimsoll.ceph.versions import age_problem
@@ -20,14 +19,11 @@ from plimsoll.kube.port import Object
 from plimsoll.lifecycle.ceph.rook_facts import cluster_fact, why_unusable
 from plimsoll.lifecycle.ceph.rook_survey import rook_version
 from plimsoll.lifecycle.children import label
-from plimsoll.lifecycle.decision import Fact, RunEnding
+from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.provisioning import rejection, why_no_devices
-from plimsoll.lifecycle.render import client, conductor
-from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings, platform_of, run_of
+from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Settings, platform_of, run_of
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.measure.text import count_text, first_few, size_text
-from plimsoll.plan.document import Plan
-from plimsoll.plan.expand import make_plan
 
 OLDEST_KUBERNETES = (1, 31)  # as in the chart's kubeVersion
 TESTED_KUBERNETES = ("1.34", "1.35", "1.37")
@@ -48,9 +44,7 @@ _DEFAULT_NAMESPACE = "plimsoll-system"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CHECK_CSI = "kubectl get csidrivers,csinodes; kubectl get daemonsets --all-namespaces   # and install the CSI driver"
-_CLOCK_SECONDS = 2.0  # the API server writes times without fractions
 _UNOBSERVED_SECONDS = 30
-_LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
 _TAINTS = {"NoSchedule", "NoExecute"}
 
 T = TypeVar("T")
@@ -65,25 +59,19 @@ class State(StrEnum):
     UNUSED = "unused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One line. `fix` is a command to paste, or to pass on to an administrator; empty if there is none."""
 
-    check: str
     state: State
     text: str
     fix: str = ""
+    _: KW_ONLY
+    check: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """What was not answered, and why: `needs list nodes`, or an error."""
-
-    why: str
-
-
-class HiddenError(Exception):
-    """A rule needs an answer that is missing."""
+class Hidden(Exception):  # noqa: N818 - a rule raises it if it needs the answer
+    """What was not answered; its text has the reason: `needs list nodes`, or an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +84,13 @@ class Facts:
     user: str
     storage_class: str | None  # the only one that matters; None for all
     now: datetime  # the API server's time
-    ahead_seconds: float  # of this machine's clock
     unserved: Sequence[str]  # Plimsoll's kinds that the API server does not serve
-    refusal: str | Hidden = Hidden(
-        "create benchmarkruns"
-    )  # why a dry run of a run's creation was refused; empty if it was accepted
+    refusal: str | Hidden = ""  # why a dry run of a run's creation was refused; empty if it was accepted
     rights: Mapping[tuple[str, str], bool] | Hidden
     namespaces: Sequence[Object] | Hidden  # of that name, if it exists
     definitions: Sequence[Object] | Hidden
     operators: Sequence[Object] | Hidden  # their Deployments
-    settings: Settings | str | Hidden = Hidden("needs list deployments")  # of the operator; a text if they are invalid
-    lease: Sequence[Object] | Hidden | None = None  # the operator's, if it exists; None if it needs none, or is unknown
+    settings: Settings | str | Hidden = ""  # of the operator; a text if they are invalid
     runs: Sequence[Object] | Hidden
     ceph_clusters: Sequence[Object] | Hidden
     osds: Sequence[Object] | Hidden  # their Deployments
@@ -115,10 +99,7 @@ class Facts:
     csi_nodes: Sequence[Object] | Hidden
     volumes: Sequence[Object] | Hidden  # PersistentVolumes that are available
     quotas: Sequence[Object] | Hidden
-    limit_ranges: Sequence[Object] | Hidden
     nodes: Sequence[Object] | Hidden
-    node_leases: Sequence[Object] | Hidden
-    monitors: Sequence[Object] | Hidden | None  # Plimsoll's; None without the Prometheus Operator
 
 
 Findings = Iterator[Finding]
@@ -143,23 +124,19 @@ def diagnose(facts: Facts) -> Findings:
         try:
             for finding in rule(facts):
                 yield replace(finding, check=f"{check} {finding.check}".strip())
-        except HiddenError as hidden:
-            yield Finding(check=check, state=State.UNKNOWN, text=str(hidden))
+        except Hidden as hidden:
+            yield Finding(State.UNKNOWN, str(hidden), check=check)
 
 
 def visible(answer: T | Hidden) -> T:
     if isinstance(answer, Hidden):
-        raise HiddenError(answer.why)
+        raise answer
     return answer
-
-
-def line(state: State, text: str, fix: str = "", *, check: str = "") -> Finding:
-    return Finding(check=check, state=state, text=text, fix=fix)
 
 
 def judged(problem: str, text: str, fix: str = "", *, check: str = "") -> Finding:
     """Return the problem with its fix if there is one; otherwise that all is well."""
-    return line(State.PROBLEM if problem else State.OK, problem or text, fix if problem else "", check=check)
+    return Finding(State.PROBLEM if problem else State.OK, problem or text, fix if problem else "", check=check)
 
 
 def _names(objects: Sequence[Object]) -> str:
@@ -203,7 +180,6 @@ def environment_of(operator: Object) -> dict[str, str]:
 
 
 def watched_by(operator: Object) -> list[str]:
-    """Return the namespaces that an operator watches; empty for all."""
     option = "--namespace="
     return [text.removeprefix(option) for text in _container(operator).get("args") or () if text.startswith(option)]
 
@@ -277,22 +253,6 @@ def judge_operator(facts: Facts) -> Findings:
     yield judged(problem, f"{namespace}/{name}: {ready} of {wanted} ready, {image}", fix)
 
 
-@_rule("Leader")
-def judge_leader(facts: Facts) -> Findings:
-    if facts.lease is None or (chosen := operator_of(facts)) is None:
-        return
-    lease = next(iter(visible(facts.lease)), None)
-    spec = (lease or {}).get("spec") or {}
-    holder, renewed, problem = spec.get("holderIdentity") or "", spec.get("renewTime"), ""
-    age = (facts.now - datetime.fromisoformat(renewed)).total_seconds() if renewed else 0.0
-    if not holder:
-        problem = "no operator holds the Lease"
-    elif age > float(spec.get("leaseDurationSeconds") or 0) + _LEASE_SLACK_SECONDS:
-        problem = f"{holder} leads, but has not renewed the Lease for {age:.0f} s"
-    place = f"--namespace {chosen['metadata']['namespace']} deployment/{chosen['metadata']['name']}"
-    yield judged(problem, f"{holder} leads", f"kubectl logs --all-pods {place}")
-
-
 # The person and the namespace
 
 
@@ -326,13 +286,14 @@ def judge_observed(facts: Facts) -> Findings:
     """Show users who may not see the operator whether it works."""
     runs = visible(facts.runs)
 
-    def is_late(run: Object) -> bool:
-        created = datetime.fromisoformat(run["metadata"]["creationTimestamp"])
-        return not run.get("status") and facts.now - created > timedelta(seconds=_UNOBSERVED_SECONDS)
-
-    late = [run for run in runs if is_late(run)]
+    oldest = facts.now - timedelta(seconds=_UNOBSERVED_SECONDS)
+    late = [
+        run
+        for run in runs
+        if not run.get("status") and datetime.fromisoformat(run["metadata"]["creationTimestamp"]) < oldest
+    ]
     if not runs:
-        yield line(State.UNUSED, f"there is none in namespace {facts.namespace}")
+        yield Finding(State.UNUSED, f"there is none in namespace {facts.namespace}")
         return
     problem = f"no operator has observed {_names(late)}" if late else ""
     fix = "ask an administrator whether the operator is running, and whether the chart's watchNamespaces has "
@@ -368,170 +329,26 @@ def judge_pod_security(facts: Facts) -> Findings:
     level = label(next(iter(visible(facts.namespaces)), {"metadata": {}}), ENFORCED_PROFILE)
     no_devices = why_no_devices(facts.namespace, level)
     text = no_devices or "clients of Block volumes need baseline; all others fit restricted"
-    yield line(State.OK, f"{f'enforces {level}' if level else 'no profile is enforced by a label'}: {text}")
-
-
-# What fits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sample:
-    """The run of `plimsoll run --storage-class`, and what its pods use: a conductor, and for each client a pod."""
-
-    run: Run
-    plan: Plan
-    pods: Mapping[str, Mapping[str, Mapping[str, Any]]]  # conductor or client -> resources of its container
-
-
-def _settings(facts: Facts) -> Settings:
-    """Return the operator's settings, or the chart's defaults if they are unknown."""
-    return facts.settings if isinstance(facts.settings, Settings) else Settings(runner_image="runner")
-
-
-def _sample(facts: Facts) -> _Sample:
-    settings = _settings(facts)
-    body = generated_run(facts.storage_class or "any", Load())
-    body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
-    run = run_of(body, settings)
-    if run.document is None:
-        raise ValueError(run.spec_problem)
-    plan = make_plan(run.document, seed=0, runner_image=settings.runner_image)
-    jobs = {
-        "conductor": conductor.job(run, plan, settings),
-        "client": client.job(run, plan, settings, client=0, attempt=0),
-    }
-    pods = {name: job["spec"]["template"]["spec"]["containers"][0]["resources"] for name, job in jobs.items()}
-    return _Sample(run=run, plan=plan, pods=pods)
-
-
-def _with_defaults(resources: Mapping[str, Any], limit_ranges: Sequence[Object]) -> Mapping[str, Mapping[str, Any]]:
-    """Return a container's resources as LimitRanges complete them: a limit is also the request if there is none."""
-    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
-    for entry in _entries(limit_ranges, "Container"):
-        # The API server derives one default from the other, and shows both.
-        limits = {**(entry.get("default") or {}), **limits}
-        requests = {**(entry.get("defaultRequest") or {}), **requests}
-    return {"requests": {**limits, **requests}, "limits": limits}
-
-
-def _entries(limit_ranges: Sequence[Object], *types: str) -> Iterator[Mapping[str, Any]]:
-    for limit_range in limit_ranges:
-        yield from (entry for entry in limit_range["spec"]["limits"] if entry["type"] in types)
-
-
-@_rule("LimitRange")
-def judge_limits(facts: Facts) -> Findings:
-    ranges = visible(facts.limit_ranges)
-    if not ranges:
-        yield line(State.OK, "no LimitRange")
-        return
-    sample = _sample(facts)
-    problems = [
-        f"{name}: {problem}"
-        for name, resources in sample.pods.items()
-        for entry in _entries(ranges, "Container", "Pod")
-        for problem in _out_of_range(entry, _with_defaults(resources, ranges))
-    ]
-    size = format_quantity(sample.plan.volume.size) if sample.plan.volume else "0"
-    claim = {kind: {"storage": size} for kind in ("requests", "limits")}
-    for entry in _entries(ranges, "PersistentVolumeClaim"):
-        problems += [f"PVC: {problem}" for problem in _out_of_range(entry, claim)]
-    fix = (
-        f"kubectl --namespace {facts.namespace} edit limitrange {_names(ranges)}   # or set resources of clients and "
-        "conductor, and volume.size, in the run"
-    )
-    yield judged("; ".join(problems), f"{_names(ranges)}: conductor and clients of a run fit", fix)
-
-
-def _out_of_range(entry: Mapping[str, Any], resources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for bound, kind, is_wrong in (("min", "requests", -1), ("max", "limits", 1)):
-        for name, limit in (entry.get(bound) or {}).items():
-            value = resources[kind].get(name)
-            if value is None:
-                yield f"no {kind.removesuffix('s')} of {name}, {bound} {limit}"
-            elif (parse_amount(value) - parse_amount(limit)) * is_wrong > 0:
-                yield f"{kind}.{name} {value}, {bound} {limit}"
+    yield Finding(State.OK, f"{f'enforces {level}' if level else 'no profile is enforced by a label'}: {text}")
 
 
 @_rule("Quota")
 def judge_quotas(facts: Facts) -> Findings:
     limited = visible(facts.quotas)
     if not limited:
-        yield line(State.OK, "no ResourceQuota")
-        return
-    sample, ranges = _sample(facts), facts.limit_ranges if not isinstance(facts.limit_ranges, Hidden) else ()
-    pods = {name: _with_defaults(resources, ranges) for name, resources in sample.pods.items()}
+        yield Finding(State.OK, "no ResourceQuota")
     for quota in limited:
-        name = quota["metadata"]["name"]
-        if {"scopes", "scopeSelector"} & quota["spec"].keys():
-            yield line(State.UNKNOWN, "has scopes, which this program does not judge", check=name)
-            continue
-        status = quota.get("status") or {}
-        hard, used = status.get("hard") or quota["spec"].get("hard") or {}, status.get("used") or {}
-        yield _quota(facts, name, hard, used, pods, sample)
+        name, status = quota["metadata"]["name"], quota.get("status") or {}
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        shown = {key: f"{key}: {used.get(key, 0)} of {limit} used" for key, limit in hard.items()}
+        full = [text for key, text in shown.items() if parse_amount(used.get(key, 0)) >= parse_amount(hard[key])]
+        problem = f"leaves no room for a run ({', '.join(full)})" if full else ""
+        fix = f"kubectl --namespace {facts.namespace} edit resourcequota {name}"
+        yield judged(problem, first_few([*shown.values()], 5), fix, check=name)
 
 
-def _quota(
-    facts: Facts,
-    name: str,
-    hard: Mapping[str, str],
-    used: Mapping[str, str],
-    pods: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    sample: _Sample,
-) -> Finding:
-    fix = f"kubectl --namespace {facts.namespace} edit resourcequota {name}"
-    unset = [
-        f"{pod} sets no {key}"
-        for key in hard
-        for kind, _, resource in [(key if "." in key else f"requests.{key}").partition(".")]
-        if kind in pods["client"] and resource in {"cpu", "memory"}
-        for pod, resources in pods.items()
-        if resource not in resources[kind]
-    ]
-    if unset:
-        values = " ".join(
-            f"--set podDefaults.resources.{key}=VALUE" for key in hard if any(key in text for text in unset)
-        )
-        return judged(
-            f"it counts resources that pods do not set, so they are refused: {', '.join(unset)}",
-            "",
-            f"{_helm(facts, values)}   # or set resources of clients and conductor in the run",
-            check=name,
-        )
-    once, each = _counted(sample, pods["conductor"], is_client=False), _counted(sample, pods["client"], is_client=True)
-    rooms: dict[str, int] = {}
-    for key, limit in hard.items():
-        left = parse_amount(limit) - parse_amount(used.get(key, 0)) - once.get(key, 0)
-        if key in each:
-            rooms[key] = max(0, int(left // each[key]))
-        elif left < 0:
-            rooms[key] = 0
-    if not rooms:
-        return line(State.OK, "does not limit a run", check=name)
-    key = min(rooms, key=lambda key: rooms[key])
-    words = f"{key}: {used.get(key, 0)} of {hard[key]} used"
-    problem = f"leaves no room for a run with one client ({words})" if not rooms[key] else ""
-    return judged(problem, f"leaves room for {count_text(rooms[key], 'client')} ({words})", fix, check=name)
-
-
-def _counted(sample: _Sample, resources: Mapping[str, Mapping[str, Any]], *, is_client: bool) -> Mapping[str, Decimal]:
-    """Return how much of each name in a quota a client uses, or a conductor and the single objects of a run."""
-    counts = {"pods": 1, "count/pods": 1, "count/jobs.batch": 1}
-    volume = sample.plan.volume
-    if is_client and volume is not None:
-        claim = {"persistentvolumeclaims": 1, "requests.storage": volume.size}
-        of_class = f"{sample.run.written['storage']['storageClass']['name']}.storageclass.storage.k8s.io"
-        counts |= claim | {f"{of_class}/{key}": value for key, value in claim.items()}
-        counts["count/persistentvolumeclaims"] = 1
-    if not is_client:
-        once = ("services", "count/services", "secrets", "count/secrets", "count/serviceaccounts")
-        counts |= dict.fromkeys((*once, f"count/benchmarkruns.{GROUP}"), 1)
-        counts |= {"configmaps": 2, "count/configmaps": 2, f"count/benchmarkresults.{GROUP}": len(sample.plan.points)}
-    amounts = {key: Decimal(value) for key, value in counts.items()}
-    for kind, values in resources.items():
-        amounts |= {f"{kind}.{name}": parse_amount(value) for name, value in values.items()}
-    amounts |= {name: parse_amount(value) for name, value in resources["requests"].items()}
-    return amounts
+def _settings(facts: Facts) -> Settings:
+    return facts.settings if isinstance(facts.settings, Settings) else Settings(runner_image="runner")
 
 
 # Storage
@@ -543,21 +360,21 @@ def judge_rook_clusters(facts: Facts) -> Findings:
     by_name = {} if isinstance(clusters, Hidden) else {_place(obj): obj for obj in clusters}
     if isinstance(facts.settings, str):
         text = f"the operator's settings say which clusters are allowed: {facts.settings}"
-        yield line(State.UNKNOWN, text)
+        yield Finding(State.UNKNOWN, text)
         return
     settings = visible(facts.settings)
     places = sorted({*by_name, *settings.rook_clusters})
     if not places:
-        yield line(State.UNUSED, "none is allowed, and none is visible")
+        yield Finding(State.UNUSED, "none is allowed, and none is visible")
     for place in places:
         namespace, _, name = place.partition("/")
         if problem := settings.rook_problem(NamespacedName(namespace=namespace, name=name), facts.namespace):
             allowed = [*settings.rook_clusters.get(place, ()), facts.namespace]
             fix = _helm(facts, f"--set-json {shlex.quote(f'rook.clusters={json.dumps({place: allowed})}')}")
-            yield line(State.UNUSED, problem, fix, check=place)
+            yield Finding(State.UNUSED, problem, fix, check=place)
         elif isinstance(clusters, Hidden):
-            text = f"runs may use it; its health {clusters.why}"
-            yield line(State.UNKNOWN, text, check=place)
+            text = f"runs may use it; its health {clusters}"
+            yield Finding(State.UNKNOWN, text, check=place)
         elif place not in by_name:
             fix = "correct the chart's rook.clusters, or install Rook"
             yield judged("runs may use it, but it does not exist", "", fix, check=place)
@@ -601,8 +418,11 @@ def judge_storage_classes(facts: Facts) -> Findings:
 
 def _run_problem(facts: Facts, platform: Platform) -> str:
     """Return why the operator would refuse a run on the StorageClass; empty if it would not."""
-    run = _sample(facts).run
-    ending: RunEnding | Fact | None = rejection(run, _settings(facts))
+    settings = _settings(facts)
+    body = generated_run(facts.storage_class or "any", Load())
+    body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
+    run = run_of(body, settings)
+    ending: Fact | None = rejection(run, settings)
     if ending is None and run.document is not None:
         ending = provider_of(run).blocker(run.document, platform)
     return ending.message if ending is not None else ""
@@ -611,22 +431,18 @@ def _run_problem(facts: Facts, platform: Platform) -> str:
 def _storage_class(facts: Facts, obj: Object) -> Finding:
     name, provisioner = obj["metadata"]["name"], obj["provisioner"]
     is_default = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
-    words = [
-        provisioner,
-        obj.get("volumeBindingMode") or "Immediate",
-        "expandable" if obj.get("allowVolumeExpansion") else "not expandable",
-        *(["default"] if is_default else []),
-    ]
-    text = ", ".join(words)
+    expansion = "expandable" if obj.get("allowVolumeExpansion") else "not expandable"
+    text = (
+        f"{provisioner}, {obj.get('volumeBindingMode') or 'Immediate'}, {expansion}{', default' if is_default else ''}"
+    )
     if provisioner == STATIC:
         available = [obj for obj in visible(facts.volumes) if obj["spec"].get("storageClassName") == name]
-        modes = sorted({volume["spec"].get("volumeMode", "Filesystem") for volume in available})
         problem = "" if available else f"no PersistentVolume of this static StorageClass is Available ({text})"
-        more = f", {count_text(len(available), 'PersistentVolume')} Available ({', '.join(modes)})"
+        more = f", {count_text(len(available), 'PersistentVolume')} Available"
         return judged(problem, text + more, "kubectl get persistentvolumes")
     drivers, nodes = (None if isinstance(seen, Hidden) else seen for seen in (facts.drivers, facts.csi_nodes))
     if drivers is None or nodes is None:
-        return line(State.UNKNOWN, f"{text}; whether its CSI driver is installed needs list csidrivers and csinodes")
+        return Finding(State.UNKNOWN, f"{text}; whether its CSI driver is installed needs list csidrivers and csinodes")
     count = sum(provisioner in {driver["name"] for driver in node["spec"].get("drivers") or ()} for node in nodes)
     problem, kind = "", "not a CSI driver"
     if count or provisioner in {driver["metadata"]["name"] for driver in drivers}:
@@ -637,7 +453,7 @@ def _storage_class(facts: Facts, obj: Object) -> Finding:
     return judged(problem, f"{text}, {kind}", _CHECK_CSI)
 
 
-# Nodes, clocks, metrics
+# Nodes
 
 
 @_rule("Nodes")
@@ -652,45 +468,11 @@ def judge_nodes(facts: Facts) -> Findings:
         return is_ready and not is_closed and all(label(node, key) == value for key, value in wanted.items())
 
     usable = [node for node in everything if is_usable(node)]
-    cpus = sum((parse_amount(node["status"]["allocatable"]["cpu"]) for node in usable), Decimal())
-    architectures = sorted({label(node, "kubernetes.io/arch") for node in usable})
     labels = ",".join(f"{key}={value}" for key, value in wanted.items())
     count = count_text(len(everything), "node")
     problem = "" if usable else f"none of {count} is ready, untainted and has {labels}"
-    text = f"{len(usable)} of {count} for pods, {cpus.normalize():f} CPUs, {', '.join(architectures)}"
-    yield judged(problem, text, "kubectl get nodes --show-labels; kubectl describe nodes | grep Taints")
-
-
-@_rule("Clocks")
-def judge_clocks(facts: Facts) -> Findings:
-    fix = "timedatectl set-ntp true"
-    ahead = facts.ahead_seconds
-    here = f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the API server's"
-    text = "this machine and the API server agree within 2 s"
-    yield judged(here if abs(ahead) > _CLOCK_SECONDS else "", text, fix, check="here")
-    offsets = dict(_node_offsets(visible(facts.node_leases)))
-    wrong = [f"{name} by {offset:.0f} s" for name, offset in offsets.items() if abs(offset) > _CLOCK_SECONDS]
-    text = f"{count_text(len(offsets), 'node')} within 2 s; every trial compares clocks to milliseconds"
-    problem = f"differ from the API server's: {first_few(wrong, 5)}" if wrong else ""
-    yield judged(problem, text, f"{fix}   # on these nodes", check="of nodes")
-
-
-def _node_offsets(leases: Sequence[Object]) -> Iterator[tuple[str, float]]:
-    """Yield how far the clock of each node is ahead: its kubelet writes a time, and the API server when it did."""
-    for lease in leases:
-        written = [entry["time"] for entry in lease["metadata"].get("managedFields") or () if "time" in entry]
-        if (renewed := lease["spec"].get("renewTime")) and written:
-            # The API server cuts the fraction off.
-            ahead = datetime.fromisoformat(renewed) - datetime.fromisoformat(max(written)) - timedelta(seconds=0.5)
-            yield lease["metadata"]["name"], ahead.total_seconds()
-
-
-@_rule("Metrics")
-def judge_metrics(facts: Facts) -> Findings:
-    if facts.monitors is None:
-        yield line(State.UNUSED, "the Prometheus Operator is not installed; the operator's pods serve port 8081")
-    elif monitors := visible(facts.monitors):
-        yield line(State.OK, f"ServiceMonitor {_names(monitors)}")
-    else:
-        fix = _helm(facts, "--set metrics.serviceMonitor.enabled=true")
-        yield line(State.UNUSED, "no ServiceMonitor lets Prometheus scrape the operator", fix)
+    yield judged(
+        problem,
+        f"{len(usable)} of {count} for pods",
+        "kubectl get nodes --show-labels; kubectl describe nodes | grep Taints",
+    )

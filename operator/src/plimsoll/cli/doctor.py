@@ -9,9 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,29 +17,28 @@ import click
 from pydantic import JsonValue
 
 from plimsoll import __version__
-from plimsoll.agent.caches import may_drop_caches
 from plimsoll.agent.observation import host_facts, identify, volume_facts
 from plimsoll.agent.readings import Host
 from plimsoll.agent.volume import ALIGNMENT, FileVolume, available_bytes, device_size
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, Verdict
 from plimsoll.cli import Exit, diagnosis
-from plimsoll.cli.cluster import ClusterAccess, access, ask, cluster_options, explain, given
+from plimsoll.cli.cluster import access, ask, cluster_options, given
 from plimsoll.cli.cluster_run import Load, generated_run
 from plimsoll.cli.diagnosis import Facts, Finding, Hidden, State, judged
-from plimsoll.cli.local_storage import Target, needs_of
-from plimsoll.cli.options import TABLE, StorageClassName, document_option, fio_option, write_document
+from plimsoll.cli.local_storage import Target
+from plimsoll.cli.options import TABLE, document_option, fio_option, storage_class_option, write_document
 from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnknownKindError
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION as ROOK_VERSION
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLUSTER
 from plimsoll.lifecycle.render.common import OSD_LABELS
+from plimsoll.lifecycle.run import Settings
 from plimsoll.measure.checks.documents import FIO_REPORTS_START
 from plimsoll.measure.checks.hosts import node_cpu_saturated
 from plimsoll.measure.text import percent_text, size_text
 from plimsoll.report.view import NONE, Column
 from plimsoll.tools.fio.command import target_arguments
 from plimsoll.tools.fio.parameters import Engine
-from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import VolumeKind, VolumeTarget
 
 if TYPE_CHECKING:
@@ -50,11 +47,8 @@ if TYPE_CHECKING:
 _SECONDS = 10.0  # for each answer
 _PROGRAM_SECONDS = 20
 _LOOK_SECONDS = 1.0  # in which the load of the CPUs is observed
-_SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies")
 _PACKAGES = {"setpriv": "util-linux", "blkid": "util-linux", "dd": "coreutils"}
-_LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease")
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
-_MONITOR = Kind(api_version="monitoring.coreos.com/v1", kind="ServiceMonitor")
 _OURS = {"app.kubernetes.io/part-of": "plimsoll"}
 _MARKS = {State.OK: Verdict.VALID, State.PROBLEM: Verdict.INVALID, State.UNKNOWN: Verdict.SUSPECT}
 _COLUMNS: Sequence[Column[Finding]] = (
@@ -73,7 +67,7 @@ M = TypeVar("M")
 
 
 @click.command(short_help="Check a cluster or a machine before the first run.")
-@click.option("--storage-class", type=StorageClassName(), help="Check only this class, and whether a run can use it.")
+@storage_class_option("Check only this class, and whether a run can use it.")
 @click.option(
     "--directory",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -97,7 +91,7 @@ def command(
     """Check a cluster, or this machine, before the first run; or find out why a run does not start.
 
     In a cluster it checks what is installed and its versions, the operator, what you may do in the namespace, the Rook
-    clusters and StorageClasses, Pod Security, quotas, nodes, clocks and metrics. It changes nothing. Checks that you
+    clusters and StorageClasses, Pod Security, quotas and nodes. It changes nothing. Checks that you
     have no right to make are `unknown`, with the right that they need.
 
     With --directory or --device it checks this machine: fio, direct I/O, free space or the device, CPUs and load. It
@@ -113,7 +107,8 @@ def command(
         findings = [*check_machine(Target(directory=directory, devices=devices), fio)]
     else:
         where = access()
-        findings = ask(where, lambda kube: _examine(kube, where, storage_class))
+        facts = ask(where, lambda kube: _gather(kube, where.namespace, storage_class))
+        findings = [*diagnosis.diagnose(facts)]
     if output == TABLE:
         console = Terminal()
         console.print(fitted(_COLUMNS, findings))
@@ -125,18 +120,9 @@ def command(
     sys.exit(Exit.ERROR if any(finding.state is State.PROBLEM for finding in findings) else Exit.DONE)
 
 
-async def _examine(kube: "AioKube", where: ClusterAccess, storage_class: str | None) -> list[Finding]:
-    try:
-        facts = await _gather(kube, where.namespace, storage_class)
-    except ApiError as error:
-        return [Finding(check="API server", state=State.PROBLEM, text=explain(error, where).replace("\n", "; "))]
-    return [*diagnosis.diagnose(facts)]
-
-
 async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) -> Facts:
     """Read what the rules need, as far as the person may; ApiError if the API server does not answer at all."""
     kubernetes = await kube.version()
-    ahead = (datetime.now(UTC) - kube.clock.now()).total_seconds()
     reviewed = await kube.review({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
 
     def listed(api_version: str, kind: str, inside: str | None = None, **options: Any) -> Awaitable[Any]:  # noqa: ANN401 - the client's
@@ -144,9 +130,13 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         request = kube.list(Kind(api_version=api_version, kind=kind), namespace=inside, **options)
         return _seen(request, f"list {resource}{f' in namespace {inside}' if inside else ''}", ())
 
+    async def existing_namespace() -> Sequence[Object]:
+        obj = await kube.get(_NAMESPACE, namespace)
+        return () if obj is None else (obj,)
+
     queries = {
         "rights": _seen(_rights(kube, namespace), "create selfsubjectaccessreviews", {}),
-        "namespaces": _seen(_named(kube, _NAMESPACE, namespace), f"get namespaces {namespace}", ()),
+        "namespaces": _seen(existing_namespace(), f"get namespaces {namespace}", ()),
         "unserved": _unserved(kube),
         "definitions": listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", labels=_OURS),
         "operators": listed("apps/v1", "Deployment", labels=_OURS | {"app.kubernetes.io/component": "operator"}),
@@ -156,12 +146,11 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         "classes": listed("storage.k8s.io/v1", "StorageClass"),
         "drivers": listed("storage.k8s.io/v1", "CSIDriver"),
         "csi_nodes": listed("storage.k8s.io/v1", "CSINode"),
-        "volumes": listed("v1", "PersistentVolume", keep=_is_available),
+        "volumes": listed(
+            "v1", "PersistentVolume", keep=lambda volume: (volume.get("status") or {}).get("phase") == "Available"
+        ),
         "quotas": listed("v1", "ResourceQuota", namespace),
-        "limit_ranges": listed("v1", "LimitRange", namespace),
         "nodes": listed("v1", "Node"),
-        "node_leases": listed(_LEASE.api_version, _LEASE.kind, "kube-node-lease"),
-        "monitors": _seen(kube.list(_MONITOR, labels=_OURS), "list servicemonitors", None),
     }
     answers: dict[str, Any] = dict(zip(queries, await asyncio.gather(*queries.values()), strict=True))
     facts = Facts(
@@ -171,10 +160,9 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         user=((reviewed.get("status") or {}).get("userInfo") or {}).get("username") or "",
         storage_class=storage_class,
         now=kube.clock.now(),
-        ahead_seconds=ahead,
         **answers,
     )
-    return replace(facts, refusal=await _refusal(kube, facts), **await _operator_facts(kube, facts))
+    return replace(facts, refusal=await _refusal(kube, facts), settings=_operator_settings(facts))
 
 
 async def _seen(answer: Awaitable[T], needs: str, otherwise: M) -> T | M | Hidden:
@@ -190,11 +178,6 @@ async def _seen(answer: Awaitable[T], needs: str, otherwise: M) -> T | M | Hidde
         return Hidden(f"{needs}: no answer within {_SECONDS:.0f} s")
     except ApiError as error:
         return Hidden(f"{needs}: {error.reason}")
-
-
-async def _named(kube: "AioKube", kind: Kind, name: str, namespace: str | None = None) -> Sequence[Object]:
-    obj = await kube.get(kind, name, namespace)
-    return () if obj is None else (obj,)
 
 
 async def _unserved(kube: "AioKube") -> Sequence[str]:
@@ -219,7 +202,6 @@ async def _rights(kube: "AioKube", namespace: str) -> Mapping[tuple[str, str], b
 
 
 async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
-    """Return why a run would not be accepted, by a dry run."""
     if isinstance(facts.rights, Hidden) or facts.unserved or not facts.rights["create", "benchmarkruns"]:
         return Hidden(f"needs create benchmarkruns in namespace {facts.namespace}")
     run = generated_run(facts.storage_class or "any", Load())
@@ -231,32 +213,20 @@ async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
     return ""
 
 
-async def _operator_facts(kube: "AioKube", facts: Facts) -> Mapping[str, Any]:
-    """Return what the operator's Deployment leads to: its settings and its Lease."""
+def _operator_settings(facts: Facts) -> Settings | str | Hidden:
     # Imported here because kopf takes longer than everything else.
     import kopf  # noqa: PLC0415
 
-    from plimsoll.operator.leader import LeaseSettingError, lease_of  # noqa: PLC0415
     from plimsoll.operator.main import settings_of  # noqa: PLC0415
 
     if isinstance(facts.operators, Hidden):
-        return {}
+        return facts.operators
     if (operator := diagnosis.operator_of(facts)) is None:
-        return {"settings": "there is no operator"}
-    environment = diagnosis.environment_of(operator)
+        return "there is no operator"
     try:
-        settings, place = settings_of(environment), lease_of(environment)
-    except (kopf.PermanentError, LeaseSettingError) as error:
-        return {"settings": str(error)}
-    if place is None:
-        return {"settings": settings}
-    namespace, name, _ = place
-    lease = await _seen(_named(kube, _LEASE, name, namespace), f"get leases in namespace {namespace}", ())
-    return {"settings": settings, "lease": lease}
-
-
-def _is_available(volume: Object) -> bool:
-    return bool((volume.get("status") or {}).get("phase") == "Available")
+        return settings_of(diagnosis.environment_of(operator))
+    except kopf.PermanentError as error:
+        return str(error)
 
 
 # This machine
@@ -272,19 +242,11 @@ def check_machine(target: Target, fio: str) -> Iterator[Finding]:
     try:
         with target.claimed("doctor"):
             for path in target.paths:
-                yield from (_directory if target.directory else _device)(path, program, host)
+                yield from _directory(path, program, host) if target.directory else _device(path, program)
     except (click.ClickException, OSError) as error:
         problem, _, fix = str(getattr(error, "message", error)).partition("; ")
         yield judged(problem, "", fix, check="Target")
     yield from judge_host(host_facts(host), busy=_busy_part(host), load=os.getloadavg()[0])
-    tools = (tool for tool in TOOLS.values() if not needs_of(tool) and tool.key != DATA_SET_TOOL)
-    for tool in tools:
-        if shutil.which(tool.program) is None:
-            text = f"{tool.program} is missing, which workloads with {tool.key} run"
-            yield Finding(check="Tool", state=State.UNUSED, text=text, fix=_install(tool.program))
-    if not may_drop_caches():
-        text = "only root can drop the caches of this machine (prepare.dropCaches)"
-        yield Finding(check="Caches", state=State.UNUSED, text=text)
 
 
 def judge_fio(fio: str, printed: str | None) -> Finding:
@@ -303,25 +265,20 @@ def judge_fio(fio: str, printed: str | None) -> Finding:
 
 def judge_host(facts: Mapping[str, JsonValue], *, busy: float, load: float) -> Iterator[Finding]:
     """Judge a machine whose CPUs were `busy` for that part of the time."""
-    governor, clock = facts.get("cpuGovernor"), facts.get("clockSource")
+    governor = facts.get("cpuGovernor")
     slow = governor not in {None, "performance"}
     text = f"{facts.get('processors')} x {facts.get('cpuModel') or facts.get('architecture')}"
     text += f", governor {governor}" if governor else ""
     fix = "cpupower frequency-set --governor performance   # for steadier latencies" if slow else ""
-    yield Finding(check="CPUs", state=State.OK, text=text, fix=fix)
+    yield Finding(State.OK, text, fix, check="CPUs")
     text = f"the CPUs are busy for {percent_text(100 * busy)} of the time, load average {load:.1f}"
     problem = f"{text}: results would be Suspect (NodeCpuSaturated)" if node_cpu_saturated.fails(100 * busy) else ""
     yield judged(problem, text, "stop other programs; `top` shows them", check="Load")
-    problem = f"{clock} is slow to read, and fio reads it for every operation" if clock in _SLOW_CLOCKS else ""
-    yield judged(
-        problem, str(clock or "unknown"), "boot without `clocksource=`, or `tsc=reliable`", check="Clock source"
-    )
 
 
 def judge_engine(engine: Engine, problem: str) -> Finding:
-    """Judge an engine with which fio read something, or failed to."""
     if problem and engine is not Engine.LIBAIO:
-        return Finding(check=f"Engine {engine}", state=State.UNUSED, text=f"not usable here: {problem}")
+        return Finding(State.UNUSED, f"not usable here: {problem}", check=f"Engine {engine}")
     fix = "use storage that supports direct I/O, and a fio that was built with libaio"
     return judged(
         f"fio cannot read with it: {problem}" if problem else "", "direct reads work", fix, check=f"Engine {engine}"
@@ -346,20 +303,8 @@ def _directory(directory: Path, program: str | None, host: Host) -> Iterator[Fin
     )
 
 
-def _device(device: Path, program: str | None, host: Host) -> Iterator[Finding]:
-    number = device.stat().st_rdev
-    place = (host.sys / "dev/block" / f"{os.major(number)}:{os.minor(number)}").resolve()
-    # A partition uses the queue of its disk.
-    queue = next(filter(Path.exists, (place / "queue", place.parent / "queue")), place)
-    words = {name: _text(queue / name) for name in ("rotational", "scheduler", "write_cache")}
-    scheduler = re.search(r"\[(.*)\]", words["scheduler"])
-    parts = [
-        size_text(device_size(device)),
-        {"0": "not rotational", "1": "rotational"}.get(words["rotational"], ""),
-        f"scheduler {scheduler[1] if scheduler else words['scheduler']}" if words["scheduler"] else "",
-        f"write cache {words['write_cache']}" if words["write_cache"] else "",
-    ]
-    yield Finding(check="Device", state=State.OK, text=f"{device}: without data, {', '.join(filter(None, parts))}")
+def _device(device: Path, program: str | None) -> Iterator[Finding]:
+    yield Finding(State.OK, f"{device}: without data, {size_text(device_size(device))}", check="Device")
     yield from _reads(VolumeTarget(kind=VolumeKind.DEVICE, path=str(device), size=ALIGNMENT), program)
 
 
@@ -378,7 +323,6 @@ def _reads(target: VolumeTarget, program: str | None) -> Iterator[Finding]:
 
 
 def _words(command: list[str]) -> tuple[int, str]:
-    """Return the exit code and the output of a program."""
     try:
         done = subprocess.run(
             command,
@@ -404,12 +348,6 @@ def _busy_part(host: Host) -> float:
         return 0.0
     busy, idle = after.busy - before.busy, max(0, after.idle - before.idle)
     return busy / (busy + idle) if busy + idle else 0.0
-
-
-def _text(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_text().strip()
-    return ""
 
 
 def _install(program: str) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from plimsoll.api.manifest import read_manifest
 from plimsoll.cli.cluster import program
-from plimsoll.cli.options import StorageClassName, decode_file
+from plimsoll.cli.options import decode_file, storage_class_option
 from plimsoll.cli.tables import Terminal, facts_table
 
 JOBS = (
@@ -37,7 +37,7 @@ _CLUSTER = re.compile(r"(?P<rook_namespace>[a-z0-9][-a-z0-9]*)/(?P<rook_name>[a-
 @click.command(short_help="Print a commented manifest for a common question.")
 @click.argument("job", type=click.Choice(JOBS), metavar="[JOB]", required=False)
 @click.option("--name", help="Name of the run or the suite [JOB].")
-@click.option("--storage-class", type=StorageClassName(), help="StorageClass of the PVCs [the sample's].")
+@storage_class_option("StorageClass of the PVCs [the sample's].")
 @click.option("--rook", metavar="NAMESPACE/NAME", help="CephCluster to measure [the only one that is allowed].")
 @click.option("--pool", metavar="NAME", help="Existing pool to measure [the sample's].")
 def command(*, job: str | None, **chosen: str | None) -> None:

@@ -6,9 +6,10 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import click
@@ -33,7 +34,7 @@ class LaunchError(click.ClickException):
 @dataclass(slots=True, kw_only=True)
 class _Child:
     name: str
-    log: str
+    start: Callable[[int], Awaitable[Process]]  # gets the number of the attempt
     process: Process
     attempt: int = 0
 
@@ -50,8 +51,7 @@ class Launcher:
     fio: str  # path of the fio to run
     raw_output: Path | None = None  # directory that keeps it; None if it is not kept
     port: int
-    _conductor: _Child | None = field(default=None, init=False)
-    _agents: dict[int, _Child] = field(default_factory=dict, init=False)
+    _children: list[_Child] = field(default_factory=list, init=False)  # the conductor first
     _interrupted: bool = field(default=False, init=False)
 
     async def run(self, on_poll: Callable[[], None]) -> int:
@@ -60,60 +60,54 @@ class Launcher:
         `on_poll` is called a few times a second.
         """
         (self.results / "logs").mkdir(parents=True, exist_ok=True)
+        starts: dict[str, Callable[[int], Awaitable[Process]]] = {"conductor": self._start_conductor}
+        starts |= {f"client {client}": partial(self._start_agent, client) for client in range(self.plan.clients)}
         try:
-            process = await self._start_conductor(0)
-            conductor = self._conductor = _Child(name="conductor", log="conductor.log", process=process)
-            for client in range(self.plan.clients):
-                process = await self._start_agent(client, 0)
-                self._agents[client] = _Child(name=f"client {client}", log=f"client-{client}.log", process=process)
+            for name, start in starts.items():
+                self._children.append(_Child(name=name, start=start, process=await start(0)))
             while True:
                 on_poll()
-                code = conductor.process.returncode
-                if code is not None:
-                    if code in _FINAL or self._interrupted:
-                        return code if code in _FINAL else EXIT_INTERRUPTED
-                    self._count_restart(conductor)
-                    conductor.process = await self._start_conductor(conductor.attempt)
-                for client, child in self._agents.items():
+                code = self._children[0].process.returncode
+                if code in _FINAL or (code is not None and self._interrupted):
+                    return code if code in _FINAL else EXIT_INTERRUPTED
+                for child in self._children:
                     code = child.process.returncode
                     if code == EXIT_UNUSABLE:
-                        words = self._last_words(child.log)
-                        raise LaunchError(f"{child.name} cannot run on this machine: {words}")
+                        raise LaunchError(f"{child.name} cannot run on this machine: {self._last_words(child)}")
                     if code not in {None, 0}:
-                        self._count_restart(child)
-                        child.process = await self._start_agent(client, child.attempt)
+                        if child.attempt >= MAX_RESTARTS:
+                            times = f"{child.attempt + 1} times, last with exit code {code}"
+                            raise LaunchError(f"{child.name} failed {times}: {self._last_words(child)}")
+                        child.attempt += 1
+                        child.process = await child.start(child.attempt)
                 await asyncio.sleep(0.2)
         finally:
-            children = [*([self._conductor] if self._conductor else []), *self._agents.values()]
-            for child in children:
+            for child in self._children:
                 _signal(child.process, signal.SIGTERM)
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
-                    await asyncio.gather(*(child.process.wait() for child in children))
-            for child in children:
+                    await asyncio.gather(*(child.process.wait() for child in self._children))
+            for child in self._children:
                 _signal(child.process, signal.SIGKILL)
                 await child.process.wait()
 
     def interrupt(self) -> None:
         """Make the conductor record the current trial and exit."""
         self._interrupted = True
-        if self._conductor is not None:
-            _signal(self._conductor.process, signal.SIGTERM)
+        for conductor in self._children[:1]:
+            _signal(conductor.process, signal.SIGTERM)
 
-    def _count_restart(self, child: _Child) -> None:
-        if child.attempt >= MAX_RESTARTS:
-            times = f"{child.attempt + 1} times, last with exit code {child.process.returncode}"
-            raise LaunchError(f"{child.name} failed {times}: {self._last_words(child.log)}")
-        child.attempt += 1
+    def _log(self, name: str) -> Path:
+        return self.results / "logs" / f"{name.replace(' ', '-')}.log"
 
-    def _last_words(self, log: str) -> str:
-        path = self.results / "logs" / log
+    def _last_words(self, child: _Child) -> str:
+        path = self._log(child.name)
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
         return f"{lines[-1] if lines else 'no output'} (see {path})"
 
     async def _start_conductor(self, attempt: int) -> Process:
         options = ("--results", str(self.results), "--secret", str(self.secret), "--port", str(self.port))
-        process = await self._start("conductor.log", attempt, "conductor", *options)
+        process = await self._start("conductor", attempt, "conductor", *options)
         # The signal came while it was being started.
         if self._interrupted:
             _signal(process, signal.SIGTERM)
@@ -136,11 +130,11 @@ class Launcher:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(assignment.model_dump_json(exclude_none=True))
         options = ("--assignment", str(file), "--secret", str(client_directory(self.secret, client)), "--fio", self.fio)
-        return await self._start(f"client-{client}.log", attempt, "agent", *options)
+        return await self._start(f"client {client}", attempt, "agent", *options)
 
-    async def _start(self, log: str, attempt: int, *arguments: str) -> Process:
+    async def _start(self, name: str, attempt: int, *arguments: str) -> Process:
         """Start a program of this package that ignores Ctrl-C of the terminal and ends with this process."""
-        with (self.results / "logs" / log).open("a" if attempt else "w") as output:
+        with self._log(name).open("a" if attempt else "w") as output:
             return await asyncio.create_subprocess_exec(
                 *_DIE_WITH_PARENT,
                 *(sys.executable, "-m", "plimsoll", *arguments),

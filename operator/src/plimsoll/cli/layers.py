@@ -1,15 +1,14 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import click
-from pydantic import ValidationError
 from rich.text import Text
 
 from plimsoll.api.environment import StorageClassDescription
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import exit_on
 from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.options import CSV, TABLE, document_of, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
@@ -17,9 +16,10 @@ from plimsoll.cli.tables import Terminal, fitted, print_line
 from plimsoll.conductor.roster import MAX_FACTS
 from plimsoll.measure.layers import TOO_HIGH, Best, LayerRow, layers, osd_count, too_high
 from plimsoll.measure.text import first_few
+from plimsoll.report.figure import ReportedRun
 from plimsoll.report.layers_links import LAYER_COLUMNS, is_marked
 from plimsoll.report.view import layer_sentences
-from plimsoll.tools.registry import LAYERS, loading_clients
+from plimsoll.tools.registry import LAYERS, TOOLS
 
 
 @click.command(short_help="Compare the rate of each layer with its limit.")
@@ -63,7 +63,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
     console.print(fitted(LAYER_COLUMNS, rows, remedy="-o json"))
     if any(map(is_marked, rows)):
         console.print(Text(f"* its point is Suspect or not finished; {program()} results shows why", style="dim"))
-    for line in (*layer_sentences(rows), *_explanations(rows, results, devices)):
+    for line in (*layer_sentences(rows), *layer_notes(rows, results, devices)):
         print_line(console, line)
 
 
@@ -80,15 +80,18 @@ def layers_of(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkRes
 
 
 def _clients_at_once(result: BenchmarkResult) -> int:
-    """Return how many clients generated load at the same time; exits if this version cannot tell."""
-    spec = result.spec
-    problem = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll"
-    with exit_on(ValidationError, what=f"{problem}; use the version that measured it: "):
-        return loading_clients(spec.tool, spec.parameters, spec.clients)
+    spec, tool = result.spec, TOOLS[result.spec.tool]
+    return tool.cast_size(tool.parameters.model_validate(spec.parameters), spec.clients, 0).loading
+
+
+def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:
+    if all(result.status.environment.ceph is None for result in results):
+        return run
+    rows = layers_of(results)
+    return replace(run, layers=rows, layer_notes=[*layer_notes(rows, results)])
 
 
 def device_problem(result: BenchmarkResult) -> str | None:
-    """Return why a result does not show what one device can do."""
     environment, clients = result.status.environment, result.spec.clients
     names = environment.volume_device or ()
     devices = names if isinstance(names, tuple) else (names,)
@@ -126,9 +129,10 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
     return None
 
 
-def _explanations(
-    rows: Sequence[LayerRow], results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]
+def layer_notes(
+    rows: Sequence[LayerRow], results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult] = ()
 ) -> Iterator[str]:
+    """Yield what the rates and limits of layers are, and which points they leave out."""
     yield "OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."
     measured = {row.layer for row in rows}
     if Layer.NETWORK in measured:

@@ -207,21 +207,12 @@ class Target:
 def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> BenchmarkRun:
     """Return the run with local storage; exits if it needs a cluster, a program or rights that are not there."""
     fitted, refused = _on_this_machine(file, run, target.mode), f"{file} cannot be run"
-    is_filled = False
     try:
         plan = make_plan(fitted, seed=0)
-        is_filled = plan.volume is not None and plan.prepare.prefill
     except SpecError as error:
-        for problem in error.problems:
-            if problem.field == "spec.storage.volume.mode":
-                # An option decides it, not the file. The remedy is such as "must be Block, because a workload trims;
-                # use ..., or leave out the workloads that trim".
-                is_block = target.mode == "Block"
-                given, instead = ("--device", "--directory DIR") if is_block else ("--directory", "--device DEV")
-                cause = problem.remedy.partition(", because ")[2].partition(";")[0]
-                change = problem.remedy.rpartition(", or ")[2]
-                message = f"{refused} with {given}, because {cause}; use {instead}, or {change}"
-                raise click.ClickException(message) from error
+        option = "--device" if target.devices else "--directory"
+        raise click.ClickException(f"{refused} with {option}: {error}") from error
+    is_filled = plan.volume is not None and plan.prepare.prefill
     # Otherwise it would measure warm caches.
     if fitted.spec.prepare.drop_caches and not may_drop_caches():
         cause = f"dropping the caches of this machine requires root ({SWITCH} is not writable)"
@@ -232,8 +223,6 @@ def fit_to_machine(file: Path, run: BenchmarkRun, target: Target, fio: str) -> B
     prefill = [("spec.prepare.prefill", DATA_SET_TOOL)] if is_filled else []
     workloads = [(f"workload {workload.name}", workload.tool) for workload in fitted.spec.workloads]
     for user, tool in [*workloads, *prefill]:
-        if tool not in TOOLS:
-            continue
         name, is_fio = TOOLS[tool].program, tool == DATA_SET_TOOL
         program = fio if is_fio else name
         if shutil.which(program) is None:

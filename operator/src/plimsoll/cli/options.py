@@ -48,19 +48,17 @@ results_option = click.option(
 load_seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default."
 )
-document_option = click.option(
-    "-o", "--output", type=click.Choice([TABLE, "json", YAML]), default=TABLE, show_default=True
-)
-output_option = click.option(
-    "-o", "--output", type=click.Choice([TABLE, "json", YAML, CSV]), default=TABLE, show_default=True
-)
-pipeline_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice([TABLE, "json", YAML, CSV, JUNIT, MARKDOWN, OTAVA]),
-    default=TABLE,
-    show_default=True,
-    help="The last three are for pipelines: JUnit XML, a comment on a pull request, and input of Apache Otava.",
+
+
+def _output_option(*forms: str, text: str | None = None) -> Callable[[F], F]:
+    return click.option("-o", "--output", type=click.Choice(forms), default=TABLE, show_default=True, help=text)
+
+
+document_option = _output_option(TABLE, "json", YAML)
+output_option = _output_option(TABLE, "json", YAML, CSV)
+pipeline_option = _output_option(
+    *(TABLE, "json", YAML, CSV, JUNIT, MARKDOWN, OTAVA),
+    text="The last three are for pipelines: JUnit XML, a comment on a pull request, and input of Apache Otava.",
 )
 strict_option = click.option("--strict", is_flag=True, help="Exit with 5 also if a number is Suspect.")
 fio_option = click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
@@ -96,52 +94,38 @@ def rule_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,9})s)?")
-_LAST_UNIT_MISSING = re.compile(r"[0-9hm]*([hm])[0-9]+")
 
 
-class Duration(click.ParamType[int]):
-    """A duration in seconds: `90s`, `15m`, `1h30m`, or a plain number of seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seconds; a number after another unit must have its own."""
-        text = str(value)
-        if match := _LAST_UNIT_MISSING.fullmatch(text):
-            readings = f"{text}m or {text}s" if match[1] == "h" else f"{text}s"
-            self.fail(f"{text!r} is ambiguous; write {readings}", param, ctx)
-        match = _DURATION.fullmatch(f"{text}s" if text.isdecimal() else text)
-        parts = match.groups(0) if match else ()
-        seconds = sum(int(part) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
-        if not seconds:
-            self.fail(f"{text!r} is not a duration; write it as 90s, 15m or 1h30m", param, ctx)
-        return seconds
+def duration(value: object) -> int:
+    """Return a duration in seconds: `90s`, `15m`, `1h30m`, or a plain number of seconds."""
+    text = str(value)
+    match = _DURATION.fullmatch(f"{text}s" if text.isdecimal() else text)
+    seconds = sum(int(part) * unit for part, unit in zip(match.groups(0), (3600, 60, 1), strict=True)) if match else 0
+    if not seconds:
+        raise click.BadParameter(f"{text!r} is not a duration; write it as 90s, 15m or 1h30m")
+    return seconds
 
 
 _CLASS_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")  # source: Kubernetes, RFC 1123 subdomains
 
 
-class StorageClassName(click.ParamType[str]):
-    """The name of a StorageClass."""
+def _class_name(value: str) -> str:
+    if not _CLASS_NAME.fullmatch(value):
+        raise click.BadParameter(
+            f"{value!r} cannot be the name of a StorageClass, which consists of lower-case letters, digits, '-' and "
+            "'.'; `kubectl get storageclasses` lists them"
+        )
+    return value
 
-    name = "name"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not _CLASS_NAME.fullmatch(str(value)):
-            self.fail(
-                f"{value!r} cannot be the name of a StorageClass, which consists of lower-case letters, digits, '-' "
-                "and '.'; `kubectl get storageclasses` lists them",
-                param,
-                ctx,
-            )
-        return str(value)
+def storage_class_option(text: str) -> Callable[[F], F]:
+    return click.option("--storage-class", type=_class_name, metavar="NAME", help=text)
 
 
 def timeout_option(text: str, default: str | None = None) -> Callable[[F], F]:
-    """Add the option `--timeout`, a duration in seconds."""
     help_text = f"{text}, such as 90s, 15m or 1h30m."
     return click.option(
-        "--timeout", type=Duration(), metavar="TIME", default=default, show_default=default is not None, help=help_text
+        "--timeout", type=duration, metavar="TIME", default=default, show_default=default is not None, help=help_text
     )
 
 
@@ -171,10 +155,11 @@ def write_csv(columns: Sequence[Column[T]], rows: Iterable[T]) -> None:
 
 def write_otava(table: OtavaTable) -> None:
     """Print a table as CSV, and name on standard error what the table leaves out."""
-    if not table.rows:
-        raise click.ClickException(f"there is nothing to write as {OTAVA}. {' '.join(table.notes)}")
-    csv.writer(sys.stdout, lineterminator="\n").writerows([table.header, *table.rows])
-    for note in table.notes:
+    lines, notes = table
+    if len(lines) == 1:
+        raise click.ClickException(f"there is nothing to write as {OTAVA}. {' '.join(notes)}")
+    csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+    for note in notes:
         click.echo(note, err=True)
 
 

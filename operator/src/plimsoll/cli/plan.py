@@ -16,7 +16,6 @@ from rich.text import Text
 from plimsoll.api.errors import SpecError
 from plimsoll.api.line import Vary
 from plimsoll.api.run import decode_run
-from plimsoll.api.storage import Pool
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.cli import exit_on, options
 from plimsoll.cli.cluster import ask, cluster_options
@@ -29,11 +28,10 @@ from plimsoll.lifecycle.ceph.rook_facts import cluster_name
 from plimsoll.measure.hypotheses.decide import expectation
 from plimsoll.measure.text import count_text, first_few, size_text
 from plimsoll.plan import expand
-from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, load_plan
+from plimsoll.plan.document import PLAN_FILE, CephTarget, Plan, Point, load_plan
 from plimsoll.plan.refusals import search_settings
 from plimsoll.report.view import NONE, Column, Number
-from plimsoll.suite.children import Turn, suite_digest, turns_of
-from plimsoll.suite.merging import FieldChange, is_named_list, variant_changes
+from plimsoll.suite.children import FieldChange, Turn, is_named_list, suite_digest, turns_of, variant_changes
 from plimsoll.suite.rounds.observed import size_problem
 from plimsoll.tools.base import ASSUMED_WRITE_BYTES_PER_SECOND
 
@@ -68,17 +66,15 @@ def command(*, source: str, output: str, seed: int | None) -> None:
     if output != options.TABLE:
         options.write_document(plan.model_dump(mode="json"), output)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("Point", overflow="fold", min_width=min(20, max(len(point.name) for point in plan.points)))
-    table.add_column("Tool", no_wrap=True)
-    table.add_column("Parameters", overflow="fold", min_width=14)
-    for heading in ("Clients", "Ramp + run"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for point in plan.points:
-        clients, times = f"{point.clients}/{plan.clients}", f"{point.ramp_seconds} + {point.runtime_seconds} s"
-        table.add_row(point.name, point.tool, Text(point.label), clients, times)
+    columns: Sequence[Column[Point]] = (
+        Column("Point", lambda point: point.name, folded=True),
+        Column("Tool", lambda point: point.tool),
+        Column("Parameters", lambda point: point.label, folded=True),
+        Number("Clients", lambda point: f"{point.clients}/{plan.clients}"),
+        Number("Ramp + run", lambda point: f"{point.ramp_seconds} + {point.runtime_seconds} s"),
+    )
     console = Terminal()
-    for part in (plan.run.name, table, "", _costs(plan)):
+    for part in (plan.run.name, fitted(columns, plan.points), "", _costs(plan)):
         console.print(part)
 
 
@@ -155,36 +151,15 @@ def _costs(plan: Plan) -> Table:
 
 
 def _pool(target: CephTarget) -> str:
-    file_system = target.file_system
-    if file_system is not None and file_system.made is not None:
-        count = file_system.made.metadata_servers
-        servers = f"{count} active metadata server{'s' if count > 1 else ''}"
-        return f"file system created for the run: {_layout(file_system.made.data_pools[-1])}; {servers}"
+    file_system, made = target.file_system, target.made
+    if made is not None:
+        layout = _value(made.model_dump(mode="json", exclude_none=True))
+        what = "file system" if file_system is not None else "pool"
+        return f"{what} created for the run: {layout}"
     if file_system is not None:
         return f"{target.data_pool} of file system {file_system.name}, which exists already and is not removed"
-    if target.made is not None:
-        return f"created for the run: {_layout(target.made)}"
     data = f", with the images' data in {target.data_pool}" if target.data_pool else ""
     return f"{target.pool}{data}, which exists already and is not removed"
-
-
-def _layout(pool: Pool) -> str:
-    """Return a pool in words: `3 replicas, each on another host, 64 placement groups`."""
-    coded = pool.erasure_coded
-    if coded is not None:
-        copies = f"{coded.data_chunks} + {coded.coding_chunks} chunks"
-    else:
-        copies = f"{pool.replicated.size} replicas" if pool.replicated and pool.replicated.size > 1 else ""
-    words = (
-        f"{copies}, each on another {pool.failure_domain}" if copies else "1 replica",
-        f"stripe unit {coded.stripe_unit}" if coded and coded.stripe_unit else "",
-        "optimizations of erasure coding" if coded and coded.optimizations else "",
-        f"device class {pool.device_class}" if pool.device_class else "",
-        f"CRUSH root {pool.crush_root}" if pool.crush_root else "",
-        f"compression {pool.compression_mode}" if pool.compression_mode else "",
-        f"{pool.placement_groups} placement groups" if pool.placement_groups else "",
-    )
-    return ", ".join(filter(None, words))
 
 
 ONLY_CLUSTER = "the only Rook cluster that its namespace may use"  # of a run that names none
@@ -210,29 +185,20 @@ def show_suite_plan(file: Path, suite: BenchmarkSuite, seed: int | None, output:
     }
     turns = turns_of(suite.spec, seed)
     if output != options.TABLE:
-        spec = suite.model_dump(mode="json", exclude_none=True)["spec"]
         document = {
-            **options.document_of(suite.metadata, "name", "namespace"),
+            "name": suite.metadata.name,
             "digest": suite_digest(suite.spec),
             "seed": seed,
-            "repeat": suite.spec.repeat,
             "variants": [
                 {
                     "name": variant.name,
                     "changes": [asdict(change) for change in variant.changes],
-                    "points": [
-                        point.model_dump(mode="json", include={"name", "tool", "label", "clients"})
-                        for point in variant.plan.points
-                    ],
-                    "trials": variant.cost.trials,
                     "seconds": variant.cost.total_seconds,
+                    "plan": variant.plan.model_dump(mode="json"),
                 }
                 for variant in variants.values()
             ],
-            "runs": [{**asdict(turn), "seconds": variants[turn.variant].cost.total_seconds} for turn in turns],
-            "totalSeconds": _seconds(variants, turns),
-            "comparisons": spec["comparisons"],
-            "hypotheses": spec["hypotheses"],
+            "runs": [asdict(turn) for turn in turns],
         }
         options.write_document(document, output)
         return
@@ -248,15 +214,13 @@ def _view(
     yield Text(suite.metadata.name)
     yield fitted(_COLUMNS, [*variants.values()], remedy="-o json")
     yield ""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("Repeat", justify="right", no_wrap=True)
-    table.add_column("Runs in their order", overflow="fold")
-    table.add_column("Time", justify="right", no_wrap=True)
-    for repeat, group in groupby(turns, key=lambda turn: turn.repeat):
-        repeated = list(group)
-        order = ", ".join(turn.variant for turn in repeated)
-        table.add_row(str(repeat), Text(order), _time(_seconds(variants, repeated)))
-    yield table
+    repeats = [[*group] for _, group in groupby(turns, key=lambda turn: turn.repeat)]
+    columns: Sequence[Column[list[Turn]]] = (
+        Number("Repeat", lambda repeated: repeated[0].repeat),
+        Column("Runs in their order", lambda repeated: ", ".join(turn.variant for turn in repeated), folded=True),
+        Number("Time", lambda repeated: _time(_seconds(variants, repeated))),
+    )
+    yield fitted(columns, repeats)
     yield ""
     name = suite.metadata.name
     each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
@@ -320,7 +284,6 @@ def _changes(variant: _PlannedVariant) -> str:
 
 
 def _value(value: JsonValue) -> str:
-    """Return a value as YAML writes it on one line."""
     return yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)[1:-2]
 
 

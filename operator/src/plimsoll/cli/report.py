@@ -1,24 +1,19 @@
 """`plimsoll report`: runs or the rounds of a suite as one HTML file."""
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import exit_on
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.layers import layers_of, write_amplification
+from plimsoll.cli.layers import with_layers
 from plimsoll.cli.source import are_suites, load_results
-from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, load_rounds
+from plimsoll.cli.suite_rounds import accept_option, load_rounds
 from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.values import RegressionRule, RepeatsError, match_points
+from plimsoll.measure.compare.values import RegressionRule, match_points
 from plimsoll.measure.text import count_text
 from plimsoll.plan.fingerprint import likeness_of
-from plimsoll.report.figure import ReportedRun, ReportedSuite, runs_of
+from plimsoll.report.figure import runs_of
 from plimsoll.report.page import make_page, make_suite_page
 from plimsoll.report.view import ReportPage
 from plimsoll.suite.evaluation import Compared
@@ -55,7 +50,7 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], file: Path) 
     Requires plotly and Jinja2: pip install plotly jinja2.
     """
     if are_suites(sources):
-        suite = reported_suite(load_rounds(sources, accepted))
+        suite = load_rounds(sources, accepted)
         write_page(make_suite_page(suite), file)
         click.echo(f"{file}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
         return
@@ -95,29 +90,3 @@ def write_page(page: ReportPage, file: Path) -> None:
     text = render(page)
     with exit_on(OSError, what=f"{file} cannot be written: "):
         file.write_text(text, encoding="utf-8")
-
-
-def with_layers(run: ReportedRun, results: Sequence[BenchmarkResult]) -> ReportedRun:
-    """Return a run with the layers of these results, if they were measured on a Ceph cluster."""
-    if all(result.status.environment.ceph is None for result in results):
-        return run
-    return replace(run, layers=layers_of(results), write_amplification=write_amplification(results))
-
-
-def reported_suite(rounds: SuiteRounds) -> ReportedSuite:
-    variants: list[ReportedRun] = []
-    for name, runs in rounds.results.complete.items():
-        if runs:
-            # The first run alone if the runs of the variant measured different things.
-            results = runs[0]
-            with suppress(RepeatsError):
-                results = as_one_run(runs)
-            variants.append(with_layers(ReportedRun(label=name, results=results), runs[0]))
-    return ReportedSuite(
-        label=rounds.label,
-        rounds=rounds.rounds,
-        variants=variants,
-        evaluation=rounds.evaluation,
-        study=rounds.study,
-        failed=rounds.failed,
-    )

@@ -15,32 +15,29 @@ from plimsoll.cli import Exit, options
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare import show_comparison
 from plimsoll.cli.options import document_of
-from plimsoll.cli.report import reported_suite
 from plimsoll.cli.source import are_suites, load_results, selected_points
 from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, exit_code, load_rounds
 from plimsoll.cli.tables import STYLES, Terminal, fitted, links_tables, print_line, results_table, results_tables
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
-from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.values import RepeatsError, operation_text
+from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.hypotheses.decide import Decision
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.report import pipelines
 from plimsoll.report import points as rows_of
 from plimsoll.report import suite as texts
-from plimsoll.report.figure import runs_of
+from plimsoll.report.figure import result_rows, runs_of
 from plimsoll.report.markdown import results_markdown, rounds_markdown
 from plimsoll.report.overview import worst_cases
 from plimsoll.report.view import csv_rows
-from plimsoll.studies.model import StudyComparison
-from plimsoll.studies.shares import Origin
+from plimsoll.studies.model import Origin, StudyComparison
 from plimsoll.suite.evaluation import outcome_of_variants
 from plimsoll.suite.judging import RoundJudgement, VariantJudgement
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND
 
 _SUSPECT = "* rests on Suspect points"
 
 
-@click.command(short_help="Show results, also as options.CSV, JSON, JUnit XML or Markdown.")
+@click.command(short_help="Show results, also as CSV, JSON, JUnit XML or Markdown.")
 @click.argument("sources", nargs=-1, required=True, metavar="RESULT...|ROUND...|bsuite/SUITE")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
 @click.option("--probes", is_flag=True, help="Show all probes of the searches for the line instead of the lines.")
@@ -110,11 +107,11 @@ def _output_rounds(rounds: SuiteRounds, output: str, *, strict: bool) -> None:
         case "table":
             show_rounds(Terminal(), rounds)
         case "junit":
-            click.echo(pipelines.junit_text([*pipelines.suites_of_rounds(reported_suite(rounds), strict=strict)]))
+            click.echo(pipelines.junit_text([*pipelines.suites_of_rounds(rounds, strict=strict)]))
         case "markdown":
-            click.echo(rounds_markdown(reported_suite(rounds)), nl=False)
+            click.echo(rounds_markdown(rounds), nl=False)
         case "otava-csv":
-            options.write_otava(pipelines.otava_of_rounds(reported_suite(rounds)))
+            options.write_otava(pipelines.otava_of_rounds(rounds))
         case _:
             options.write_document(rounds_document(rounds), output)
 
@@ -129,7 +126,7 @@ def _output_runs(of_sources: Sequence[tuple[str, Sequence[BenchmarkResult]]], ou
                     console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
                 show_results(console, results)
         case "csv":
-            options.write_csv(rows_of.RESULT_COLUMNS, rows_of.result_rows(rows_of.named(selected)))
+            options.write_csv(rows_of.RESULT_COLUMNS, result_rows(rows_of.named(selected)))
         case "junit":
             click.echo(pipelines.junit_text([pipelines.suite_of_run(run, strict=strict) for run in runs_of(selected)]))
         case "markdown":
@@ -189,7 +186,6 @@ def show_next_step(results: Iterable[BenchmarkResult]) -> None:
 
 
 def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
-    """Yield what each search found and why it ended."""
     for row, text, why in rows_of.search_sentences(rows_of.line_rows(rows_of.named(results))):
         yield f"{row.result.spec.point} {text}. {why}"
 
@@ -204,20 +200,14 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
 
 
 def show_hypotheses(console: Console, decisions: Sequence[Decision]) -> None:
-    """Print a table, then a line of text for each decision, reason and note; nothing without decisions."""
+    """Print a table, then a line of text for each decision and note; nothing without decisions."""
     if not decisions:
         return
     console.print(fitted(texts.HYPOTHESIS_COLUMNS, decisions, remedy="-o json", stack="Hypothesis"))
     if any(decision.is_suspect for decision in decisions):
         console.print(Text(_SUSPECT, style="dim"))
-    for decision in decisions:
-        sentence = Text(f"{decision.name}: ", style="bold").append(decision.sentence, style="not bold")
-        console.print(sentence, soft_wrap=True)
-        # The sentence has the first one.
-        for reason in decision.reasons[1:]:
-            print_line(console, f"  - {reason}")
-    for note in texts.notes_of(decisions):
-        print_line(console, note, "dim")
+    for line in texts.decision_texts(decisions):
+        print_line(console, line)
 
 
 def show_study(console: Console, compared: StudyComparison | None) -> None:
@@ -238,7 +228,6 @@ def show_study(console: Console, compared: StudyComparison | None) -> None:
 
 
 def _study_document(compared: StudyComparison) -> Mapping[str, object]:
-    """Return the shares, as parts of 1."""
     shares = [
         {
             **document_of(share, "name", "experiment"),
@@ -286,14 +275,12 @@ def show_conclusion(rounds: SuiteRounds) -> None:
 
 
 def _show_variants(console: Console, rounds: SuiteRounds) -> None:
+    reported = {variant.label: variant.results for variant in rounds.variants}
     for variant, runs in rounds.results.complete.items():
         done = f"{len(runs)} of {rounds.results.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
-            try:
-                console.print(results_table(as_one_run(runs)))
-            except RepeatsError as error:
-                print_line(console, str(error), "yellow")
+            console.print(results_table(reported[variant]))
     if rounds.directories and not rounds.evaluation.measured.is_complete:
         print_line(console, "Not all runs are measured completely; plimsoll run --resume continues.", "yellow")
 
@@ -321,7 +308,6 @@ def _show_judgement(console: Console, name: str, judgement: RoundJudgement, roun
 
 
 def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
-    """Return the results, comparisons and hypotheses of the last round, and all rounds."""
     evaluation = rounds.evaluation
     return {
         "suite": rounds.suite.metadata.name,
@@ -366,12 +352,11 @@ def rounds_document(rounds: SuiteRounds) -> dict[str, object]:
 def _variant_document(variant: VariantJudgement) -> Mapping[str, object]:
     changes = [
         {
-            **document_of(change, "against", "points", "metric", "rounds"),
+            **document_of(change, "against", "points", "rounds"),
             "workload": change.group.workload,
             "point": change.point or None,
-            "operation": operation_text(change.group.operation, change.metric),
-            **document_of(change.ratios, "ratio", "low", "high"),
-            **document_of(change.judgement, "conclusion", "improved", "suspected"),
+            "operation": operation_text(change.group.operation, change.group.metric),
+            **document_of(change.comparison, "metric", "ratio", "low", "high", "conclusion", "improved", "suspected"),
         }
         for change in variant.judged
     ]

@@ -22,7 +22,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.api.status import Points, RunState, TrialKey
+from plimsoll.api.status import RunState, TrialKey
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.cli import Exit, exit_on, local_storage, options
 from plimsoll.cli.cluster import cluster_options
@@ -33,7 +33,7 @@ from plimsoll.cli.results import exit_of_numbers, show_conclusion, show_next_ste
 from plimsoll.cli.suite_rounds import LocalRound, begin_round, evaluate_rounds, exit_code, resume_round
 from plimsoll.cli.tables import Terminal, results_tables
 from plimsoll.cli.watch import LivePicture, RunLines, activity_text, trial_text, view_on
-from plimsoll.cli.watched import WatchedDisplay, WatchedPoint, WatchedRun, WatchedStatus
+from plimsoll.cli.watched import WatchedPoint, WatchedRun
 from plimsoll.conductor.main import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_plan, read_results, read_state, replace_file, result_display
@@ -48,7 +48,7 @@ _PLACE_FILE = "place.json"
 class LocalProgress:
     """Shows the state that the conductor publishes in a results directory."""
 
-    def __init__(self, view: LivePicture[WatchedRun] | RunLines, plan: Plan, results: Path) -> None:
+    def __init__(self, view: LivePicture | RunLines, plan: Plan, results: Path) -> None:
         self._view, self._plan, self._results = view, plan, results
         self._start = datetime.now(UTC)
         self._read_at: tuple[int, TrialKey | None] | None = None
@@ -75,13 +75,13 @@ class LocalProgress:
                 row = replace(row, verdict=result.status.verdict or "", **texts)
             points.append(row)
         run = WatchedRun(
-            status=WatchedStatus(
-                start_time=self._start,
-                estimated_completion_time=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
-                points=Points(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
-                display=WatchedDisplay(status=state.phase, message=message),
-            ),
+            shown_status=state.phase,
+            message=message,
+            start=self._start,
+            estimated_end=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
+            invalid=verdicts.count(Verdict.INVALID),
             state=state,
+            trials=(state.trials_done, state.trials_total),
             points=points,
             passes=plan.repetitions,
             searches={point.workload for point in plan.points if point.line is not None},
@@ -91,7 +91,6 @@ class LocalProgress:
 
 
 def describe(state: RunState, plan: Plan) -> str:
-    """Return the activity of a run, in one line."""
     if state.current is None:
         return activity_text(state)
     is_probe = plan.point(state.current.key.point).line is not None
@@ -99,7 +98,6 @@ def describe(state: RunState, plan: Plan) -> str:
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:
-    """Return the part of a run that is done, 0 to 1, by time."""
     total = remaining_seconds(RunState(), plan, now)
     return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
 
@@ -187,7 +185,7 @@ def _remove_leftovers(results: Path) -> None:
         path.unlink()
 
 
-async def _follow(launcher: Launcher, view: LivePicture[WatchedRun] | RunLines, progress: LocalProgress) -> int:
+async def _follow(launcher: Launcher, view: LivePicture | RunLines, progress: LocalProgress) -> int:
     """Run the processes and show their progress. The first Ctrl-C stops the run in order, the second kills it."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(launcher.run(progress.update))
@@ -260,20 +258,6 @@ def targets_of(variants: Sequence[str], directories: Sequence[str], devices: Seq
     return targets
 
 
-class _Source(click.Path):
-    """A file, `-` for standard input, or, as text, `bsuite/NAME` for a suite in the cluster."""
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | Path:
-        if isinstance(value, str) and value.startswith("bsuite/") and not Path(value).exists():
-            return value
-        return Path(str(super().convert(value, param, ctx)))
-
-
 _HERE = ("destroy_data", "results", "raw_output", "resume", "seed", "fio")
 _GENERATED = tuple(field.name for field in fields(Load))
 _IN_CLUSTER = (
@@ -300,9 +284,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 
 
 @click.command(short_help="Measure a run, a suite or a StorageClass.")
-@click.argument(
-    "file", metavar="[FILE|-|bsuite/NAME]", required=False, type=_Source(exists=True, dir_okay=False, allow_dash=True)
-)
+@click.argument("source", metavar="[FILE|-|bsuite/NAME]", required=False)
 @cluster_run_options
 @click.option(
     "--directory",
@@ -340,7 +322,7 @@ def _refuse_options(names: Sequence[str], reason: str) -> None:
 @cluster_options
 def command(
     *,
-    file: Path | str | None,
+    source: str | None,
     generated: Mapping[str, Any] | None,
     directories: tuple[str, ...],
     devices: tuple[str, ...],
@@ -370,9 +352,10 @@ def command(
 
     Exits with 0 if all is measured, 5 if a result is Invalid, 130 if interrupted; of a suite with the codes of `watch`.
     """
-    if isinstance(file, str):
+    file = None if source is None else Path(source)
+    if source is not None and source.startswith("bsuite/") and not Path(source).exists():
         _refuse_options(_NEW_OR_HERE, "is for a FILE; leave it out to request a round of a suite in the cluster")
-        sys.exit(request_round(file, yes=yes, timeout=timeout, strict=strict))
+        sys.exit(request_round(source, yes=yes, timeout=timeout, strict=strict))
     is_here = bool(directories or devices)
     if is_here:
         _refuse_options(_IN_CLUSTER, "is for a cluster; leave it out, or --directory and --device")
@@ -387,9 +370,9 @@ def command(
     if file is not None and generated is not None:
         raise click.UsageError(f"--storage-class replaces a FILE; leave out one of them, or set it in {file}")
     if file is None or not is_here:
-        source = file or Path("the generated run")
         document = options.read_document(file) if file else dict(generated or {})
-        code = run_in_cluster(source, document, yes=yes, remove=remove, dry_run=dry_run, timeout=timeout, strict=strict)
+        named = file or Path("the generated run")
+        code = run_in_cluster(named, document, yes=yes, remove=remove, dry_run=dry_run, timeout=timeout, strict=strict)
         sys.exit(code)
     manifest = options.read_file(file)
     results = results or Path("plimsoll-results") / manifest.metadata.name
@@ -466,5 +449,4 @@ def _measure_all(round_: LocalRound, file: Path, places: Mapping[str, Target], *
 
 
 def _named(file: Path, name: str) -> Path:
-    """Return the file for messages about one of its runs."""
     return Path(f"{file} ({name})")

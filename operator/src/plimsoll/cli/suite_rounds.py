@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
-from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.errors import SpecError
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import BenchmarkResult
@@ -20,20 +21,22 @@ from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
 from plimsoll.api.suite_status import BenchmarkSuiteStatus, Cause, EndedRound, RoundVerdict, minute_of_round, round_name
 from plimsoll.cli import Exit, exit_on
 from plimsoll.cli.cluster import ask, program
-from plimsoll.cli.layers import device_problem, layers_of
+from plimsoll.cli.layers import device_problem, layers_of, with_layers
 from plimsoll.cli.local_storage import Target, make_results_directory
 from plimsoll.cli.options import chosen_seed
 from plimsoll.cli.source import ROUND_FILE, RUN, SUITE_FILE, InCluster, find, no_such_object, results_of_run
 from plimsoll.conductor.sink import read_results, read_state, replace_file
 from plimsoll.kube.port import Kube
+from plimsoll.measure.compare.repeats import as_one_run
+from plimsoll.measure.compare.values import RepeatsError
+from plimsoll.report.figure import ReportedRun, ReportedSuite
 from plimsoll.studies.library import STUDY_NAMES, load_study
-from plimsoll.studies.model import StudyComparison, compare_with_study
+from plimsoll.studies.model import compare_with_study
 from plimsoll.suite.children import Turn, has_numbers, suite_digest, turns_by_name
 from plimsoll.suite.evaluation import Evaluation, RoundResults, evaluate_round
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND, settle_baseline, start_baseline
 from plimsoll.suite.rounds.observed import JUDGED, State
-from plimsoll.suite.rounds.turns import LABEL_SUITE
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND, LABEL_SUITE, settle_baseline, start_baseline
 
 _EXIT_OF = {
     RoundVerdict.NO_REGRESSION: Exit.DONE,
@@ -68,7 +71,6 @@ class LocalRound:
 
     @property
     def unfinished(self) -> Mapping[str, Turn]:
-        """The turns whose trials are not all recorded."""
         states = {name: read_state(self.directory / name) for name in self.turns}
         complete = {name for name, state in states.items() if state is not None and state.phase is RunPhase.COMPLETE}
         return {name: turn for name, turn in self.turns.items() if name not in complete}
@@ -128,17 +130,9 @@ def resume_round(directory: Path, file: Path, suite: BenchmarkSuite, targets: Ma
 
 
 def read_round(directory: Path) -> LocalRound:
-    """Return the round of a directory; exits if there is none."""
-    try:
-        with exit_on(SpecError, what=f"{directory / SUITE_FILE} is invalid: "):
-            suite = load_suite((directory / SUITE_FILE).read_text())
+    with exit_on(OSError, SpecError, ValidationError, what=f"{directory} contains no round of a suite: "):
+        suite = load_suite((directory / SUITE_FILE).read_text())
         start = RoundStart.model_validate_json((directory / ROUND_FILE).read_text())
-    except OSError as error:
-        message = f"{directory} contains no round of a suite: {error.strerror}: {error.filename}"
-        raise click.ClickException(message) from error
-    except ValidationError as error:
-        message = f"{directory / ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
-        raise click.ClickException(message) from error
     if suite_digest(suite.spec) != start.digest:
         raise click.ClickException(
             f"{directory / SUITE_FILE} has other variants, or another run or repeat, than the round measured; restore "
@@ -151,18 +145,13 @@ def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(str(path.absolute()) for path in target.paths) for name, target in targets.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteRounds:
-    """The rounds of a suite, and the evaluation of the last one."""
+@dataclass(frozen=True, kw_only=True)
+class SuiteRounds(ReportedSuite):
+    """The rounds of a suite, with what a report does not need."""
 
-    label: str  # name of the suite in a report
     suite: BenchmarkSuite
-    rounds: Sequence[tuple[EndedRound, MeasuredRound]]  # in the order of time
     directories: Mapping[int, Path]  # of the rounds by their minutes; empty if they were measured in a cluster
     results: RoundResults  # of the last round
-    evaluation: Evaluation  # of the last round
-    study: StudyComparison | None  # compared with the study that the suite repeats, if any
-    failed: str = ""  # what a reader must know of a later round that could not be evaluated; empty without one
 
     @property
     def last(self) -> EndedRound:
@@ -172,6 +161,47 @@ class SuiteRounds:
     def last_results(self) -> Sequence[BenchmarkResult]:
         """The results of all runs of the last round that have numbers."""
         return [result for runs in self.results.complete.values() for run in runs for result in run]
+
+
+def _suite_rounds(
+    label: str,
+    suite: BenchmarkSuite,
+    rounds: Sequence[tuple[EndedRound, MeasuredRound]],
+    results: RoundResults,
+    evaluation: Evaluation,
+    *,
+    directories: Mapping[int, Path] | None = None,
+    failed: str = "",
+) -> SuiteRounds:
+    first_runs = {variant: runs[0] for variant, runs in results.complete.items() if runs}
+    variants: list[ReportedRun] = []
+    for name, first in first_runs.items():
+        # The first run alone if the runs of the variant measured different things.
+        reported = first
+        with suppress(RepeatsError):
+            reported = as_one_run(results.complete[name])
+        variants.append(with_layers(ReportedRun(label=name, results=reported), first))
+    study = None
+    if suite.metadata.study in STUDY_NAMES:
+        study = compare_with_study(
+            load_study(suite.metadata.study),
+            [variant.name for variant in suite.spec.variants],
+            results.measured_runs(),
+            first_runs,
+            # Only results of devices outside Ceph set a limit.
+            lambda own, devices: layers_of(own, [result for result in devices if device_problem(result) is None]),
+        )
+    return SuiteRounds(
+        label=label,
+        suite=suite,
+        rounds=rounds,
+        variants=variants,
+        directories=directories or {},
+        results=results,
+        evaluation=evaluation,
+        study=study,
+        failed=failed,
+    )
 
 
 def exit_code(ended: EndedRound) -> Exit:
@@ -224,7 +254,7 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
     measured: dict[int, MeasuredRound] = {}
     for round_ in ordered:
         results = round_.results()
-        former = [ended for ended in reversed(state.ended) if ended.accepted]
+        former = [ended for ended in reversed(state.rounds) if ended.accepted]
         evaluation = evaluate_round(
             suite.spec,
             results,
@@ -247,22 +277,21 @@ def evaluate_rounds(rounds: Sequence[LocalRound], accepted: Sequence[str] = ()) 
             comparisons=evaluation.counts,
         )
         measured[ended.minute] = evaluation.measured
-        state = settle_baseline(replace(state, ended=(ended, *state.ended)))
+        state = settle_baseline(state.model_copy(update={"rounds": (ended, *state.rounds)}))
         if ended.minute in chosen:
             if not ended.complete:
                 raise click.UsageError(
                     f"--accept {ended.name}: a run of the round in {round_.directory} has no results, although it is "
                     "complete; restore them, or accept another round"
                 )
-            state = settle_baseline(start_baseline(state, state.ended[0]))
-    return SuiteRounds(
-        label=suite.metadata.name,
-        suite=suite,
-        rounds=[(ended, measured[ended.minute]) for ended in reversed(state.ended)],
+            state = settle_baseline(start_baseline(state, state.rounds[0]))
+    return _suite_rounds(
+        suite.metadata.name,
+        suite,
+        [(ended, measured[ended.minute]) for ended in reversed(state.rounds)],
+        results,
+        evaluation,
         directories={round_.start.minute: round_.directory for round_ in ordered},
-        results=results,
-        evaluation=evaluation,
-        study=_study(suite, results),
     )
 
 
@@ -283,7 +312,6 @@ def _accepted_minutes(rounds: Sequence[LocalRound], chosen: Sequence[str]) -> se
 
 
 def _conflict(earlier: LocalRound, later: LocalRound) -> str:
-    """Return why two rounds are not rounds of the same suite; empty if they are."""
     names = earlier.suite.metadata.name, later.suite.metadata.name
     if names[0] != names[1]:
         return f"contain rounds of different suites, {names[0]} and {names[1]}; give the rounds of one suite"
@@ -335,25 +363,17 @@ async def read_rounds(kube: Kube, place: InCluster) -> SuiteRounds:
     rounds = [(ended, round_.measured()) for ended, round_ in zip(evaluated, results, strict=True)]
     latest = status.rounds[0]
     failed = f"round {latest.name} measured too little to be evaluated; round {evaluated[-1].name} is shown"
-    return SuiteRounds(
-        label=str(place),
-        suite=suite,
-        rounds=rounds,
-        directories={},
-        results=results[-1],
-        evaluation=evaluate_round(
-            suite.spec,
-            results[-1],
-            accepted=[measured for ended, measured in rounds[:-1] if ended.accepted],
-            pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
-        ),
-        study=_study(suite, results[-1]),
-        failed=failed if latest.verdict is RoundVerdict.FAILED else "",
+    evaluation = evaluate_round(
+        suite.spec,
+        results[-1],
+        accepted=[measured for ended, measured in rounds[:-1] if ended.accepted],
+        pinned=[measured for ended, measured in rounds[:-1] if ended.pinned],
     )
+    failed = failed if latest.verdict is RoundVerdict.FAILED else ""
+    return _suite_rounds(str(place), suite, rounds, results[-1], evaluation, failed=failed)
 
 
 async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[BenchmarkResult]]:
-    """Return the results of the runs with numbers, by the name of the run."""
     runs = await kube.list(RUN, namespace=place.namespace, labels={LABEL_SUITE: place.name})
     names = [
         str(run["metadata"]["name"])
@@ -368,17 +388,3 @@ async def _results(kube: Kube, place: InCluster, uid: str) -> Mapping[str, list[
 
     with exit_on(SpecError, what=f"the results of suite {place} cannot be read: "):
         return dict(zip(names, await asyncio.gather(*map(of_run, names)), strict=True))
-
-
-def _study(suite: BenchmarkSuite, results: RoundResults) -> StudyComparison | None:
-    name = suite.metadata.study
-    if name not in STUDY_NAMES:
-        return None
-    return compare_with_study(
-        load_study(name),
-        [variant.name for variant in suite.spec.variants],
-        results.measured_runs(),
-        {variant: runs[0] for variant, runs in results.complete.items() if runs},
-        # Only results of devices outside Ceph set a limit.
-        lambda own, devices: layers_of(own, [result for result in devices if device_problem(result) is None]),
-    )

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -12,18 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.json_reader import printable_text
-from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.text import count_text
-from plimsoll.report import points
+from plimsoll.report import figure, points
 from plimsoll.report.figure import SENSES
-from plimsoll.report.layers_links import Links, link_columns, links_of
-from plimsoll.report.view import NONE, Column, Number
+from plimsoll.report.layers_links import link_columns, links_of
+from plimsoll.report.view import NONE, Column
 
 NO_TERMINAL_COLUMNS = 160  # the width for files and pipes: every column fits
 _GAP = 2
 _FOLDED_COLUMNS = 20  # minimum width of a column whose text may be folded
-_SLOWEST = 10  # links that are shown where a grid has no room
+_SLOWEST = 10  # links of a point
 R = TypeVar("R")
 
 
@@ -47,7 +46,6 @@ class Terminal(Console):
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text without markup as one line, however long it is."""
     console.print(Text(text, style=style), soft_wrap=True)
 
 
@@ -60,58 +58,70 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Texts:
-    """One column of a table for terminals with the texts of its rows. Only `folded` texts may span several lines."""
-
-    heading: str
-    texts: Sequence[Text]
-    folded: bool
-    column: Column[Any] | None = None  # None: the stacked columns below each other
-
-    @property
-    def width(self) -> int:
-        """The minimum number of terminal columns."""
-        if self.folded:
-            return _FOLDED_COLUMNS
-        return max(cell_len(self.heading), *(text.cell_len for text in self.texts), 1)
-
-
-def _width(layout: Sequence[_Texts]) -> int:
-    return sum(column.width for column in layout) + _GAP * (len(layout) - 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedTable:
-    """A table in the widest of several layouts that fits the console."""
-
-    layouts: Sequence[Sequence[_Texts]]
-    remedy: str  # the command or option that shows all columns
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        layout = next((layout for layout in self.layouts if _width(layout) <= options.max_width), self.layouts[-1])
-        fits = _width(layout) <= options.max_width
-        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        for column in layout:
-            table.add_column(
-                column.heading,
-                justify="right" if column.column and column.column.right else "left",
-                no_wrap=not column.folded,
-                overflow="fold",
-                min_width=column.width if fits or not column.folded else None,
-            )
-        for row in zip(*(column.texts for column in layout), strict=True):
-            table.add_row(*row)
-        yield table
-        single = [column for column in self.layouts[0] if column.column and not column.column.stacked]
-        if omitted := [column.heading for column in single if column not in layout]:
-            yield Text(f"No room for {', '.join(omitted)}: use a wider terminal, or {self.remedy}.", style="dim")
-
-
 MEASURING = "measuring"  # in place of the verdict of the point that is being measured
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "wait": "cyan"}
 STYLES = {MEASURING: "cyan"} | {mark: _COLOURS[sense] for mark, sense in SENSES.items()}
 """The colours of verdicts and conclusions."""
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: with them Python 3.11 cannot create a generic one
+class FittedTable(Generic[R]):
+    """A table in the widest of several layouts that fits the console."""
+
+    columns: Sequence[Column[R]]
+    rows: Sequence[R]
+    remedy: str  # the command or option that shows all columns
+    stack: str
+    blank_repeats: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        priorities = {column: column.priority or 0 for column in self.columns if not column.stacked}
+        limits = sorted(set(priorities.values()), reverse=True)
+        layouts = (self._table(limit) for limit in (None, *limits))
+        fitting = (table for table in layouts if _width(table) <= options.max_width)
+        table = next(fitting, None) or self._table(limits[-1], None)
+        yield table
+        shown = {column.header for column in table.columns}
+        if omitted := [column.heading for column in priorities if column.heading not in shown]:
+            yield Text(f"No room for {', '.join(omitted)}: use a wider terminal, or {self.remedy}.", style="dim")
+
+    def _table(self, limit: int | None, least: int | None = _FOLDED_COLUMNS) -> Table:
+        """Return the columns up to a priority, with the stacked ones below each other; all columns without a limit."""
+        stacks = [[column.cell(row).text for column in self.columns if column.stacked] for row in self.rows]
+        repeated = [self.blank_repeats and pair[0] == pair[1] for pair in zip(stacks, [None, *stacks], strict=False)]
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        cells: list[list[Text]] = []
+        shown = self.columns
+        if limit is not None:
+            shown = [column for column in self.columns if not column.stacked and (column.priority or 0) <= limit]
+            if any(column.stacked for column in self.columns):
+                table.add_column(self.stack, overflow="fold", min_width=least)
+                cells.append([_stacked([] if again else texts) for texts, again in zip(stacks, repeated, strict=True)])
+        for column in shown:
+            texts = [Text(cell.text, style=STYLES.get(cell.mark, "")) for cell in map(column.cell, self.rows)]
+            if column.stacked:
+                texts = [Text() if again else text for text, again in zip(texts, repeated, strict=True)]
+            is_folded = column.folded or column.stacked
+            table.add_column(
+                column.heading,
+                justify="right" if column.right else "left",
+                no_wrap=not is_folded,
+                overflow="fold",
+                min_width=least if is_folded else max(map(cell_len, (column.heading, *map(str, texts)))),
+            )
+            cells.append(texts)
+        for row in zip(*cells, strict=True):
+            table.add_row(*row)
+        return table
+
+
+def _width(table: Table) -> int:
+    return sum((column.min_width or 0) + _GAP for column in table.columns) - _GAP
+
+
+def _stacked(texts: Iterable[str]) -> Text:
+    first, *others = [text for text in texts if text not in {"", NONE}] or [""]
+    return Text(first).append("".join(f"\n{text}" for text in others), style="dim")
 
 
 def fitted(
@@ -121,7 +131,7 @@ def fitted(
     remedy: str = "",
     stack: str = "Point",
     blank_repeats: bool = False,
-) -> FittedTable:
+) -> FittedTable[R]:
     """Return a table for terminals, which leaves out the columns with the highest priority where it is narrow.
 
     Tables that do not have all columns show the stacked ones below each other in one with the heading `stack`. With
@@ -134,31 +144,7 @@ def fitted(
         # A column without values, such as variants of hypotheses about all of them, is left out.
         if not (column.stacked and rows and all(column.cell(row).text == NONE for row in rows))
     ]
-    stacks = [[column.cell(row).text for column in shown if column.stacked] for row in rows]
-    repeated = {number for number in range(1, len(rows)) if blank_repeats and stacks[number] == stacks[number - 1]}
-    wide: list[_Texts] = []
-    for column in shown:
-        cells = map(column.cell, rows)
-        texts = [Text(cell.text, style=STYLES.get(cell.mark, "")) for cell in cells]
-        if column.stacked:
-            texts = [Text() if number in repeated else text for number, text in enumerate(texts)]
-        folded = column.folded or column.stacked
-        wide.append(_Texts(heading=column.heading, texts=texts, folded=folded, column=column))
-
-    def stacked_text(number: int, lines: Sequence[str]) -> Text:
-        first, *others = ("",) if number in repeated else [text for text in lines if text not in {"", NONE}]
-        return Text(first).append("".join(f"\n{text}" for text in others), style="dim")
-
-    single = {column: column.column.priority or 0 for column in wide if column.column and not column.column.stacked}
-    first: list[_Texts] = []
-    if len(single) < len(wide):
-        texts = [stacked_text(number, lines) for number, lines in enumerate(stacks)]
-        first = [_Texts(heading=stack, texts=texts, folded=True)]
-    narrow = [
-        [*first, *(column for column, priority in single.items() if priority <= limit)]
-        for limit in sorted(set(single.values()), reverse=True)
-    ]
-    return FittedTable(layouts=[wide, *narrow], remedy=remedy)
+    return FittedTable(columns=shown, rows=rows, remedy=remedy, stack=stack, blank_repeats=blank_repeats)
 
 
 def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableType]:
@@ -172,52 +158,17 @@ def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableTyp
         yield fitted(points.PHASE_COLUMNS, phases, remedy="-o json")
 
 
-def results_table(results: Iterable[BenchmarkResult]) -> FittedTable:
-    """Return a table with one line per operation of every point."""
-    return fitted(points.RESULT_COLUMNS, [*points.result_rows(points.named(results))], remedy="-o csv")
+def results_table(results: Iterable[BenchmarkResult]) -> FittedTable[figure.PointRow]:
+    return fitted(points.RESULT_COLUMNS, [*figure.result_rows(points.named(results))], remedy="-o csv")
 
 
-@dataclass(frozen=True, slots=True)
-class LinksTable:
-    """A grid of loading by serving clients; the slowest pairs if there is no room for a grid."""
-
-    title: str
-    links: Links
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        links = self.links
-        yield Text(f"\n{self.title}, {links.unit}", style="bold")
-        grid = self._grid()
-        is_sparse = 2 * len(links.pairs) < len(links.clients) * len(links.peers)
-        if is_sparse or _width(grid.layouts[0]) > options.max_width:
-            slowest = sorted(links.pairs, key=links.value)[:_SLOWEST]
-            yield fitted(link_columns(links), slowest, remedy="-o json")
-            if left_out := len(links.pairs) - len(slowest):
-                yield Text(f"{count_text(left_out, 'faster pair')} not shown: use -o json.", style="dim")
-        else:
-            yield grid
-            if others := [links.name(peer) for peer in links.peers if peer not in links.clients]:
-                yield Text(f"to: {', '.join(others)}", style="dim")
-        if links.outliers:
-            yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
-
-    def _grid(self) -> FittedTable:
-        cells = {(pair.client, pair.peer): pair for pair in self.links.pairs}
-
-        def column(peer: int) -> Number[int]:
-            def is_outlier(client: int) -> bool:
-                return (client, peer) in cells and cells[client, peer].is_outlier
-
-            return Number(
-                str(peer),
-                lambda client: self.links.text(cells.get((client, peer))),
-                mark=lambda client: Verdict.SUSPECT if is_outlier(client) else "",
-            )
-
-        return fitted([Column("from / to", self.links.name), *map(column, self.links.peers)], self.links.clients)
-
-
-def links_tables(results: Iterable[BenchmarkResult]) -> Iterator[LinksTable]:
+def links_tables(results: Iterable[BenchmarkResult]) -> Iterator[RenderableType]:
     for result in results:
-        if (links := links_of(result)) is not None:
-            yield LinksTable(f"{result.spec.point} ({result.spec.label})", links)
+        if links := links_of(result):
+            yield Text(
+                f"\n{result.spec.point} ({result.spec.label}), slowest of {count_text(len(links.pairs), 'link')}",
+                "bold",
+            )
+            yield fitted(link_columns(links), links.pairs[:_SLOWEST], remedy="-o json")
+            if links.outliers:
+                yield Text("* far below comparable pairs (LinkOutlier)", style="dim")

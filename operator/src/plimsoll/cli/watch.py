@@ -2,11 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Generic, Self, TypeVar
 
 import click
@@ -20,46 +19,39 @@ from plimsoll.api.line import MOST_PROBES, MOST_STORM_PROBES, STORM_SUFFIX
 from plimsoll.api.names import ConditionStatus
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import CurrentTrial, RunState, format_time
-from plimsoll.cli import Exit
+from plimsoll.cli import Exit, watched
 from plimsoll.cli.cluster import ask, cluster_options, program
 from plimsoll.cli.options import strict_option, timeout_option
 from plimsoll.cli.results import exit_of_numbers, show_conclusion, show_results, show_rounds
 from plimsoll.cli.source import SUITE, InCluster, find_in_cluster, results_of_run
 from plimsoll.cli.suite_rounds import SuiteRounds, exit_code, read_rounds
 from plimsoll.cli.tables import MEASURING, Terminal, fitted, print_line
-from plimsoll.cli.watched import (
-    AwaitedRound,
-    Following,
-    SuiteFollowing,
-    WatchedPoint,
-    WatchedRun,
-    WatchedSuite,
-    follow,
-)
 from plimsoll.measure.line.summary import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.text import count_text, size_text
 from plimsoll.report.view import NONE, Column, bytes_rate_text
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
 from plimsoll.suite.rounds.observed import JUDGED
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 
 _WAITING = "asking the cluster"
 BAR_COLUMNS = 32
 _LEAST_POINTS = 2
 
-S = TypeVar("S", bound=WatchedRun | WatchedSuite)
+S = TypeVar("S", bound=watched.WatchedRun | watched.WatchedSuite)
 
 
-class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
-    """Shows a live picture and removes it at the end."""
+class LivePicture(AbstractContextManager["LivePicture"]):
+    """Shows a live picture of a run and removes it at the end."""
 
-    def __init__(self, console: Console, waiting: str, draw: Callable[[S, float, str], RenderableType]) -> None:
-        """Show a text until there is a state. `draw` gets the state, the time (Unix seconds) and why it is outdated."""
-        self._seen: S | None = None
+    def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
+        """Show `waiting` until there is a state; `source` names the run for `plimsoll results`."""
+        self._run: watched.WatchedRun | None = None
         self._trouble = ""
 
         def picture() -> RenderableType:
-            return Text(waiting) if self._seen is None else draw(self._seen, time.time(), self._trouble)
+            if self._run is None:
+                return Text(f"{title}: {waiting}")
+            return Picture(title, self._run, time.time(), self._trouble, source=source)
 
         # Redirected streams would show styles that a text asks for.
         self._live = Live(
@@ -78,8 +70,8 @@ class LivePicture(AbstractContextManager["LivePicture[S]"], Generic[S]):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def show(self, seen: S) -> None:
-        self._seen, self._trouble = seen, ""
+    def show(self, run: watched.WatchedRun) -> None:
+        self._run, self._trouble = run, ""
 
     def trouble(self, problem: str) -> None:
         """Keep showing the last state, with the reason why it is not up to date."""
@@ -104,7 +96,6 @@ class Lines(AbstractContextManager["Lines[S]"], Generic[S]):
         pass
 
     def show(self, seen: S) -> None:
-        """Print the headline if it has changed."""
         if seen.headline != self._last:
             self._last = seen.headline
             self.note(self._last)
@@ -120,34 +111,22 @@ class Lines(AbstractContextManager["Lines[S]"], Generic[S]):
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as hours, minutes and seconds: `1:05:00`."""
     return str(timedelta(seconds=max(0, round(seconds))))
 
 
-def screen(console: Console, title: str, source: str, *, waiting: str) -> LivePicture[WatchedRun]:
-    """Return a live picture of a run; `source` names the run for `plimsoll results`."""
-    return LivePicture(console, f"{title}: {waiting}", partial(Picture, title, source=source))
+def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture | RunLines":
+    return LivePicture(console, title, source, waiting=waiting) if console.is_terminal else RunLines(console)
 
 
-def suite_view_on(console: Console, title: str) -> "LivePicture[WatchedSuite] | Lines[WatchedSuite]":
-    if not console.is_terminal:
-        return Lines(console, "suite")
-    return LivePicture(console, f"{title}: {_WAITING}", partial(suite_picture, title))
-
-
-def view_on(console: Console, title: str, source: str, *, waiting: str) -> "LivePicture[WatchedRun] | RunLines":
-    return screen(console, title, source, waiting=waiting) if console.is_terminal else RunLines(console)
-
-
-class RunLines(Lines[WatchedRun]):
+class RunLines(Lines[watched.WatchedRun]):
     """Prints every change once, with its points."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, "run")
-        self._points: dict[str, WatchedPoint] = {}
+        self._points: dict[str, watched.WatchedPoint] = {}
         self._problems: Sequence[str] = ()
 
-    def show(self, run: WatchedRun) -> None:
+    def show(self, run: watched.WatchedRun) -> None:
         # The caller prints all results of a run that ended before.
         is_new = bool(self._last) or run.ending is None
         for point in run.points:
@@ -162,7 +141,7 @@ class RunLines(Lines[WatchedRun]):
                 self.note(f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}")
             self._points[point.name] = point
         # Between two trials there is no message.
-        if run.status.display.message or not self._last:
+        if run.message or not self._last:
             super().show(run)
         for problem in run.problems:
             if problem not in self._problems:
@@ -175,7 +154,7 @@ class Picture:
     """A run at a moment, in Unix seconds, in the size that fits the console."""
 
     title: str
-    run: WatchedRun
+    run: watched.WatchedRun
     now: float
     trouble: str = ""
     _: KW_ONLY
@@ -199,7 +178,7 @@ class Picture:
         done, total = run.trials
         if total:
             times: list[str] = []
-            start, end = run.status.start_time, run.status.estimated_completion_time
+            start, end = run.start, run.estimated_end
             if run.ending is None and start is not None:
                 times.append(f"{clock(self.now - start.timestamp())} elapsed")
             if run.ending is None and end is not None:
@@ -210,7 +189,7 @@ class Picture:
             bar = ProgressBar(total=1.0, completed=share, width=BAR_COLUMNS)
             grid.add_row(bar, Text(f"{done}/{total} trials"), Text(", ".join(times)))
             yield grid
-        trial, activity = run.trial, run.status.display.message
+        trial, activity = run.trial, run.message
         if trial is not None:
             length = trial.ends_at - trial.starts_at
             elapsed = f"{min(max(0.0, self.now - trial.starts_at), length):.0f} of {length:.0f} s"
@@ -228,13 +207,12 @@ class Picture:
             yield Text(f"now: {'; '.join(rates)}{part}")
         for problem in run.problems:
             yield Text(problem, style="yellow")
-        if run.status.points.invalid:
-            yield Text(f"{count_text(run.status.points.invalid, 'point')} Invalid", style="red")
+        if run.invalid:
+            yield Text(f"{count_text(run.invalid, 'point')} Invalid", style="red")
         if self.trouble:
             yield Text(f"Not up to date: {self.trouble}", style="red")
 
     def _points(self, room: int) -> Iterator[RenderableType]:
-        """Yield as many points as fit, around the current one."""
         points, trial = self.run.points, self.run.trial
         current = trial.key.point if trial is not None else ""
         middle = next((number for number, point in enumerate(points) if point.name == current), 0)
@@ -265,33 +243,13 @@ def activity_text(state: RunState) -> str:
     return state.phase.lower()
 
 
-def suite_picture(title: str, suite: WatchedSuite, now: float, trouble: str = "") -> RenderableType:
-    """Return the picture of a suite at a moment, in Unix seconds."""
-    lines: list[RenderableType] = [Text(f"{title}  ", style="bold").append(suite.shown_status, style="cyan")]
-    if suite.status.round is not None:
-        children = suite.status.round.children
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        bar = ProgressBar(total=max(1, children.total), completed=children.done, width=BAR_COLUMNS)
-        elapsed = clock(now - datetime.fromisoformat(suite.status.round.start_time).timestamp())
-        grid.add_row(bar, Text(f"{children.done}/{children.total} runs"), Text(f"{elapsed} elapsed"))
-        lines.append(grid)
-    lines.append(Text(suite.activity))
-    if suite.run:
-        lines.append(Text(suite.run))
-    if suite.obstacle:
-        lines.append(Text(suite.obstacle, style="yellow"))
-    if trouble:
-        lines.append(Text(f"Not up to date: {trouble}", style="red"))
-    return Group(*lines)
-
-
-def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[WatchedPoint]]:
+def _columns(points: Sequence[watched.WatchedPoint], current: str) -> Sequence[Column[watched.WatchedPoint]]:
     """Return the columns: rates of points measured at one load, and lines of searches, as far as there are such."""
 
-    def verdict(point: WatchedPoint) -> str:
+    def verdict(point: watched.WatchedPoint) -> str:
         return MEASURING if point.name == current else point.verdict or NONE
 
-    column = Column[WatchedPoint]
+    column = Column[watched.WatchedPoint]
     searches = [bool(point.line) for point in points]
     rates = (
         column("Op", lambda point: point.operation or None, priority=2),
@@ -325,12 +283,12 @@ def _columns(points: Sequence[WatchedPoint], current: str) -> Sequence[Column[Wa
 def command(*, source: str, request: str | None, timeout: int | None, quiet: bool, strict: bool) -> None:
     """Follow a run or a round of a suite in a cluster until it has ended, and show its progress and its results.
 
-    RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live view; other outputs get a line for every
-    change. Watching does not affect the run or the suite, and can be stopped and started again at any time.
+    RUN and SUITE are NAME or NAMESPACE/NAME. A terminal shows a live view of a run; other outputs, and suites, get a
+    line for every change. Watching does not affect the run or the suite, and can be stopped and started again at any
+    time.
 
     For a search for the line, it shows the interval as it narrows. A line that is only a bound, because the search
-    ended
-    with NeverBroke or BrokenAtFirst, is a Valid result.
+    ended with NeverBroke or BrokenAtFirst, is a Valid result.
 
     The round of a suite is the active one, or else the one that is due because of a change or a request, or else the
     last one. If a change replaces the round, its successor is followed.
@@ -347,7 +305,6 @@ def command(*, source: str, request: str | None, timeout: int | None, quiet: boo
 def watch(
     place: InCluster, timeout: int | None, *, request: str | None = None, quiet: bool = False, strict: bool = False
 ) -> Exit:
-    """Follow a run or a round to its end, show its results, and return the exit code."""
     if place.kind == SUITE:
         return _watch_round(place, request, timeout, quiet=quiet, strict=strict)
     return _watch_run(place, timeout, quiet=quiet, strict=strict)
@@ -357,8 +314,8 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
     console = Terminal()
     view = nullcontext() if quiet else view_on(console, str(place), str(place), waiting=_WAITING)
     with view as shown:
-        following = Following(place, shown)
-        last = follow(following, timeout)
+        following = watched.Following(place, shown)
+        last = watched.follow(following, timeout)
     if isinstance(last, Exit):
         return _not_ended(f"Run {place}", following.last, place, last)
     if not quiet and last.points:
@@ -367,7 +324,7 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
             show_results(console, results)
     if last.ending is None:
         raise ValueError("an active run has no ending")
-    succeeded = last.ending.status == ConditionStatus.TRUE
+    succeeded = last.ending.status is ConditionStatus.TRUE
     words = "succeeded" if succeeded else "did not succeed"
     if last.leftovers:
         click.echo(f"Its objects are not all removed yet: {last.leftovers}")
@@ -379,10 +336,10 @@ def _watch_run(place: InCluster, timeout: int | None, *, quiet: bool, strict: bo
 
 def _watch_round(place: InCluster, request: str | None, timeout: int | None, *, quiet: bool, strict: bool) -> Exit:
     console = Terminal()
-    view = nullcontext() if quiet else suite_view_on(console, str(place))
+    view = nullcontext() if quiet else Lines[watched.WatchedSuite](console, "suite")
     with view as shown:
-        following = SuiteFollowing(place, shown, AwaitedRound(request))
-        last = follow(following, timeout)
+        following = watched.SuiteFollowing(place, shown, watched.AwaitedRound(request))
+        last = watched.follow(following, timeout)
     ending = following.ending
     rounds: SuiteRounds | None = None
     if isinstance(last, Exit):

@@ -20,13 +20,20 @@ from plimsoll.api.line import STORM_SUFFIX
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, RunPhase, SuiteConditionType
 from plimsoll.api.reasons.suites import MEASURES_NEVERTHELESS
-from plimsoll.api.status import STATE_FILE, CurrentTrial, Points, RunState, SuiteCondition
+from plimsoll.api.status import (
+    STATE_FILE,
+    BenchmarkRunStatus,
+    Condition,
+    CurrentTrial,
+    Display,
+    RunState,
+    SuiteCondition,
+)
 from plimsoll.api.suite_status import (
     MAX_ANNOTATION_CHARACTERS,
     BenchmarkSuiteStatus,
     EndedRound,
     RoundVerdict,
-    SuiteDisplay,
     round_name,
 )
 from plimsoll.cli import Exit, exit_on
@@ -35,7 +42,7 @@ from plimsoll.cli.source import CONFIG_MAP, RESULT, RUN, InCluster, no_such_obje
 from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnauthorizedError
 from plimsoll.lifecycle import naming
 from plimsoll.measure.text import count_text
-from plimsoll.suite.rounds.baseline import REQUEST_ROUND
+from plimsoll.suite.rounds.turns import REQUEST_ROUND
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
@@ -47,33 +54,6 @@ _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
 UNSEEN = "not seen by the operator yet"
 
 D = TypeVar("D", bound=Model)
-
-
-class WatchedCondition(Model):
-    """A condition of the run, of any type."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
-class WatchedDisplay(Model):
-    """The texts that `kubectl get` shows."""
-
-    progress: str = ""
-    status: str = ""
-    message: str = ""
-
-
-class WatchedStatus(Model):
-    """The run's status."""
-
-    conditions: tuple[WatchedCondition, ...] = ()
-    start_time: datetime | None = None
-    estimated_completion_time: datetime | None = None
-    points: Points = Points()
-    display: WatchedDisplay = WatchedDisplay()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,75 +76,35 @@ class WatchedPoint:
 class WatchedRun:
     """A run at one moment."""
 
-    status: WatchedStatus
+    shown_status: str
+    message: str = ""
+    start: datetime | None = None
+    estimated_end: datetime | None = None
+    ending: Condition | None = None  # how the run ended; None while it is active
+    problems: Sequence[str] = ()  # the conditions that block the run and are not part of the message
+    leftovers: str = ""  # which of the run's objects still exist, in words; empty if none does
+    invalid: int = 0  # points
     state: RunState | None  # None if the conductor has not published any, or it cannot be read
+    trials: tuple[int, int]  # completed ones, and all
     points: Sequence[WatchedPoint]
-    is_being_deleted: bool = False
     passes: int = 0  # repetitions of each point; 0 if unknown
     searches: Collection[str] = ()  # workloads that search for the line: the passes of their points are probes
     share: float | None = None  # the part that is done, by time; None if only the trials are known
-    unseen: str = UNSEEN  # the status of a run without one
-
-    @property
-    def ending(self) -> WatchedCondition | None:
-        """Return how the run ended; None while it is active."""
-        succeeded = self.condition(ConditionType.SUCCEEDED)
-        return succeeded if succeeded is not None and succeeded.status != ConditionStatus.UNKNOWN else None
-
-    @property
-    def trials(self) -> tuple[int, int]:
-        """Return the number of completed trials and of all trials."""
-        if self.state is not None and self.state.trials_total:
-            return self.state.trials_done, self.state.trials_total
-        done, _, total = self.status.display.progress.partition("/")
-        return (int(done), int(total)) if done.isdecimal() and total.isdecimal() else (0, 0)
 
     @property
     def trial(self) -> CurrentTrial | None:
         return self.state.current if self.state is not None and self.state.phase is RunPhase.MEASURING else None
 
     @property
-    def problems(self) -> Sequence[str]:
-        """Return the conditions that block the run and are not part of the displayed message.
-
-        A component that is not ready is a problem only while the run measures; before that, the run waits for it.
-        """
-        if self.ending is not None:
-            return []
-        relevant = _ABNORMAL | _READINESS if self.status.display.status == "Measuring" else _ABNORMAL
-        shown = [self.status.display.message]
-        for condition in self.status.conditions:
-            fine = ConditionStatus.FALSE if condition.type in _ABNORMAL else ConditionStatus.TRUE
-            is_problem = condition.type in relevant and condition.status != fine
-            if is_problem and not any(condition.message in text for text in shown):
-                shown.append(condition.message)
-        return shown[1:]
-
-    @property
-    def shown_status(self) -> str:
-        return "being deleted" if self.is_being_deleted else self.status.display.status or self.unseen
-
-    @property
     def headline(self) -> str:
-        """Return the status, the progress and the activity, in one line."""
         done, total = self.trials
-        progress = f"{done}/{total}" if total else ""
-        return "  ".join(filter(None, (self.shown_status, progress, self.status.display.message)))
-
-    @property
-    def leftovers(self) -> str:
-        """Return which of the run's objects still exist, in words; empty if none does."""
-        clean = self.condition(ConditionType.CLEANED_UP)
-        return clean.message if clean is not None and clean.status != ConditionStatus.TRUE else ""
+        return "  ".join(filter(None, (self.shown_status, f"{done}/{total}" if total else "", self.message)))
 
     @property
     def is_searching(self) -> bool:
         """Whether the current trial is a probe of a search for the line."""
         point = self.trial.key.point.removesuffix(STORM_SUFFIX) if self.trial is not None else ""
         return point.rpartition("-")[0] in self.searches
-
-    def condition(self, kind: ConditionType) -> WatchedCondition | None:
-        return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
 _TABLE_COLUMNS = {"label": "Point", "clients": "Clients", "operation": "Op", "iops": "IOPS", "p99": "P99"} | {
@@ -174,7 +114,6 @@ _TABLE_COLUMNS = {"label": "Point", "clients": "Clients", "operation": "Op", "io
 
 
 async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[WatchedPoint]:
-    """Return the rows of a run's results, sorted by name."""
     prefix, labels = f"{run['metadata']['name']}-", {naming.LABEL_RUN_UID: run["metadata"]["uid"]}
     points: list[WatchedPoint] = []
     for row in await kube.table(RESULT, namespace=namespace, labels=labels):
@@ -185,15 +124,38 @@ async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]
 
 
 def watched_run(run: Mapping[str, Any], state: RunState | None, points: Sequence[WatchedPoint]) -> WatchedRun:
-    """Combine a run's document, the state of its conductor and the rows of its results."""
-    spec = run.get("spec") or {}
-    passes = spec.get("repetitions")
+    spec, status = run.get("spec") or {}, _status_of(BenchmarkRunStatus, run)
+    display = status.display or Display()
+    conditions = {condition.type: condition for condition in status.conditions}
+    succeeded, clean = conditions.get(ConditionType.SUCCEEDED), conditions.get(ConditionType.CLEANED_UP)
+    ending = succeeded if succeeded and succeeded.status is not ConditionStatus.UNKNOWN else None
+    # A component that is not ready is a problem only while the run measures; before that, the run waits for it.
+    relevant = _ABNORMAL | _READINESS if display.status == "Measuring" else _ABNORMAL
+    shown = [display.message or ""]
+    for condition in status.conditions if ending is None else ():
+        fine = ConditionStatus.FALSE if condition.type in _ABNORMAL else ConditionStatus.TRUE
+        is_problem = condition.type in relevant and condition.status is not fine
+        if is_problem and not any(condition.message in text for text in shown):
+            shown.append(condition.message)
+    done, _, total = (display.progress or "").partition("/")
+    trials = (int(done), int(total)) if done.isdecimal() and total.isdecimal() else (0, 0)
+    if state is not None and state.trials_total:
+        trials = state.trials_done, state.trials_total
     return WatchedRun(
-        status=read_leniently(WatchedStatus, run.get("status") or {}),
+        shown_status="being deleted" if "deletionTimestamp" in run["metadata"] else display.status or UNSEEN,
+        message=display.message or "",
+        start=datetime.fromisoformat(status.start_time) if status.start_time else None,
+        estimated_end=(
+            datetime.fromisoformat(status.estimated_completion_time) if status.estimated_completion_time else None
+        ),
+        ending=ending,
+        problems=shown[1:],
+        leftovers=clean.message if clean is not None and clean.status is not ConditionStatus.TRUE else "",
+        invalid=status.points.invalid if status.points else 0,
         state=state,
+        trials=trials,
         points=points,
-        is_being_deleted="deletionTimestamp" in run["metadata"],
-        passes=passes if isinstance(passes, int) else 0,
+        passes=spec.get("repetitions") or 0,
         searches={str(workload.get("name")) for workload in spec.get("workloads") or () if workload.get("line")},
     )
 
@@ -208,12 +170,12 @@ def watched_state(config_map: Mapping[str, Any], uid: str) -> RunState | None:
         return None
 
 
-def read_leniently(model: type[D], document: object) -> D:
-    """Return the part of a document that a model names; the model's defaults if it cannot be read."""
-    try:
-        return model.model_validate(document, extra="ignore")
-    except ValidationError:
-        return model()
+def _status_of(model: type[D], document: Mapping[str, Any]) -> D:
+    """Return a status without the fields that this version does not know; exits if it cannot be read."""
+    name = f"{document['metadata']['namespace']}/{document['metadata']['name']}"
+    what = f"the status of {name} cannot be read; is it of a later version than this program? "
+    with exit_on(ValidationError, what=what):
+        return model.model_validate(document.get("status") or {}, extra="ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +187,7 @@ class WatchedSuite:
     request: str = ""
     is_current: bool = True  # whether the operator has seen the last change of the specification
     run: str = ""  # progress of the current run; empty without one, or if it cannot be read
-    unseen: str = UNSEEN  # the status of a suite without one
+    shown_status: str = UNSEEN
 
     @property
     def is_due(self) -> bool:
@@ -242,13 +204,9 @@ class WatchedSuite:
         return f"{stalled.reason}: {stalled.message}"
 
     @property
-    def shown_status(self) -> str:
-        return (self.status.display or SuiteDisplay()).status or self.unseen
-
-    @property
     def activity(self) -> str:
         if self.status.round is None:
-            return (self.status.display or SuiteDisplay()).message or ""
+            return (self.status.display.message if self.status.display else None) or ""
         children = self.status.round.children
         done = f"{children.done} of {count_text(children.total, 'run')} done"
         current = f", {self.status.round.current}" if self.status.round.current else ""
@@ -256,7 +214,6 @@ class WatchedSuite:
 
     @property
     def headline(self) -> str:
-        """Return the status and the activity, in one line."""
         return "  ".join(filter(None, (self.shown_status, self.activity, self.run)))
 
     def condition(self, kind: SuiteConditionType) -> SuiteCondition | None:
@@ -267,18 +224,15 @@ class WatchedSuite:
 
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
     """Read a suite, and the display of the run that is being measured; exits if the status cannot be read."""
-    metadata = suite["metadata"]
-    name = f"{metadata['namespace']}/{metadata['name']}"
-    what = f"the status of suite {name} cannot be read; is it of a later version than this program? "
-    with exit_on(ValidationError, what=what):
-        status = BenchmarkSuiteStatus.model_validate(suite.get("status") or {}, extra="ignore")
-    display = read_leniently(WatchedDisplay, ((run or {}).get("status") or {}).get("display") or {})
+    metadata, status = suite["metadata"], _status_of(BenchmarkSuiteStatus, suite)
+    display = (_status_of(BenchmarkRunStatus, run).display if run else None) or Display()
     progress = f"{display.progress} trials" if display.progress else ""
     return WatchedSuite(
         status=status,
         request=(metadata.get("annotations") or {}).get(REQUEST_ROUND, "")[:MAX_ANNOTATION_CHARACTERS],
         is_current=status.observed_generation == metadata.get("generation", status.observed_generation),
         run="  ".join(filter(None, (display.status, progress, display.message))),
+        shown_status=(status.display.status if status.display else None) or UNSEEN,
     )
 
 
@@ -296,7 +250,6 @@ class AwaitedRound:
         self._minute: int | None = None
 
     def ending(self, suite: WatchedSuite) -> Ending | None:
-        """Return how the round ended; None while it is due or being measured."""
         status, request = suite.status, self._request
         if self._minute is None and request is not None and status.requested_round == request:
             # None if the status does not have the round that answers the request.
@@ -349,7 +302,7 @@ Seen = TypeVar("Seen", bound=WatchedRun | WatchedSuite)
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
 
 
-class Display(Protocol[Shown_contra]):
+class View(Protocol[Shown_contra]):
     """Shows an object."""
 
     def show(self, seen: Shown_contra, /) -> None:
@@ -369,7 +322,7 @@ class Polling(ABC, Generic[Seen]):
     def __init__(
         self,
         place: InCluster,
-        view: Display[Seen] | None,
+        view: View[Seen] | None,
         *,
         pause: float = POLL_SECONDS,
         silence: float = SILENCE_SECONDS,
@@ -396,9 +349,9 @@ class Polling(ABC, Generic[Seen]):
                     while True:
                         seen, has_ended = await self._look(kube)
                         self._answered_at = self._now()
-                        if self._answered_at - self._started_at >= UNSEEN_SECONDS:
+                        if self._answered_at - self._started_at >= UNSEEN_SECONDS and seen.shown_status == UNSEEN:
                             doctor = f"{program()} doctor --namespace {self._place.namespace}{kubectl_options()}"
-                            seen = replace(seen, unseen=f"{UNSEEN}; `{doctor}` shows why")
+                            seen = replace(seen, shown_status=f"{UNSEEN}; `{doctor}` shows why")
                         self.last = seen.headline
                         if self._view is not None:
                             self._view.show(seen)
@@ -495,7 +448,7 @@ class SuiteFollowing(Polling[WatchedSuite]):
     def __init__(
         self,
         suite: InCluster,
-        view: Display[WatchedSuite] | None,
+        view: View[WatchedSuite] | None,
         awaited: AwaitedRound,
         *,
         pause: float = POLL_SECONDS,

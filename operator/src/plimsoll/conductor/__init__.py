@@ -1,4 +1,1 @@
-"""Controls the measurement of one run: waits for agents, has them prefill, starts trials, judges and records them.
-
-`session` decides and is pure; `main`, `server` and the sinks perform its decisions.
-"""
+"""Controls the measurement of one run: `session` decides and is pure, the other modules perform its decisions."""

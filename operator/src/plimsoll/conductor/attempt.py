@@ -1,27 +1,28 @@
 """One attempt at a trial: its clients, orders and record, the time limits of its waits, and why it is aborted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from plimsoll.api.names import AbortReason, Cause, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Cause, Layer, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
 from plimsoll.api.status import TrialKey
 from plimsoll.api.surroundings import DroppedCaches
-from plimsoll.conductor.ledger import MAX_ATTEMPTS, Ledger
-from plimsoll.conductor.roster import Client, Roster, failures, names, timestamp
-from plimsoll.measure.intake import Offer
+from plimsoll.conductor.ledger import MAX_ATTEMPTS
+from plimsoll.conductor.roster import Client, Roster, failures, names_of, timestamp
+from plimsoll.measure.intake import Offer, TrialFacts
 from plimsoll.measure.line.observe import probe_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
+from plimsoll.measure.text import numbered
 from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.refusals import at_load
+from plimsoll.plan.refusals import offer_of
 from plimsoll.plan.sweep import client_seed
 from plimsoll.plan.windows import Windows
 from plimsoll.protocol import messages
-from plimsoll.tools.base import StepKind
+from plimsoll.tools.base import AnyTool, StepKind
 from plimsoll.tools.cast import Cast, Round
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
@@ -82,10 +83,20 @@ class Fault:
     cause: Cause | None = None  # shown by the evidence; None if the reason alone tells
 
 
+INTERRUPTED = Fault(reason=AbortReason.INTERRUPTED, message="the run was interrupted or suspended")
+CONDUCTOR_RESTARTED = Fault(
+    reason=AbortReason.CONDUCTOR_RESTARTED, message="the conductor was restarted while this attempt was in flight"
+)
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """The attempt in flight."""
+    """The attempt in flight. What returns a `Fault` returns None if there is no reason to abort the attempt."""
 
+    plan: Plan
+    roster: Roster
+    timings: Timings
+    epoch: str  # of the conductor
     key: TrialKey
     point: Point
     cast: Cast | None = None  # the clients of each round; None before they are chosen
@@ -93,12 +104,15 @@ class Attempt:
     t0: int = 0  # start of the current round; Unix nanoseconds
     first_t0: int = 0  # earliest start of the first round: when all its clients were armed; 0 before that
     started_at: str = ""
-    new_data_set: bool  # whether the data sets of all clients were prepared for this attempt
     documents: dict[int, ClientDocument] = field(default_factory=dict)  # documents of the current round, by client
     numbers: list[TrialNumbers] = field(default_factory=list)  # results of the completed rounds
     caches: DroppedCaches | None = None  # what was dropped before the current round; None if nothing was
     matrix: tuple[MatrixCell, ...] = ()  # the cells of the measured attempt
     offer: Offer | None = None  # the load of an attempt of a search; `point` is the point at that load
+
+    @property
+    def tool(self) -> AnyTool:
+        return TOOLS[self.point.tool]
 
     @property
     def clients(self) -> tuple[int, ...]:
@@ -110,20 +124,30 @@ class Attempt:
         return self.cast.rounds[self.round_number] if self.cast else Round()
 
     @property
+    def loading(self) -> list[Client]:
+        """The registered clients that generate load in the current round."""
+        return self.roster.get(self.round.loading)
+
+    @property
     def ends_at(self) -> int:
         """Planned end of the tools; Unix nanoseconds."""
         return self.t0 + self.point.timing.total_seconds * SECOND
 
-    def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
+    def choose_clients(self) -> Cast:
+        """Choose the clients of each round, unless that is done."""
+        self.cast = self.cast or self.tool.cast(self.point.typed_parameters, tuple(self.roster), self.point.clients)
+        return self.cast
+
+    def measured(self, numbers: TrialNumbers, moment: Moment) -> Trial:
         """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
         self.matrix = numbers.matrix
         # Every other number has the name of its field in the record.
         recorded = {field.name: getattr(numbers, field.name) for field in fields(numbers) if field.name != "matrix"}
-        return Trial(**self._identity(epoch, moment), outcome=Outcome.MEASURED, caches=self.caches, **recorded)
+        return Trial(**self._identity(moment), outcome=Outcome.MEASURED, caches=self.caches, **recorded)
 
-    def aborted(self, fault: Fault, *, epoch: str, moment: Moment) -> Trial:
+    def aborted(self, fault: Fault, moment: Moment) -> Trial:
         return Trial(
-            **self._identity(epoch, moment),
+            **self._identity(moment),
             probe=probe_of(self.offer) if self.offer else None,
             outcome=Outcome.ABORTED,
             abort=Abort(
@@ -135,73 +159,191 @@ class Attempt:
             verdict=Verdict.INVALID,
         )
 
-    def _identity(self, epoch: str, moment: Moment) -> dict[str, Any]:
+    def _identity(self, moment: Moment) -> dict[str, Any]:
         return {
             "pass_number": self.key.pass_number,
             "attempt": self.key.attempt,
-            "epoch": epoch,
+            "epoch": self.epoch,
             "clients": self.clients,
-            "new_data_set": self.new_data_set or None,
+            "new_data_set": self.plan.renews_data_sets or None,
             "started_at": self.started_at,
             "finished_at": timestamp(moment.wall),
         }
 
+    # -- staging
 
-def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
-    """Return an attempt that begins once all clients are prepared; in a search, at the load that is needed next."""
-    plan = ledger.plan
-    point, offer = plan.point(key.point), ledger.offer(key)
-    return Attempt(
-        key=key,
-        point=at_load(point, offer.search, offer.load) if offer and offer.search else point,
-        started_at=started_at,
-        new_data_set=plan.renews_data_sets,
-        offer=offer,
-    )
+    @property
+    def needs_staging(self) -> bool:
+        """Whether clients have something to do before the current round can be armed."""
+        return StepKind.PREPARE in self.tool.steps(self.point.typed_parameters) or bool(self.round.serving)
 
+    @property
+    def staging_seconds(self) -> float:
+        """How long the clients may take to get ready for arming."""
+        planned = self.point.typed_parameters.preparation_seconds(self.point.timing)
+        return planned + self.timings.work_factor * self.point.timing.total_seconds + self.timings.staging_grace
 
-def cast_of(point: Point, roster: Roster) -> Cast:
-    return TOOLS[point.tool].cast(point.typed_parameters, tuple(roster), point.clients)
+    def give_staging(self) -> None:
+        """Order the clients of the current round to get ready for arming."""
+        for client in self.roster.get(self.round.serving):
+            client.give(messages.ServeOrder(**self._tool_fields(client), peers=self._peers(client)))
+        for client in self.loading:
+            # With the same seed as the order to arm.
+            client.give(messages.StageOrder(**self._tool_fields(client)))
 
+    @property
+    def unready(self) -> list[Client]:
+        """The clients of the current round that are neither staged nor serving yet."""
+        states = [(client, messages.AgentState.STAGED) for client in self.loading]
+        states += [(client, messages.AgentState.SERVING) for client in self.roster.get(self.round.serving)]
+        return [client for client, state in states if not client.is_in(state)]
 
-def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
-    """Return the clients that have to prepare their data sets before the next attempt; servers have none.
+    def staging_fault(self, *, overdue: bool) -> Fault | None:
+        """Return the clients that failed to get ready for arming, or did not in time."""
+        failure = self._failure(self.round.members, AbortReason.CLIENT_NOT_STAGED)
+        if failure or not overdue:
+            return failure
+        who, limit = names_of(self.unready), f"{self.staging_seconds:g} s"
+        message = f"{who} did not write the data that the trial reads within {limit}; check the storage for stalled I/O"
+        if self.round.serving:
+            servers = numbered("client", self.round.serving)
+            message = f"{who} did not get ready within {limit}; {servers} had to serve: check their logs"
+        return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
 
-    With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
-    and `continues` with its next round.
-    """
-    if plan.volume is None:
-        return []
-    renews = plan.renews_data_sets and not continues
-    clients = [client for client in roster if not client.serves]
-    return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
+    # -- arming
 
+    @property
+    def arming_seconds(self) -> float:
+        """How long the clients may take to arm."""
+        return self.timings.arming + self.timings.arming_per_client * len(self.round.loading)
 
-def needs_staging(attempt: Attempt) -> bool:
-    """Whether clients have something to do before the current round can be armed."""
-    steps = TOOLS[attempt.point.tool].steps(attempt.point.typed_parameters)
-    return StepKind.PREPARE in steps or bool(attempt.round.serving)
+    def give_arming(self) -> None:
+        """Order the clients that generate load in the current round to arm."""
+        for client in self.loading:
+            data_of = self.round.next_after(client.number) if self.point.reads_next_client else None
+            client.give(messages.ArmOrder(**self._tool_fields(client), peers=self._peers(client), data_of=data_of))
 
+    def arming_fault(self, unarmed: list[Client], *, overdue: bool) -> Fault | None:
+        """Return the clients that failed to arm, or that are `unarmed` after their time."""
+        # Looking at files fails, or takes too long, on storage that hangs. A tool that waits for T0 has looked up its
+        # own.
+        is_slow = overdue and self.tool.target is TargetKind.VOLUME
+        cause = Cause.STORAGE if is_slow or self.point.reads_next_client or self.tool.own_files else None
+        failure = self._failure(self.round.members, AbortReason.CLIENT_NOT_ARMED, cause)
+        if failure or not unarmed or not overdue:
+            return failure
+        limit = f"{self.arming_seconds:g} s"
+        message = f"{names_of(unarmed)} did not report within {limit} that they are armed; no client did any I/O"
+        return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
 
-def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
-    """Return the clients of the current round that are neither staged nor serving yet."""
-    states = [(client, messages.AgentState.STAGED) for client in roster.get(attempt.round.loading)]
-    states += [(client, messages.AgentState.SERVING) for client in roster.get(attempt.round.serving)]
-    return tuple(client.number for client, state in states if not client.is_in(state))
+    @property
+    def lead_seconds(self) -> float:
+        """The time from `Go` to T0, in which it has to reach all clients."""
+        timings, clients = self.timings, self.loading
+        round_trip = max((2 * client.clock.error for client in clients if client.clock), default=0.0)
+        lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
+        # Attempts that the user interrupts are not limited to three.
+        return float(lead * timings.lead_growth ** min(self.key.attempt, MAX_ATTEMPTS - 1))
 
+    # -- running
 
-def staging_seconds(point: Point, timings: Timings) -> float:
-    """Return how long the clients may take to get ready for arming."""
-    planned = point.typed_parameters.preparation_seconds(point.timing)
-    return planned + timings.work_factor * point.timing.total_seconds + timings.staging_grace
+    @property
+    def overrun_seconds(self) -> float:
+        """How long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
+        timings, trial = self.timings, self.point.timing.total_seconds
+        work = 0 if self.tool.windowed else timings.work_factor * trial
+        cleans_up = StepKind.CLEAN_UP in self.tool.steps(self.point.typed_parameters)
+        return timings.overrun_grace + work + (trial + timings.clean_up_grace if cleans_up else 0)
 
+    def running_fault(self, moment: Moment) -> Fault | None:
+        """Return the servers that failed, refused documents, or late clients."""
+        failure = self._failure(self.round.serving, AbortReason.CLIENT_LOST)
+        # A tool that cannot be ended after its document has arrived does not change the document.
+        undelivered = [client for client in self.round.members if client not in self.documents]
+        failure = failure or self._failure(undelivered, AbortReason.RESULT_REFUSED)
+        if failure:
+            return failure
+        waiting = [client for client in self.loading if client.number not in self.documents]
+        must_run = moment.wall > self.t0 + int(self.timings.start_grace * SECOND)
+        late = [
+            client
+            for client in waiting
+            if client.is_in(messages.AgentState.LATE) or (must_run and not client.is_in(messages.AgentState.RUNNING))
+        ]
+        if late:
+            message = f"{names_of(late)} did not start at T0; a late start would distort the sum of all clients"
+            return Fault(reason=AbortReason.LATE_CLIENT, message=message)
+        limit = self.overrun_seconds
+        if moment.wall <= self.ends_at + int(limit * SECOND):
+            return None
+        who = names_of(waiting)
+        message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
+        return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
 
-def overrun_seconds(point: Point, timings: Timings) -> float:
-    """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
-    tool, trial = TOOLS[point.tool], point.timing.total_seconds
-    work = 0 if tool.windowed else timings.work_factor * trial
-    cleaning = trial + timings.clean_up_grace if StepKind.CLEAN_UP in tool.steps(point.typed_parameters) else 0
-    return timings.overrun_grace + work + cleaning
+    def lost_clients(self, ordered: Iterable[int], moment: Moment) -> Fault | None:
+        """Return the clients that are silent or were replaced, except those that delivered."""
+        silent = set(self.roster.missing(moment.seconds)) & set(self.round.members)
+        replaced = {
+            client.number
+            for client in self.roster.get(ordered)
+            if not isinstance(client.order, messages.ToolOrder | messages.DropCachesOrder | messages.GoOrder)
+            or client.order.trial != self.key
+        }
+        lost = sorted((silent | replaced) - set(self.documents))
+        if not lost:
+            return None
+        message = f"{numbered('client', lost)} died, was replaced, or was silent for too long"
+        return Fault(reason=AbortReason.CLIENT_LOST, message=message)
+
+    @property
+    def facts(self) -> TrialFacts:
+        """What the documents of the current round are judged by."""
+        tool, parameters = self.tool, self.point.typed_parameters
+        caches = self.caches.osds if self.caches else None
+        return TrialFacts(
+            clients=self.round.loading,
+            runtime_seconds=self.point.runtime_seconds,
+            ramp_seconds=self.point.ramp_seconds,
+            t0_nanoseconds=self.t0,
+            windowed=tool.windowed,
+            ends_when_done=tool.ends_when_done(parameters),
+            new_data_set=self.plan.renews_data_sets,
+            least_runtime_seconds=tool.least_runtime_seconds,
+            measures_network=tool.layer is Layer.NETWORK,
+            quantities=tool.quantities,
+            network_bytes_per_second=self.plan.network_bytes_per_second,
+            warm_caches=self.point.warm_caches,
+            dropped_node_caches=self.caches is not None,
+            # OSDs that kept theirs, for which the helpers have no key, say why.
+            dropped_osd_caches=caches is not None and caches.reason is None,
+            at_random=parameters.at_random,
+            skew=parameters.skew,
+            disturbance=self.point.disturb,
+            offer=self.offer or offer_of(parameters, self.point.clients),
+            nodes={client.number: client.node for client in self.roster.get(self.round.members)},
+        )
+
+    def _tool_fields(self, client: Client) -> dict[str, Any]:
+        name, pass_number, attempt = self.point.name, self.key.pass_number, self.key.attempt
+        return {
+            "trial": self.key,
+            "round_number": self.round_number,
+            "tool": self.point.tool,
+            "parameters": self.point.parameters,
+            "ramp_seconds": self.point.ramp_seconds,
+            "runtime_seconds": self.point.runtime_seconds,
+            "seed": client_seed(
+                self.plan.seed, point=name, pass_number=pass_number, attempt=attempt, client=client.number
+            ),
+        }
+
+    def _peers(self, client: Client) -> dict[int, str]:
+        return {peer.number: peer.address for peer in self.roster.get(self.round.peers(client.number))}
+
+    def _failure(self, members: Iterable[int], reason: AbortReason, cause: Cause | None = None) -> Fault | None:
+        """Return the messages of the clients that failed as a fault with that reason."""
+        message = failures(self.roster.get(members))
+        return Fault(reason=reason, message=message, cause=cause) if message else None
 
 
 def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
@@ -215,153 +357,3 @@ def preparation_order(plan: Plan, client: int) -> messages.PrepareOrder:
         fill_percent=plan.prepare.fill_percent,
         seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
     )
-
-
-def give_staging(plan: Plan, attempt: Attempt, roster: Roster) -> None:
-    """Order the clients of the current round to get ready for arming."""
-    for client in roster.get(attempt.round.serving):
-        peers = _peers(attempt, client.number, roster)
-        client.give(messages.ServeOrder(**_tool_fields(plan, attempt, client.number), peers=peers))
-    for client in roster.get(attempt.round.loading):
-        # With the same seed as the order to arm.
-        client.give(messages.StageOrder(**_tool_fields(plan, attempt, client.number)))
-
-
-def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:
-    """Order the clients that generate load in the current round to arm."""
-    for client in roster.get(attempt.round.loading):
-        client.give(
-            messages.ArmOrder(
-                **_tool_fields(plan, attempt, client.number),
-                peers=_peers(attempt, client.number, roster),
-                data_of=attempt.round.next_after(client.number) if attempt.point.reads_next_client else None,
-            )
-        )
-
-
-def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
-    point = attempt.point
-    return {
-        "trial": attempt.key,
-        "round_number": attempt.round_number,
-        "tool": point.tool,
-        "parameters": point.parameters,
-        "ramp_seconds": point.ramp_seconds,
-        "runtime_seconds": point.runtime_seconds,
-        "seed": client_seed(
-            plan.seed, point=point.name, pass_number=attempt.key.pass_number, attempt=attempt.key.attempt, client=client
-        ),
-    }
-
-
-def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
-    return {peer.number: peer.address for peer in roster.get(attempt.round.peers(client))}
-
-
-INTERRUPTED = Fault(reason=AbortReason.INTERRUPTED, message="the run was interrupted or suspended")
-CONDUCTOR_RESTARTED = Fault(
-    reason=AbortReason.CONDUCTOR_RESTARTED, message="the conductor was restarted while this attempt was in flight"
-)
-
-
-def reported_failure(
-    members: Sequence[int], roster: Roster, reason: AbortReason, cause: Cause | None = None
-) -> Fault | None:
-    """Return the messages of the clients that failed as a fault with that reason; None if none did."""
-    message = failures(roster.get(members))
-    return Fault(reason=reason, message=message, cause=cause) if message else None
-
-
-def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return the servers that failed, refused documents, or late clients; None if there are none."""
-    failure = reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST)
-    # A tool that cannot be ended after its document has arrived does not change the document.
-    undelivered = [client for client in attempt.round.members if client not in attempt.documents]
-    failure = failure or reported_failure(undelivered, roster, AbortReason.RESULT_REFUSED)
-    if failure:
-        return failure
-    waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
-    must_run = moment.wall > attempt.t0 + int(timings.start_grace * SECOND)
-    late = [
-        client.number
-        for client in waiting
-        if client.is_in(messages.AgentState.LATE) or (must_run and not client.is_in(messages.AgentState.RUNNING))
-    ]
-    if late:
-        message = f"{names(late)} did not start at T0; a late start would distort the sum of all clients"
-        return Fault(reason=AbortReason.LATE_CLIENT, message=message)
-    limit = overrun_seconds(attempt.point, timings)
-    if moment.wall <= attempt.ends_at + int(limit * SECOND):
-        return None
-    who = names([client.number for client in waiting])
-    message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
-    return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)
-
-
-def lost_clients(attempt: Attempt, ordered: Iterable[int], roster: Roster, moment: Moment) -> Fault | None:
-    """Return the clients that are silent or were replaced, except those that delivered; None if there are none."""
-    silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
-    replaced = {
-        client.number
-        for client in roster.get(ordered)
-        if not isinstance(client.order, messages.ToolOrder | messages.DropCachesOrder | messages.GoOrder)
-        or client.order.trial != attempt.key
-    }
-    lost = sorted((silent | replaced) - set(attempt.documents))
-    if not lost:
-        return None
-    message = f"{names(lost)} died, was replaced, or was silent for too long"
-    return Fault(reason=AbortReason.CLIENT_LOST, message=message)
-
-
-def staging_fault(attempt: Attempt, roster: Roster, timings: Timings, *, overdue: bool) -> Fault | None:
-    """Return the clients that failed to get ready for arming, or did not in time; None if there are none."""
-    failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_STAGED)
-    if failure or not overdue:
-        return failure
-    who = names(unready_clients(attempt, roster))
-    limit = staging_seconds(attempt.point, timings)
-    message = f"{who} did not write the data that the trial reads within {limit:g} s; check the storage for stalled I/O"
-    if attempt.round.serving:
-        servers = names(attempt.round.serving)
-        message = f"{who} did not get ready within {limit:g} s; {servers} had to serve: check their logs"
-    return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
-
-
-def arming_seconds(attempt: Attempt, timings: Timings) -> float:
-    """Return how long the clients may take to arm."""
-    return timings.arming + timings.arming_per_client * len(attempt.round.loading)
-
-
-def arming_fault(
-    attempt: Attempt, unarmed: Sequence[int], roster: Roster, timings: Timings, *, overdue: bool
-) -> Fault | None:
-    """Return the clients that failed to arm, or that are `unarmed` after their time; None if there are none."""
-    tool = TOOLS[attempt.point.tool]
-    # Looking at files fails, or takes too long, on storage that hangs. A tool that waits for T0 has looked up its own.
-    is_slow = overdue and tool.target is TargetKind.VOLUME
-    looks_at_files = is_slow or attempt.point.reads_next_client or tool.own_files
-    cause = Cause.STORAGE if looks_at_files else None
-    failure = reported_failure(attempt.round.members, roster, AbortReason.CLIENT_NOT_ARMED, cause)
-    if failure or not unarmed or not overdue:
-        return failure
-    limit = arming_seconds(attempt, timings)
-    message = f"{names(unarmed)} did not report within {limit:g} s that they are armed; no client did any I/O"
-    return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message, cause=cause)
-
-
-def lead_seconds(attempt: Attempt, roster: Roster, timings: Timings) -> float:
-    """Return the time from `Go` to T0, in which it has to reach all clients."""
-    clients = roster.get(attempt.round.loading)
-    round_trip = max((2 * client.clock.error for client in clients if client.clock), default=0.0)
-    lead = timings.lead + timings.lead_per_round_trip * round_trip + timings.lead_per_client * len(clients)
-    # Attempts that the user interrupts are not limited to three.
-    return float(lead * timings.lead_growth ** min(attempt.key.attempt, MAX_ATTEMPTS - 1))
-
-
-def out_of_time(elapsed: float, limit: int) -> Fault | None:
-    """Return that the run has exceeded its time limit; None if it has not."""
-    if elapsed <= limit:
-        return None
-    message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
-    return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)

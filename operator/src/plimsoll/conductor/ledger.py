@@ -51,10 +51,7 @@ def next_attempt(attempts: Sequence[Trial]) -> int:
 
 
 def uncharged_attempts(attempts: Sequence[Trial]) -> int:
-    """Return the number of attempts that do not use up a trial's attempts: those that the user interrupted.
-
-    An attempt in which the conductor died uses one up: it may have killed it, for instance by a lack of memory.
-    """
+    """Return how many attempts the user interrupted; one that the conductor died in may have killed it, and counts."""
     return sum(trial.abort is not None and trial.abort.reason is AbortReason.INTERRUPTED for trial in attempts)
 
 

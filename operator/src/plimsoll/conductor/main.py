@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.status import RunState
+from plimsoll.conductor import phases
 from plimsoll.conductor.attempt import Timings
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import (
-    BeginAttempt,
-    ClusterView,
-    Disturb,
-    Ended,
-    Gate,
-    JudgeAttempt,
-    ReadToken,
-    RecordAttempt,
-    Release,
-)
 from plimsoll.conductor.published import run_state
 from plimsoll.conductor.server import Rendezvous, exposing, moment
 from plimsoll.conductor.session import Session
@@ -40,19 +30,7 @@ if TYPE_CHECKING:
 
 EXIT_COMPLETE = 0  # every planned trial is recorded
 EXIT_INTERRUPTED = 3  # stopped on request; a later conductor continues
-EXIT_OF_FAILURE = {
-    FailureReason.CLIENTS_NOT_READY: 10,
-    FailureReason.PREPARATION_FAILED: 11,
-    FailureReason.DEADLINE_EXCEEDED: 12,
-    FailureReason.GATE_CLOSED: 13,
-    FailureReason.CEPH_OPTION_REFUSED: 14,
-    FailureReason.CEPH_CLIENT_TOO_OLD: 15,
-    FailureReason.CEPH_TOO_OLD: 16,
-    FailureReason.CLUSTER_TOO_FULL: 17,
-    FailureReason.CLUSTER_AT_RISK: 18,
-    FailureReason.QUOTA_REACHED: 19,
-    FailureReason.DISTURBANCE_REFUSED: 20,
-}
+EXIT_OF_FAILURE = {reason: code for code, reason in enumerate(FailureReason, 10)}
 """Failures that a restart of the conductor would not fix."""
 
 _TICK_SECONDS = 0.1
@@ -85,12 +63,11 @@ async def conduct(
     cluster: "CephCluster | None" = None,
     metrics_port: int | None = None,
     job: str = "",
-) -> int:
-    """Measure the missing trials of a plan, and return the process's exit code.
+) -> phases.Ended:
+    """Measure the missing trials of a plan, and return how the conductor ended.
 
-    Prepares and watches `cluster`, if any, and serves metrics at `metrics_port`, if any. `job` is the UID of the
-    process's Job, if that was created together with the clients' Jobs. SIGTERM and SIGINT end the process once the
-    trial in flight is recorded as interrupted.
+    Prepares and watches `cluster`, if any. `job` is the UID of the process's Job, if that was created together with the
+    clients' Jobs. SIGTERM and SIGINT end the process once the trial in flight is recorded as interrupted.
     """
     # Every agent holds two connections; the limit of open files is usually 1024.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -103,11 +80,13 @@ async def conduct(
         timings=timings,
         before=stored.state,
         moment=moment(),
-        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
+        gate=phases.Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh)
+        if cluster
+        else None,
         job=job,
     )
     if cluster is not None:
-        session.describe = cluster.environment
+        session.describe = lambda: cluster.environment
         cluster.osds = session.osds
     driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -124,12 +103,15 @@ async def conduct(
         # Not after an error: another conductor may already be in charge.
         if cluster is not None:
             await cluster.release()
-    phase = session.phase
-    if isinstance(phase, Ended) and phase.failure is not None:
-        return EXIT_OF_FAILURE[phase.failure.reason]
-    if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
-        return EXIT_INTERRUPTED
-    return EXIT_COMPLETE
+    if not isinstance(session.phase, phases.Ended):
+        raise TypeError(session.phase)
+    return session.phase
+
+
+def exit_code(ended: phases.Ended) -> int:
+    if ended.failure is not None:
+        return EXIT_OF_FAILURE[ended.failure.reason]
+    return EXIT_INTERRUPTED if ended.phase is RunPhase.INTERRUPTED else EXIT_COMPLETE
 
 
 class _Driver:
@@ -190,35 +172,35 @@ class _Driver:
         match session.take_effect():
             case None:
                 return False
-            case BeginAttempt():
+            case phases.BeginAttempt():
                 if self._cluster is not None:
                     await self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
-            case Release():
+            case phases.Release():
                 await self._publish()
                 session.release(moment())
-            case Disturb(disturbance=disturbance, at=at):
+            case phases.Disturb(disturbance=disturbance, at=at):
                 if self._cluster is not None:
                     self._cluster.disturb(disturbance, at)
-            case ReadToken():
+            case phases.ReadToken():
                 # Kubernetes renews it in its file.
                 token = "" if self._token is None else await asyncio.to_thread(self._token.read_text)
                 session.authorized(token.strip())
-            case JudgeAttempt() as effect:
+            case phases.JudgeAttempt() as effect:
                 await self._judge(effect)
-            case RecordAttempt() as effect:
+            case phases.RecordAttempt() as effect:
                 await self._record(effect)
         return True
 
-    async def _judge(self, effect: JudgeAttempt) -> None:
+    async def _judge(self, effect: phases.JudgeAttempt) -> None:
         facts = effect.facts
         if self._cluster is not None:
             facts = await self._cluster.end(facts, self._see)
         numbers = await asyncio.to_thread(measure_round, facts, effect.documents)
         self._session.judged(numbers, moment())
 
-    async def _record(self, effect: RecordAttempt) -> None:
+    async def _record(self, effect: phases.RecordAttempt) -> None:
         await self._sink.record(effect.point, effect.status)
         _log.info("recorded %s", effect.point)
         # An attempt that was aborted has not ended its disturbance.
@@ -226,7 +208,7 @@ class _Driver:
             await self._cluster.calm(self._see)
         self._session.recorded(moment())
 
-    def _see(self, view: ClusterView) -> None:
+    def _see(self, view: phases.ClusterView) -> None:
         self._session.see(view, moment())
         self.inputs.set()
 

@@ -3,21 +3,19 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from plimsoll.api.names import AbortReason, Cause, FailureReason, Layer, RunPhase
+from plimsoll.api.names import AbortReason, Cause, FailureReason, RunPhase
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.run import Disturbance, Timeouts
 from plimsoll.api.status import NO_OSDS, Failure, OsdsSeen, RunState
 from plimsoll.api.surroundings import MAX_LISTED, DroppedCaches
 from plimsoll.ceph.safety import quota_message, risk_message
-from plimsoll.conductor.attempt import Attempt, Fault, Moment, Timings
-from plimsoll.conductor.roster import Client, Roster, failures, shortened
+from plimsoll.conductor.attempt import Attempt, Fault, Moment
+from plimsoll.conductor.roster import Client, Roster, failures
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.plan.document import Plan
-from plimsoll.plan.refusals import offer_of
+from plimsoll.measure.text import first_few
 from plimsoll.protocol.helpers import CacheDrop
 from plimsoll.protocol.messages import AgentState, DropCachesOrder
-from plimsoll.tools.registry import TOOLS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +91,68 @@ class Dropping(InFlight):
     def ordered(self) -> tuple[int, ...]:
         return self.attempt.round.members if self.is_staged else tuple(self.chosen.values())
 
+    @property
+    def undropped_nodes(self) -> tuple[str, ...]:
+        """The nodes of the clients that generate load, unless their caches are dropped."""
+        nodes = {client.node for client in self.attempt.loading}
+        return tuple(sorted(nodes - {client.node for client, _ in self._drops}))
+
+    def is_dropped(self, fsid: str | None) -> bool:
+        """Whether all caches are dropped: of the nodes and, for a run on the Ceph cluster `fsid`, of the OSDs."""
+        if self.token is None or self.undropped_nodes:
+            return False
+        return self.has_reached_osds or fsid is None
+
+    def give(self, fsid: str | None) -> None:
+        """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs."""
+        attempt = self.attempt
+        if self.token is None:
+            return
+        order = DropCachesOrder(trial=attempt.key, token=self.token, limit_seconds=attempt.timings.dropping)
+        for client in attempt.loading:
+            if client.node not in self.chosen:
+                client.give(order)
+                self.chosen[client.node] = client.number
+        # A node first writes its dirty data, which would warm up the caches of the OSDs again.
+        if fsid is not None and not self.has_reached_osds and not self.undropped_nodes:
+            attempt.roster.give([max(self.chosen.values())], order.model_copy(update={"fsid": fsid}))
+            self.has_reached_osds = True
+
+    def fault(self, moment: Moment) -> Fault | None:
+        """Return why the caches cannot be dropped, or were not in time; None if neither is the case."""
+        timings = self.attempt.timings
+        message = failures(self._droppers) or "; ".join(
+            f"client {client.number} on {client.node}: the helper of node {drop.node.node} answered; "
+            "the cluster's network must support internalTrafficPolicy: Local"
+            for client, drop in self._drops
+            if drop.node.node != client.node
+        )
+        if not message and moment.seconds >= self.deadline:
+            limit = timings.dropping + timings.dropping_grace
+            nodes = first_few(self.undropped_nodes)
+            message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
+        # OSDs that do not answer, or dirty data that does not reach them in time, show storage that hangs.
+        is_late = moment.seconds >= self.deadline - timings.dropping_grace
+        cause = Cause.STORAGE if is_late or self.has_reached_osds else None
+        return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message, cause=cause) if message else None
+
+    @property
+    def dropped_caches(self) -> DroppedCaches:
+        nodes = {drop.node.node: drop.node for _, drop in self._drops}
+        listed = tuple(nodes[name] for name in sorted(nodes))
+        osds = next((drop.osds for _, drop in self._drops if drop.osds is not None), None)
+        return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=osds)
+
+    @property
+    def _droppers(self) -> list[Client]:
+        return self.attempt.roster.get(self.chosen.values())
+
+    @property
+    def _drops(self) -> list[tuple[Client, CacheDrop]]:
+        return [
+            (client, client.caches) for client in self._droppers if client.caches and client.is_in(AgentState.DROPPED)
+        ]
+
 
 @dataclass(slots=True, kw_only=True)
 class Arming(InFlight):
@@ -129,9 +189,8 @@ Phase = Gathering | AwaitingWindow | Preparing | Settling | Gating | InFlight | 
 class Start:
     """Whether all clients have registered since the conductor's Job was created.
 
-    In a cluster, that Job is created together with the clients', whose volumes and pods may take `provisionSeconds`.
-    The operator enforces that limit and `readySeconds` after it, because it observes the pods. The conductor gives up
-    only after both, and the time until all clients have registered does not count as time of the run.
+    The clients' Jobs were created with it, and the operator ends a run whose volumes and pods take too long. So the
+    conductor gives up only after `provisionSeconds` and `readySeconds`, of which the first are no time of the run.
     """
 
     def __init__(self, *, job: str, before: RunState | None, timeouts: Timeouts, now: float) -> None:
@@ -271,92 +330,3 @@ class RecordAttempt:
 
 
 Effect = BeginAttempt | Release | Disturb | ReadToken | JudgeAttempt | RecordAttempt
-
-
-def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
-    """Return the effect that judges the documents of the attempt's current round by its plan."""
-    tool, parameters = TOOLS[attempt.point.tool], attempt.point.typed_parameters
-    caches = attempt.caches.osds if attempt.caches else None
-    facts = TrialFacts(
-        clients=attempt.round.loading,
-        runtime_seconds=attempt.point.runtime_seconds,
-        ramp_seconds=attempt.point.ramp_seconds,
-        t0_nanoseconds=attempt.t0,
-        windowed=tool.windowed,
-        ends_when_done=tool.ends_when_done(parameters),
-        new_data_set=attempt.new_data_set,
-        least_runtime_seconds=tool.least_runtime_seconds,
-        measures_network=tool.layer is Layer.NETWORK,
-        quantities=tool.quantities,
-        network_bytes_per_second=plan.network_bytes_per_second,
-        warm_caches=attempt.point.warm_caches,
-        dropped_node_caches=attempt.caches is not None,
-        # OSDs that kept theirs, for which the helpers have no key, say why.
-        dropped_osd_caches=caches is not None and caches.reason is None,
-        at_random=parameters.at_random,
-        skew=parameters.skew,
-        disturbance=attempt.point.disturb,
-        offer=attempt.offer or offer_of(parameters, attempt.point.clients),
-        nodes={client.number: client.node for client in roster.get(attempt.round.members)},
-    )
-    return JudgeAttempt(facts=facts, documents=attempt.documents)
-
-
-def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
-    """Return the nodes of the clients that generate load, unless their caches are dropped."""
-    nodes = {client.node for client in roster.get(phase.attempt.round.loading)}
-    return tuple(sorted(nodes - {client.node for client in roster.get(phase.chosen.values()) if _drop_of(client)}))
-
-
-def is_dropped(phase: Dropping, roster: Roster, fsid: str | None) -> bool:
-    """Whether all caches are dropped: of the nodes and, for a run on the Ceph cluster `fsid`, of the OSDs."""
-    if phase.token is None or undropped_nodes(phase, roster):
-        return False
-    return phase.has_reached_osds or fsid is None
-
-
-def give_dropping(phase: Dropping, roster: Roster, timings: Timings, fsid: str | None) -> None:
-    """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs."""
-    if phase.token is None:
-        return
-    order = DropCachesOrder(trial=phase.attempt.key, token=phase.token, limit_seconds=timings.dropping)
-    for client in roster.get(phase.attempt.round.loading):
-        if client.node not in phase.chosen:
-            client.give(order)
-            phase.chosen[client.node] = client.number
-    # A node first writes its dirty data, which would warm up the caches of the OSDs again.
-    if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
-        (last,) = roster.get([max(phase.chosen.values())])
-        last.give(order.model_copy(update={"fsid": fsid}))
-        phase.has_reached_osds = True
-
-
-def dropping_fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return why the caches cannot be dropped, or were not in time; None if neither is the case."""
-    droppers = roster.get(phase.chosen.values())
-    message = failures(droppers) or "; ".join(
-        f"client {client.number} on {client.node}: the helper of node {drop.node.node} answered; "
-        "the cluster's network must support internalTrafficPolicy: Local"
-        for client in droppers
-        if (drop := _drop_of(client)) and drop.node.node != client.node
-    )
-    if not message and moment.seconds >= phase.deadline:
-        nodes = shortened(undropped_nodes(phase, roster))
-        limit = timings.dropping + timings.dropping_grace
-        message = f"the caches of {nodes} were not dropped within {limit:g} s; check the helper's pod there"
-    # OSDs that do not answer, or dirty data that does not reach them in time, show storage that hangs.
-    is_late = moment.seconds >= phase.deadline - timings.dropping_grace
-    cause = Cause.STORAGE if is_late or phase.has_reached_osds else None
-    return Fault(reason=AbortReason.CACHES_NOT_DROPPED, message=message, cause=cause) if message else None
-
-
-def dropped_caches(phase: Dropping, roster: Roster) -> DroppedCaches:
-    drops = [drop for client in roster.get(phase.chosen.values()) if (drop := _drop_of(client))]
-    nodes = {drop.node.node: drop.node for drop in drops}
-    listed = tuple(nodes[name] for name in sorted(nodes))
-    osds = next((drop.osds for drop in drops if drop.osds is not None), None)
-    return DroppedCaches(node_count=len(listed), nodes=listed[:MAX_LISTED], osds=osds)
-
-
-def _drop_of(client: Client) -> CacheDrop | None:
-    return client.caches if client.is_in(AgentState.DROPPED) else None

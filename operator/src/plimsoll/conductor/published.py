@@ -6,9 +6,10 @@ from itertools import chain
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.status import CurrentTrial, Live, LiveRate, Prefill, RunState, format_time
 from plimsoll.conductor import phases
-from plimsoll.conductor.attempt import Moment, unready_clients
-from plimsoll.conductor.roster import Client, failures, names, shortened
+from plimsoll.conductor.attempt import Moment
+from plimsoll.conductor.roster import Client, failures, names_of
 from plimsoll.conductor.session import Session
+from plimsoll.measure.text import first_few, numbered
 from plimsoll.protocol.messages import AgentState
 
 _LIVE_INTERVALS = 3  # a client without a report for this many intervals does not count for live rates
@@ -63,7 +64,7 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
             message = failure.message if failure else ""
         case phases.Gathering():
             phase = RunPhase.GATHERING if missing else phase
-            message = f"waiting for {names(missing)}" if missing else failures(roster)
+            message = f"waiting for {numbered('client', missing)}" if missing else failures(roster)
         case phases.AwaitingWindow(opens=opens):
             phase = RunPhase.WAITING_FOR_WINDOW
             message = f"waiting until {format_time(opens)} for the next maintenance window that is long enough"
@@ -76,14 +77,15 @@ def _shown(session: Session, missing: Sequence[int], moment: Moment) -> tuple[Ru
             message = f"{_purpose(session)}settling for {prepare.settle_seconds} s after the {step}"
         case phases.Gating():
             phase = RunPhase.GATHERING if missing or not session.gate.view.prepared else phase
-            message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
+            problems = first_few(session.gate.problems(moment.seconds), separator="; ")
+            message = f"waiting for the cluster: {problems or 'it is ready'}"
         case phases.Staging(attempt=attempt):
-            unready = roster.get(unready_clients(attempt, roster))
+            unready = attempt.unready
             steps = (client.message for client in unready if client.is_in(AgentState.STAGING) and client.message)
             step = next(steps, "writing the data that the trial reads")
-            message = f"{step}: {names([client.number for client in unready])}" if unready else "all clients are staged"
+            message = f"{step}: {names_of(unready)}" if unready else "all clients are staged"
         case phases.Dropping():
-            message = f"dropping the caches of {shortened(phases.undropped_nodes(session.phase, roster))}"
+            message = f"dropping the caches of {first_few(session.phase.undropped_nodes)}"
         case phases.InFlight(attempt=attempt):
             search = session.ledger.search(attempt.key.point)
             is_recorded = isinstance(session.phase, phases.Recording)
@@ -103,7 +105,7 @@ def _preparation(unfinished: Sequence[Client], step: str) -> str:
     silent = [client for client in unfinished if client not in others]
     # The clients' progress differs by a second or two, so one message is enough.
     steps = [(step, silent), (others[0].message if others else "", others)]
-    messages = [f"{text}: {names([client.number for client in clients])}" for text, clients in steps if clients]
+    messages = [f"{text}: {names_of(clients)}" for text, clients in steps if clients]
     return "; ".join(messages) or "prepared"
 
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from plimsoll.api.environment import Environment, Extremes
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Clock
+from plimsoll.measure.text import numbered
 from plimsoll.protocol import messages
 from plimsoll.protocol.helpers import CacheDrop
 
@@ -142,11 +143,6 @@ class Roster:
         for client in self.get(numbers):
             client.give(order)
 
-    @property
-    def client_nodes(self) -> frozenset[str]:
-        """The nodes of the registered clients, without those that only servers run on."""
-        return frozenset(client.node for client in self if not client.serves)
-
     def missing(self, now: float) -> tuple[int, ...]:
         """Return the numbers of the clients that have not registered or are lost."""
         return tuple(number for number in range(self._count) if not self._is_present(number, now))
@@ -167,10 +163,8 @@ def timestamp(wall: int) -> str:
     return text.replace("+00:00", "Z")
 
 
-def names(clients: Sequence[int]) -> str:
-    """Return `client 3` or `clients 1, 2, 5`; of many clients, the first and the number of others."""
-    plural = "s" if len(clients) > 1 else ""
-    return f"client{plural} {_first([str(client) for client in clients], 12, ', ', ' and ')}"
+def names_of(clients: Iterable[Client]) -> str:
+    return numbered("client", [client.number for client in clients])
 
 
 def failures(clients: Iterable[Client]) -> str:
@@ -181,28 +175,16 @@ def failures(clients: Iterable[Client]) -> str:
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
     if missing:
-        return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
+        who = numbered("client", missing)
+        return f"{who} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client for client in roster if not client.is_quiet]
-    who, why = names([client.number for client in busy]), failures(busy)
+    who, why = names_of(busy), failures(busy)
     return f"{who} did not confirm within {ready_seconds} s that the last tool has stopped{why and f': {why}'}"
 
 
-def shortened(problems: Sequence[str]) -> str:
-    """Return the problems as one text; of many problems, the first and the number of others."""
-    return _first(problems, 6, "; ", "; and ")
-
-
-def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -> str:
-    more = f"{before_more}{len(texts) - limit} more" if len(texts) > limit else ""
-    return separator.join(texts[:limit]) + more
-
-
 def environment(roster: Roster, storage: Environment) -> Environment | None:
-    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage's description.
-
-    None before a client has registered. Clients without a prepared data set do not count for its size.
-    """
-    nodes = sorted(roster.client_nodes)
+    """Return the environment of the results: nodes, facts of the clients, and the storage; None without clients."""
+    nodes = sorted({client.node for client in roster if not client.serves})
     if not nodes:
         return None
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]

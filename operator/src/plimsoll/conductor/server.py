@@ -59,63 +59,51 @@ class Bodies:
 
     async def message(self, request: web.Request) -> bytes:
         """Return any body but a result's; RefusedError if it is too large, HTTPServiceUnavailable if it is too late."""
+        content = bytearray()
         async with _in_time(_BODY_SECONDS):
-            return await _Body(request, messages.MAX_MESSAGE_BYTES).read(messages.MAX_MESSAGE_BYTES)
+            await _read(request, content, messages.MAX_MESSAGE_BYTES)
+        return bytes(content)
 
     async def document(self, request: web.Request, client: int) -> bytes:
         """Return a client's result; a new post ends the earlier one. See `message` for errors."""
         async with _in_time(None) as mine:
-            earlier = self._posting.get(client)
-            if earlier is not None:
+            if (earlier := self._posting.get(client)) is not None:
                 earlier.reschedule(asyncio.get_running_loop().time())
             self._posting[client] = mine
+            content, limit = bytearray(), messages.MAX_DOCUMENT_BYTES
             try:
-                body = _Body(request, messages.MAX_DOCUMENT_BYTES)
                 async with _in_time(_BODY_SECONDS):
-                    content = await body.read(_SMALL_BYTES)
-                if request.content.at_eof():
-                    return content
-                async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
-                    return await body.read_at_pace(deadline)
+                    await _read(request, content, limit, enough=_SMALL_BYTES)
+                if not request.content.at_eof():
+                    async with self._turns, _in_time(_PACE_GRACE_SECONDS) as deadline:
+                        await _read(request, content, limit, deadline=deadline)
+                return bytes(content)
             finally:
                 if self._posting.get(client) is mine:
                     del self._posting[client]
 
 
-class _Body:
-    """The part of one body that has arrived."""
-
-    def __init__(self, request: web.Request, limit: int) -> None:
-        self._request = request
-        self._limit = limit
-        self._content = bytearray()
-        self._check(request.content_length or 0)
-
-    async def read(self, enough: int) -> bytes:
-        """Read until the body is complete or exceeds `enough` bytes."""
-        while len(self._content) <= enough and await self._read_some():
-            pass
-        return bytes(self._content)
-
-    async def read_at_pace(self, deadline: asyncio.Timeout) -> bytes:
-        """Read the rest, and extend the deadline by the data that arrives."""
-        begun, before = deadline.when() or 0.0, len(self._content)
-        while await self._read_some():
-            deadline.reschedule(begun + (len(self._content) - before) / _PACE_BYTES)
-        return bytes(self._content)
-
-    async def _read_some(self) -> bool:
-        """Read what has arrived; false if the body is complete."""
-        self._content += await self._request.content.readany()
-        self._check(len(self._content))
-        return not self._request.content.at_eof()
-
-    def _check(self, size: int) -> None:
-        if size > self._limit:
-            limit = f"{self._limit // 2**20} MiB" if self._limit >= 2**20 else f"{self._limit // 2**10} KiB"
-            path = self._request.path
-            remedy = _REMEDIES.get(path, "send a shorter message")
-            raise messages.RefusedError("TooLarge", f"{path}: the body is larger than {limit}; {remedy}")
+async def _read(
+    request: web.Request,
+    content: bytearray,
+    limit: int,
+    *,
+    enough: int | None = None,
+    deadline: asyncio.Timeout | None = None,
+) -> None:
+    """Read until the body is complete or exceeds `enough` bytes; data that arrives extends the deadline."""
+    begun, before, size = deadline.when() if deadline else None, len(content), request.content_length or 0
+    while True:
+        if size > limit:
+            most = f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit // 2**10} KiB"
+            remedy = _REMEDIES.get(request.path, "send a shorter message")
+            raise messages.RefusedError("TooLarge", f"{request.path}: the body is larger than {most}; {remedy}")
+        if request.content.at_eof() or (enough is not None and len(content) > enough):
+            return
+        content += await request.content.readany()
+        size = len(content)
+        if deadline is not None and begun is not None:
+            deadline.reschedule(begun + (size - before) / _PACE_BYTES)
 
 
 @asynccontextmanager

@@ -22,28 +22,15 @@ from plimsoll.conductor.attempt import (
     Fault,
     Moment,
     Timings,
-    arming_fault,
-    arming_seconds,
-    cast_of,
-    give_arming,
-    give_staging,
-    lead_seconds,
-    lost_clients,
-    needs_staging,
-    new_attempt,
-    out_of_time,
     preparation_order,
-    running_fault,
-    staging_fault,
-    staging_seconds,
-    unprepared_clients,
-    unready_clients,
 )
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.roster import Client, Roster, environment, failures, shortened, timestamp, why_not_ready
+from plimsoll.conductor.roster import Client, Roster, environment, failures, timestamp, why_not_ready
+from plimsoll.measure.text import first_few
 from plimsoll.measure.trial import TrialNumbers, trial_of_rounds
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate, trial_seconds
+from plimsoll.plan.refusals import at_load
 from plimsoll.plan.windows import closing_time, next_start
 from plimsoll.protocol import messages
 
@@ -73,8 +60,7 @@ class Session:
         self.timings = timings
         self.ledger = ledger
         self.gate = gate or phases.Gate()
-        # Describes the storage that clients on some nodes use.
-        self.describe: Callable[[frozenset[str]], Environment] = lambda _: Environment()
+        self.describe: Callable[[], Environment] = Environment  # describes the storage
         self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._effects: list[phases.Effect] = []
         self._stopping = False
@@ -84,9 +70,9 @@ class Session:
         self.phase: phases.Phase = phases.Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             # The previous conductor died with this attempt.
-            attempt = new_attempt(ledger, before.in_flight, before.in_flight_since)
+            attempt = self._new_attempt(before.in_flight, before.in_flight_since)
             attempt.first_t0 = before.in_flight_t0_nanoseconds
-            self._record(attempt, attempt.aborted(CONDUCTOR_RESTARTED, epoch=epoch, moment=moment))
+            self._record(attempt, attempt.aborted(CONDUCTOR_RESTARTED, moment))
 
     # -- requests of agents -----------------------------------------------------------------------------------------
 
@@ -109,10 +95,7 @@ class Session:
         self.roster.report(client, report, moment.seconds)
 
     def post(self, post: messages.ResultPost, moment: Moment) -> bool:
-        """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
-
-        RefusedError: another process has replaced the client, or the document is another client's.
-        """
+        """Accept a document; false if it is late, repeated, or of an earlier epoch. RefusedError: not the client's."""
         if post.document.client != post.client:
             raise messages.RefusedError(
                 "BadRequest",
@@ -149,13 +132,12 @@ class Session:
         if not isinstance(self.phase, phases.Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
-        if not needs_staging(attempt):
+        attempt.choose_clients()
+        if not attempt.needs_staging:
             self._drop_or_arm(attempt, moment)
             return
-        give_staging(self.plan, attempt, self.roster)
-        limit = staging_seconds(attempt.point, self.timings)
-        self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + limit)
+        attempt.give_staging()
+        self.phase = phases.Staging(attempt=attempt, deadline=moment.seconds + attempt.staging_seconds)
 
     def authorized(self, token: str) -> None:
         """Have the clients drop caches with that token, which is empty without helpers; does nothing after an abort."""
@@ -175,7 +157,7 @@ class Session:
         attempt = self.phase.attempt
         attempt.numbers.append(numbers)
         if attempt.cast is None or attempt.round_number + 1 == len(attempt.cast.rounds):
-            self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), epoch=self.epoch, moment=moment))
+            self._record(attempt, attempt.measured(trial_of_rounds(attempt.numbers), moment))
             return
         attempt.round_number += 1
         attempt.documents = {}
@@ -219,8 +201,15 @@ class Session:
         return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
 
     def unprepared(self) -> list[Client]:
-        """Return the clients that have to prepare their data sets before the next attempt."""
-        return unprepared_clients(self.plan, self.roster, continues=self.unfinished is not None)
+        """Return the clients that have to prepare their data sets before the next attempt or round; no servers.
+
+        With a new data set for each trial, those are also clients whose tool has worked since, unless it has begun.
+        """
+        if self.plan.volume is None:
+            return []
+        renews = self.plan.renews_data_sets and self.unfinished is None
+        clients = [client for client in self.roster if not client.serves]
+        return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
 
     def _leave_attempt(
         self, phase: phases.Staging | phases.Dropping | phases.Arming | phases.Running, moment: Moment
@@ -230,31 +219,28 @@ class Session:
         if set(attempt.documents) == set(attempt.round.loading):
             self.roster.give(attempt.round.serving, messages.WaitOrder())
             self.phase = phases.Judging(attempt=attempt)
-            self._effects.append(phases.judging(attempt, self.plan, self.roster))
+            self._effects.append(phases.JudgeAttempt(facts=attempt.facts, documents=attempt.documents))
             return True
-        fault = self._danger or lost_clients(attempt, phase.ordered, self.roster, moment)
-        fault = fault or (INTERRUPTED if self._stopping else None)
-        fault = fault or out_of_time(self.start.elapsed(moment.seconds), self.plan.timeouts.total_seconds)
+        fault = self._danger or attempt.lost_clients(phase.ordered, moment) or self._ending(moment)
         if self._abort_if(attempt, fault, moment):
             return True
         match phase:
             case phases.Staging():
-                if not unready_clients(attempt, self.roster):
+                if not attempt.unready:
                     return self._drop_or_arm(attempt, moment)
-                is_overdue = moment.seconds >= phase.deadline
-                fault = staging_fault(attempt, self.roster, self.timings, overdue=is_overdue)
+                fault = attempt.staging_fault(overdue=moment.seconds >= phase.deadline)
             case phases.Dropping():
-                fault = phases.dropping_fault(phase, self.roster, self.timings, moment)
-                ceph = self.describe(self.roster.client_nodes).ceph
+                fault = phase.fault(moment)
+                ceph = self.describe().ceph
                 fsid = ceph.fsid if ceph else None
-                if not fault and phases.is_dropped(phase, self.roster, fsid):
-                    attempt.caches = phases.dropped_caches(phase, self.roster)
+                if not fault and phase.is_dropped(fsid):
+                    attempt.caches = phase.dropped_caches
                     return self._arm(attempt, moment)
-                phases.give_dropping(phase, self.roster, self.timings, fsid)
+                phase.give(fsid)
             case phases.Arming():
                 return self._leave_arming(phase, moment)
             case phases.Running():
-                fault = running_fault(attempt, self.roster, self.timings, moment)
+                fault = attempt.running_fault(moment)
         return self._abort_if(attempt, fault, moment)
 
     def _leave_gathering(self, phase: phases.Gathering, moment: Moment) -> bool:
@@ -275,8 +261,8 @@ class Session:
         elif not is_prepared or self.gate.problems(moment.seconds):
             self.phase = phases.Gating(deadline=self.start.deadline(moment.seconds))
         else:
-            new = new_attempt(self.ledger, key, timestamp(moment.wall))
-            self.phase = phases.Beginning(attempt=self.unfinished or new)
+            attempt = self.unfinished or self._new_attempt(key, timestamp(moment.wall))
+            self.phase = phases.Beginning(attempt=attempt)
             self.unfinished = None
             self._effects.append(phases.BeginAttempt())
         return True
@@ -342,36 +328,47 @@ class Session:
         if problems and moment.seconds < phase.deadline and self.gate.view.refusal is None:
             return False
         if problems and (refusal := self.gate.view.refusal):
-            return self._fail(refusal, shortened(problems), moment)
+            return self._fail(refusal, first_few(problems, separator="; "), moment)
         if problems:
             limit = f"timeouts.readySeconds ({self.plan.timeouts.ready_seconds} s)"
-            reasons = shortened(problems)
+            reasons = first_few(problems, separator="; ")
             message = f"the cluster was not ready within {limit}: {reasons}; fix this or raise the limit"
             return self._fail(FailureReason.GATE_CLOSED, message, moment)
         # A client may have died in the meantime.
         return self._gather(moment)
 
+    def _new_attempt(self, key: TrialKey, started_at: str) -> Attempt:
+        point, offer = self.plan.point(key.point), self.ledger.offer(key)
+        return Attempt(
+            plan=self.plan,
+            roster=self.roster,
+            timings=self.timings,
+            epoch=self.epoch,
+            key=key,
+            point=at_load(point, offer.search, offer.load) if offer and offer.search else point,
+            offer=offer,
+            started_at=started_at,
+        )
+
     def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
         if not self.plan.prepare.drop_caches:
             return self._arm(attempt, moment)
         deadline = moment.seconds + self.timings.dropping + self.timings.dropping_grace
-        self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=needs_staging(attempt))
+        self.phase = phases.Dropping(attempt=attempt, deadline=deadline, is_staged=attempt.needs_staging)
         self._effects.append(phases.ReadToken())
         return True
 
     def _arm(self, attempt: Attempt, moment: Moment) -> bool:
-        give_arming(self.plan, attempt, self.roster)
-        deadline = moment.seconds + arming_seconds(attempt, self.timings)
+        attempt.give_arming()
+        deadline = moment.seconds + attempt.arming_seconds
         # A further round of an attempt is noted already.
         self.phase = phases.Arming(attempt=attempt, deadline=deadline, is_stored=attempt.first_t0 > 0)
         return True
 
     def _leave_arming(self, phase: phases.Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        clients = self.roster.get(attempt.round.loading)
-        unarmed = [client.number for client in clients if not client.is_in(messages.AgentState.ARMED)]
-        overdue = moment.seconds >= phase.deadline
-        fault = arming_fault(attempt, unarmed, self.roster, self.timings, overdue=overdue)
+        unarmed = [client for client in attempt.loading if not client.is_in(messages.AgentState.ARMED)]
+        fault = attempt.arming_fault(unarmed, overdue=moment.seconds >= phase.deadline)
         if fault or unarmed:
             return self._abort_if(attempt, fault, moment)
         if not attempt.first_t0:
@@ -379,7 +376,7 @@ class Session:
             self._effects.append(phases.Release())
         if not phase.is_stored:
             return False
-        attempt.t0 = moment.wall + int(lead_seconds(attempt, self.roster, self.timings) * SECOND)
+        attempt.t0 = moment.wall + int(attempt.lead_seconds * SECOND)
         go = messages.GoOrder(trial=attempt.key, t0_nanoseconds=attempt.t0)
         self.roster.give(attempt.round.loading, go)
         if disturbance := attempt.point.disturb:
@@ -394,26 +391,32 @@ class Session:
             return None
         return Fault(reason=AbortReason(danger.reason), message=danger.message)
 
+    def _ending(self, moment: Moment) -> Fault | None:
+        """Return the request to stop, or that the run has exceeded its time limit; None if it may continue."""
+        limit = self.plan.timeouts.total_seconds
+        if self._stopping or self.start.elapsed(moment.seconds) <= limit:
+            return INTERRUPTED if self._stopping else None
+        message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
+        return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
+
     # -- ends -------------------------------------------------------------------------------------------------------
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
         if fault is None:
             return False
         self.roster.give(attempt.clients, messages.WaitOrder())
-        self._record(attempt, attempt.aborted(fault, epoch=self.epoch, moment=moment))
+        self._record(attempt, attempt.aborted(fault, moment))
         return True
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
         self.ledger.add(point, trial, attempt.matrix)
         self.phase = phases.Recording(attempt=attempt)
-        described = environment(self.roster, self.describe(self.roster.client_nodes))
+        described = environment(self.roster, self.describe())
         self._effects.append(phases.RecordAttempt(point=point, status=self.ledger.status(point, described)))
 
     def _end_if_due(self, moment: Moment) -> bool:
-        limit = self.plan.timeouts.total_seconds
-        overdue = out_of_time(self.start.elapsed(moment.seconds), limit)
-        fault = self._danger or (INTERRUPTED if self._stopping else overdue)
+        fault = self._danger or self._ending(moment)
         if fault and self.unfinished is not None:
             # The rounds before may have shown rates.
             attempt, self.unfinished = self.unfinished, None
@@ -422,7 +425,8 @@ class Session:
             return self._end(RunPhase.FAILED, self.gate.danger, moment)
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
-        if overdue:
+        if fault:
+            limit = self.plan.timeouts.total_seconds
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
             return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False

@@ -187,29 +187,21 @@ class ReplacedError(ApiError):
     """Another conductor of the run has written: this one may not. A retry does not help."""
 
 
-class _Attempts(NamedTuple):
-    """What of a result's status tells which attempts it has. Only conductors change it."""
-
-    trials: Sequence[tuple[int, int, str]]
-    in_flight: Mapping[str, Any] | None
-
-    @classmethod
-    def of(cls, status: Mapping[str, Any], trials: Sequence[tuple[int, int, str]] = ()) -> Self:
-        """Return the attempts of a status; `trials` are of a patch that leaves them as they are."""
-        if "trials" in status:
-            trials = [(trial["passNumber"], trial["attempt"], trial["epoch"]) for trial in status["trials"]]
-        return cls([*trials], status.get("inFlight"))
+_Attempts = tuple[Sequence[tuple[int, int, str]], Mapping[str, Any] | None]
+"""What of a result's status tells which attempts it has: the recorded ones, and the one in flight. Only conductors
+change it."""
 
 
-class _Seen(NamedTuple):
-    """A result as this conductor last read or wrote it."""
+def _attempts(status: Mapping[str, Any], before: Sequence[tuple[int, int, str]] = ()) -> _Attempts:
+    """Return the attempts of a status; the recorded ones are those `before` if a patch leaves them as they are."""
+    recorded = before
+    if "trials" in status:
+        recorded = [(trial["passNumber"], trial["attempt"], trial["epoch"]) for trial in status["trials"]]
+    return [*recorded], status.get("inFlight")
 
-    version: str
-    attempts: _Attempts
 
-    @classmethod
-    def of(cls, result: Object) -> Self:
-        return cls(_version(result), _Attempts.of(result.get("status", {})))
+def _seen(result: Object) -> tuple[str, _Attempts]:
+    return _version(result), _attempts(result.get("status", {}))
 
 
 def _version(obj: Object) -> str:
@@ -226,9 +218,9 @@ def _epoch(stored: Object) -> str:
 
 
 class KubeSink:
-    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries.
+    """Stores state and results in the run's objects.
 
-    ReplacedError: another conductor of the run has written meanwhile; nothing was overwritten.
+    Every method raises ApiError after `retry_seconds` of retries, or ReplacedError, before which it overwrites nothing.
     """
 
     progress_seconds = 3.0
@@ -243,7 +235,7 @@ class KubeSink:
         self._state: RunState | None = None
         self._written: RunState | None = None
         self._writing: asyncio.Task[None] | None = None
-        self._seen: dict[str, _Seen] = {}  # by the result's name
+        self._seen: dict[str, tuple[str, _Attempts]] = {}  # version and attempts, as last read or written, by name
         self._state_version = ""
         self._before = ""  # the epoch of the conductor before this one; empty once this one has claimed the state
 
@@ -321,23 +313,22 @@ class KubeSink:
 
     async def _patch_result(self, point: str, status: dict[str, Any]) -> None:
         name = naming.result(self._plan.run.name, point)
-        before = self._seen[name]
-        wanted = _Attempts.of(status, before.attempts.trials)
+        _, before = self._seen[name]
+        wanted = _attempts(status, before[0])
 
         async def write() -> None:
-            version = self._seen[name].version
+            version, _ = self._seen[name]
             result = await self._kube.patch_status(RESULT, name, self._namespace, status, version=version)
-            self._seen[name] = _Seen.of(result)
+            self._seen[name] = _seen(result)
 
         async def patch() -> None:
             try:
                 await write()
             except ConflictError as error:
-                found = _Seen.of(await self._read(RESULT, name))
+                self._seen[name] = _seen(await self._read(RESULT, name))
                 # Either somebody changed its metadata, or an earlier try succeeded and its answer was lost.
-                if found.attempts not in (before.attempts, wanted):
+                if self._seen[name][1] not in (before, wanted):
                     raise ReplacedError(error.asked, _REPLACED) from error
-                self._seen[name] = found
                 # At once: somebody may change it often.
                 await write()
 
@@ -377,7 +368,7 @@ class KubeSink:
             status = ResultStatus.model_validate(fields)
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status"])) from error
-        self._seen[name] = _Seen.of(result)
+        self._seen[name] = _seen(result)
         return status
 
     async def _get(self, kind: Kind, name: str) -> Object:

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
-from plimsoll.api.operation import OperationResult
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.measure.checks.repetitions import without_names
 from plimsoll.measure.text import quote
@@ -17,31 +16,33 @@ M = TypeVar("M", bound=Model)
 
 _LEFT_OUT = "left out, because the result would be larger than 256 KiB"
 _REMEDY = "; use fewer repetitions to have them"
+_HISTOGRAMS = "operations.latency.histogram"
+_SERIES = "operations.series"
+_STEADINESS = ("operations.p50_steadiness", "operations.p99_steadiness", "steadiness")
 
 
 def without_distributions(trial: Trial) -> Trial:
     """Return a trial without histograms and series, which matter only for trials that count."""
-    return _without_series(without_histograms(trial))
+    return _cleared(trial, _HISTOGRAMS, _SERIES)
 
 
 def replaced_attempt(trial: Trial) -> Trial:
     """Return the part of a repeated attempt to keep: its outcome, the reason, its rates and its percentiles."""
-    reduced = _without_command(_without_storage(_without_cached_nodes(_without_slowest(trial))))
-    return _with(_without_steadiness(without_distributions(reduced)), disturbance=None)
+    details = ("slowest", "caches.nodes", "osds.slowest", "cluster.problems", "tool.argv", "disturbance")
+    return _cleared(trial, *details, _HISTOGRAMS, _SERIES, *_STEADINESS)
 
 
 def bare_attempt(trial: Trial, *, has_rates: bool) -> Trial:
     """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons.
 
-    The first attempt that the harness alone did not spoil keeps its rates and percentiles (`has_rates`), and so does an
-    attempt for which this is not known yet.
+    The first attempt that the harness alone did not spoil, or may not have, keeps its rates and percentiles.
     """
-    bare = _with(_with_short_findings(replaced_attempt(trial)), warnings=(), hosts=None, tool=None)
-    return bare if has_rates else _with(bare, operations=())
+    bare = _cleared(_with_short_findings(replaced_attempt(trial)), "warnings", "hosts", "tool")
+    return bare if has_rates else _cleared(bare, "operations")
 
 
 def without_histograms(trial: Trial) -> Trial:
-    return _with_operations(trial, lambda operation: _with(operation, latency=_with(operation.latency, histogram=None)))
+    return _cleared(trial, _HISTOGRAMS)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
@@ -67,13 +68,13 @@ def fit(status: ResultStatus) -> ResultStatus:
             _with_warning(trial, names, remedy) if names and counted else trial
             for trial, names, counted in zip(trials, omitted, counts, strict=True)
         )
-        status = _with(status, trials=tuple(warned))
+        status = status.model_copy(update={"trials": tuple(warned)})
     if _is_too_large(status) and status.summary is not None and status.summary.matrix is not None:
         # The means of the pairs do not need these columns.
-        matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
+        columns = (f"summary.matrix.{name}" for name in ("least_bytes_per_second", "least_iops", "retransmits"))
         *others, last = status.trials
-        warned_last = _with_warning(last, ["lowest rates and retransmits of pairs"], _REMEDY)
-        status = _with(status, summary=_with(status.summary, matrix=matrix), trials=(*others, warned_last))
+        last = _with_warning(last, ["lowest rates and retransmits of pairs"], _REMEDY)
+        status = _cleared(status, *columns).model_copy(update={"trials": (*others, last)})
     return status
 
 
@@ -82,93 +83,61 @@ def _is_too_large(status: ResultStatus) -> bool:
 
 
 def _with_warning(trial: Trial, omitted: Sequence[str], remedy: str) -> Trial:
-    return _with(trial, warnings=(*trial.warnings, f"{', '.join(omitted)} {_LEFT_OUT}{remedy}"))
-
-
-def _without_series(trial: Trial) -> Trial:
-    return _with_operations(trial, lambda operation: _with(operation, series=None))
-
-
-def _without_slowest(trial: Trial) -> Trial:
-    return _with(trial, slowest=())
-
-
-def _without_tails(trial: Trial) -> Trial:
-    if trial.disturbance is None:
-        return trial
-    bare = [
-        _with(phase, operations=tuple(_with(each, percentiles={}) for each in phase.operations))
-        for phase in trial.disturbance.phases
-    ]
-    return _with(trial, disturbance=_with(trial.disturbance, phases=tuple(bare)))
-
-
-def _without_storage(trial: Trial) -> Trial:
-    osds, cluster = trial.osds, trial.cluster
-    return _with(trial, osds=osds and _with(osds, slowest=()), cluster=cluster and _with(cluster, problems=()))
-
-
-def _without_cached_nodes(trial: Trial) -> Trial:
-    caches = trial.caches
-    return _with(trial, caches=caches and _with(caches, nodes=()))
-
-
-def _without_steadiness(trial: Trial) -> Trial:
-    fields = {"p50_steadiness": None, "p99_steadiness": None}
-    return _with(_with_operations(trial, lambda operation: _with(operation, **fields)), steadiness=None)
+    warning = f"{', '.join(omitted)} {_LEFT_OUT}{remedy}"
+    return trial.model_copy(update={"warnings": (*trial.warnings, warning)})
 
 
 def _with_short_findings(trial: Trial) -> Trial:
-    short = (
-        _with(finding, message=quote(finding.message, _REASON_CHARACTERS), clients=()) for finding in trial.findings
-    )
-    return _with(trial, findings=tuple(short))
+    short = [
+        finding.model_copy(update={"message": quote(finding.message, _REASON_CHARACTERS), "clients": ()})
+        for finding in trial.findings
+    ]
+    return trial.model_copy(update={"findings": tuple(short)})
 
 
-def _without_command(trial: Trial) -> Trial:
-    return _with(trial, tool=trial.tool and _with(trial.tool, argv=()))
+def _cleared(model: M, *paths: str) -> M:
+    """Return a model with the defaults of fields at these paths, such as `slowest.host` of all entries of a list."""
+    for path in paths:
+        name, _, rest = path.partition(".")
+        value = getattr(model, name)
+        if not rest:
+            value = type(model).model_fields[name].get_default(call_default_factory=True)
+        elif isinstance(value, tuple):
+            value = tuple(_cleared(entry, rest) for entry in value)
+        elif value is not None:
+            value = _cleared(value, rest)
+        model = model.model_copy(update={name: value})
+    return model
 
 
-def _with_operations(trial: Trial, change: Callable[[OperationResult], OperationResult]) -> Trial:
-    return _with(trial, operations=tuple(map(change, trial.operations)))
+def _without(*paths: str) -> Callable[[Trial], Trial]:
+    return lambda trial: _cleared(trial, *paths)
 
 
-def _with(model: M, **changes: object) -> M:
-    return model.model_copy(update=changes)
+def _if_invalid(change: Callable[[Trial], Trial]) -> Callable[[Trial], Trial]:
+    return lambda trial: change(trial) if trial.verdict is Verdict.INVALID else trial
 
 
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     # No page shows them, and their digests show as well whether a client was replaced.
     ("names of the clients' nodes and volumes", without_names),
-    ("series over time", _without_series),
-    (
-        "use of the hosts",
-        lambda trial: _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest)),
-    ),
-    ("slowest clients", _without_slowest),
-    ("percentiles of the phases", _without_tails),
-    ("slowest OSDs and problems of the cluster", _without_storage),
-    ("nodes whose caches were dropped", _without_cached_nodes),
-    ("commands of the tools", _without_command),
-    (
-        "details of findings on attempts that do not count",
-        lambda trial: _with_short_findings(trial) if trial.verdict is Verdict.INVALID else trial,
-    ),
+    ("series over time", _without(_SERIES)),
+    ("use of the hosts", _without("slowest.host")),
+    ("slowest clients", _without("slowest")),
+    ("percentiles of the phases", _without("disturbance.phases.operations.percentiles")),
+    ("slowest OSDs and problems of the cluster", _without("osds.slowest", "cluster.problems")),
+    ("nodes whose caches were dropped", _without("caches.nodes")),
+    ("commands of the tools", _without("tool.argv")),
+    ("details of findings on attempts that do not count", _if_invalid(_with_short_findings)),
 )
 
-_DIGESTS: tuple[str, Callable[[Trial], Trial]] = (
-    "digests of the clients' nodes and volumes",
-    lambda trial: _with(trial, place_digests=None),
-)
+_DIGESTS = ("digests of the clients' nodes and volumes", _without("place_digests"))
 """Without them, another conductor would not know whether a client was replaced."""
 
 _OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
-    ("steadiness", _without_steadiness),
+    ("steadiness", _without(*_STEADINESS)),
     ("details of findings", _with_short_findings),
-    (
-        "numbers of attempts that do not count",
-        lambda trial: _with(trial, operations=()) if trial.verdict is Verdict.INVALID else trial,
-    ),
+    ("numbers of attempts that do not count", _if_invalid(_without("operations"))),
     _DIGESTS,
     ("histograms", without_histograms),
 )

@@ -19,33 +19,21 @@ def namespace_of(username: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The service of a helper: its `name`, who sends it orders, what others may not, and the chart's value for that."""
+    """The service of a helper for the pods of runs, and the chart's value with the namespaces that may use it."""
 
-    name: str
-    sender: str
     action: str
     value: str
 
 
-DROPPING = Service(
-    name="the helpers that drop caches",
-    sender="a run's conductor",
-    action="drop caches",
-    value="caches.namespaces",
-)
-BURNING = Service(
-    name="the helper that runs kube-burner",
-    sender="a run's client",
-    action="run kube-burner",
-    value="kubeBurner.namespaces",
-)
+DROPPING = Service(action="drop caches", value="caches.namespaces")
+BURNING = Service(action="run kube-burner", value="kubeBurner.namespaces")
 
 
 def refusal_of(username: str, service: Service, allowed: Collection[str]) -> str:
     """Return why a user may not use a service of the allowed namespaces, and the remedy; empty if the user may."""
     namespace = namespace_of(username)
     if namespace is None:
-        return f"{username} is not a ServiceAccount; use the token of {service.sender}"
+        return f"{username} is not a ServiceAccount; use the token of a run's pod"
     if namespace in allowed or ANY_NAMESPACE in allowed:
         return ""
     return (
@@ -65,10 +53,7 @@ class Limits:
 
 
 def class_refusal(storage_class: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
-    """Return why an order from a namespace may not use its StorageClass, None if it is absent; empty if it may.
-
-    The operator has checked that before, but anybody with a token can send an order without it.
-    """
+    """Return why an order, which anybody with a token may send, may not use its StorageClass; empty if it may."""
     name = f"StorageClass {order.storage_class}"
     labels = storage_class["metadata"].get("labels") or {} if storage_class is not None else {}
     owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))

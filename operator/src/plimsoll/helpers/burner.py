@@ -26,43 +26,14 @@ from plimsoll.helpers.server import RefusedError, Username, authorized_user, rea
 from plimsoll.kube.port import ApiError, Kind, Kube, Object
 from plimsoll.lifecycle.children import last_seen
 from plimsoll.net.listener import Listener
+from plimsoll.protocol import helpers as protocol
 from plimsoll.protocol.assignment import CERTIFICATE_FILE, KEY_FILE
-from plimsoll.protocol.helpers import (
-    BEAT_SECONDS,
-    BURN_PATH,
-    BURNER_CERTIFICATE,
-    LABEL_HELPER,
-    LABEL_RUN_NAMESPACE,
-    LABEL_RUN_UID,
-    MAX_BURN_REQUEST_BYTES,
-    RETRY_SECONDS,
-    SILENCE_SECONDS,
-    BurnOrder,
-    BurnOutcome,
-    excess_of,
-    namespace_base,
-)
+from plimsoll.tools import kube_burner
 from plimsoll.tools.base import Command, Output
-from plimsoll.tools.kube_burner import (
-    COLLECTED,
-    CONFIG_FILE,
-    PODS_FILE,
-    PROBLEMS_FILE,
-    STARTED,
-    Place,
-    files_of,
-    is_going,
-    is_ready,
-    pods_text,
-)
 
-_NAMESPACE = Kind(api_version="v1", kind="Namespace")
-_CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
-_POD = Kind(api_version="v1", kind="Pod")
-_EVENT = Kind(api_version="v1", kind="Event")
+_KINDS = ("Namespace", "PersistentVolumeClaim", "PersistentVolume", "Pod", "Event", "Secret", "ConfigMap")
+_NAMESPACE, _CLAIM, _VOLUME, _POD, _EVENT, _SECRET, _CONFIG_MAP = (Kind(api_version="v1", kind=it) for it in _KINDS)
 _CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_SECRET = Kind(api_version="v1", kind="Secret")
-_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 
 _POLL_SECONDS = 1.0
 _MAX_PROBLEMS = 10
@@ -75,14 +46,6 @@ _DAYS = 3650  # clients trust this certificate alone; deleting the Secret replac
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """When pods started."""
-
-    text: str = ""  # content of PODS_FILE; empty if no pod is known to be ready
-    lost: str = ""  # what could not be read, and why; empty if everything was
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +65,7 @@ class Namespaces:
         problems: list[str] = []
         for name in await self.names():
             waiting = [obj for obj in await self.api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
-            waiting += [obj for obj in await self.api.list(_POD, namespace=name) if not is_ready(obj)]
+            waiting += [obj for obj in await self.api.list(_POD, namespace=name) if not kube_burner.is_ready(obj)]
             events = await self.api.list(_EVENT, namespace=name) if waiting else ()
             for obj in waiting:
                 uid = obj["metadata"]["uid"]
@@ -114,29 +77,27 @@ class Namespaces:
                 break
         return problems[:_MAX_PROBLEMS]
 
-    async def started(self) -> Starts:
-        """Return when their pods started. Reading stops at the first failure, which later requests would share."""
+    async def started(self) -> tuple[str, str]:
+        """Return the content of PODS_FILE, and what could not be read, and why; both may be empty.
+
+        Reading stops at the first failure, which later requests would share.
+        """
+        pods, events, which = list[Object](), list[Object](), ""
         try:
-            names = [obj["metadata"]["name"] for obj in await self._existing() if not is_going(obj)]
-        except ApiError as error:
-            return Starts(lost=f"when pods started is unknown: {error}")
-        pods: list[Object] = []
-        events: list[Object] = []
-        for number, name in enumerate(names):
-            try:
+            names = [obj["metadata"]["name"] for obj in await self._existing() if not kube_burner.is_going(obj)]
+            for number, name in enumerate(names):
+                which = f" in {len(names) - number} of {len(names)} namespaces"
                 found = await self.api.list(_POD, namespace=name)
-                events += await self.api.list(_EVENT, namespace=name, fields={"reason": STARTED})
-            except ApiError as error:
-                which = f"in {len(names) - number} of {len(names)} namespaces"
-                return Starts(pods_text(pods, events), f"when pods started is unknown {which}: {error}")
-            pods += found
-        return Starts(pods_text(pods, events))
+                events += await self.api.list(_EVENT, namespace=name, fields={"reason": kube_burner.STARTED})
+                pods += found
+        except ApiError as error:
+            return kube_burner.pods_text(pods, events), f"when pods started is unknown{which}: {error}"
+        return kube_burner.pods_text(pods, events), ""
 
     async def remove(self, *, limit_seconds: float) -> list[str]:
         """Delete them and wait until they and their volumes are gone; return what is left after the limit.
 
-        An API server that does not answer is asked again. A volume whose reclaim policy is Retain is left and named at
-        once, because nothing will delete it.
+        A volume whose reclaim policy is Retain is left and named at once, because nothing will delete it.
         """
         deadline = time.monotonic() + limit_seconds
         removed: set[str] = set()
@@ -151,19 +112,16 @@ class Namespaces:
             namespaces = await self._existing()
             for obj in namespaces:
                 removed.add(obj["metadata"]["name"])
-                if not is_going(obj):
+                if not kube_burner.is_going(obj):
                     await self.api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
-            volumes = await self.api.list(Kind(api_version="v1", kind="PersistentVolume")) if removed else ()
-            claimed = [
-                obj for obj in volumes if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
-            ]
             fates = {"Retain": f" {_RETAINED}"}
             return [
                 f"PersistentVolume {obj['metadata']['name']}"
                 f"{fates.get(obj['spec'].get('persistentVolumeReclaimPolicy'), '')}"
-                for obj in claimed
+                for obj in (await self.api.list(_VOLUME) if removed else ())
+                if (obj.get("spec", {}).get("claimRef") or {}).get("namespace") in removed
             ]
         except ApiError as error:
             return [str(error)]
@@ -196,10 +154,10 @@ class Means:
     directory: Path  # for kube-burner's files
     username: Username
     api: Kube  # with the helper's rights
-    beat_seconds: float = BEAT_SECONDS  # between two lines of an answer
+    beat_seconds: float = protocol.BEAT_SECONDS  # between two lines of an answer
     poll_seconds: float = 1.0  # between two looks at a removal
     clean_seconds: float = 900.0  # limit of a removal; the rest is removed after the next order
-    send_seconds: float = SILENCE_SECONDS  # in which a client has to read a part of its answer
+    send_seconds: float = protocol.SILENCE_SECONDS  # in which a client has to read a part of its answer
 
 
 class Helper:
@@ -209,14 +167,14 @@ class Helper:
         self._means = means
         self._limits = limits
         self._know = know
-        self._own = {LABEL_HELPER: means.namespace}
+        self._own = {protocol.LABEL_HELPER: means.namespace}
         self._turn = asyncio.Lock()
         self._served = ""
         self._refused: dict[str, float] = {}
 
     def application(self) -> web.Application:
-        application = web.Application(client_max_size=MAX_BURN_REQUEST_BYTES)
-        application.router.add_post(BURN_PATH, self._answer)
+        application = web.Application(client_max_size=protocol.MAX_BURN_REQUEST_BYTES)
+        application.router.add_post(protocol.BURN_PATH, self._answer)
         return application
 
     async def clean(self) -> list[str]:
@@ -238,14 +196,14 @@ class Helper:
             await self._send_last(request, response, line)
         return response
 
-    async def _accepted(self, request: web.Request) -> tuple[str, BurnOrder]:
+    async def _accepted(self, request: web.Request) -> tuple[str, protocol.BurnOrder]:
         """Return an order whose turn it is, and the namespace of its client."""
         user = await authorized_user(request, self._means.username, BURNING, self._limits.allowed)
         namespace = namespace_of(user) or ""
         self._know(request.protocol, namespace)
-        order = await read_body(request, BurnOrder)
+        order = await read_body(request, protocol.BurnOrder)
         limits = self._limits
-        problem = excess_of(
+        problem = protocol.excess_of(
             order.parameters.limited,
             max_objects=limits.max_objects,
             max_qps=limits.max_qps,
@@ -261,7 +219,9 @@ class Helper:
             raise RefusedError(403, problem)
         # Not while another order is in progress, and not in the turn of another namespace that waits.
         now = time.monotonic()
-        waiting = {name for name, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
+        waiting = {name for name, since in self._refused.items() if now - since < 2 * protocol.RETRY_SECONDS} - {
+            namespace
+        }
         if self._turn.locked() or (waiting and namespace == self._served):
             self._refused[namespace] = now
             raise RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
@@ -269,12 +229,9 @@ class Helper:
         self._served = namespace
         return namespace, order
 
-    async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
-        """Run an order while its client listens, and remove everything; return the last line, empty without a client.
-
-        In its log, namespaces that could not be removed before or afterwards are errors.
-        """
-        labels = {**self._own, LABEL_RUN_UID: order.run_uid, LABEL_RUN_NAMESPACE: namespace}
+    async def _serve(self, response: web.StreamResponse, namespace: str, order: protocol.BurnOrder) -> bytes:
+        """Run an order while its client listens, and remove everything; return the last line, if there is one."""
+        labels = {**self._own, protocol.LABEL_RUN_UID: order.run_uid, protocol.LABEL_RUN_NAMESPACE: namespace}
         _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False
         try:
@@ -316,43 +273,49 @@ class Helper:
             task.cancel()
             await asyncio.wait({task})
 
-    async def _burn(self, order: BurnOrder, labels: Mapping[str, str]) -> BurnOutcome:
+    async def _burn(self, order: protocol.BurnOrder, labels: Mapping[str, str]) -> protocol.BurnOutcome:
         uuid = str(uuid4())
-        place = Place(
-            namespace=f"{namespace_base(labels[LABEL_RUN_NAMESPACE], order.run_uid)}{uuid[:4]}",
+        place = kube_burner.Place(
+            namespace=f"{protocol.namespace_base(labels[protocol.LABEL_RUN_NAMESPACE], order.run_uid)}{uuid[:4]}",
             storage_class=order.storage_class,
             pod_image=self._means.pod_image,
             labels=labels,
         )
         with tempfile.TemporaryDirectory(dir=self._means.directory) as name:
             directory = Path(name)
-            for file, text in files_of(order.parameters, place).items():
+            for file, text in kube_burner.files_of(order.parameters, place).items():
                 (directory / file).write_text(text)
             seconds = order.parameters.limit_seconds
-            argv = (self._means.program, "init", f"--config={CONFIG_FILE}", f"--uuid={uuid}", f"--timeout={seconds}s")
+            argv = (
+                self._means.program,
+                "init",
+                f"--config={kube_burner.CONFIG_FILE}",
+                f"--uuid={uuid}",
+                f"--timeout={seconds}s",
+            )
             try:
                 output = await process.run(
                     Command(argv=argv), directory=directory, limit_seconds=seconds + _GRACE_SECONDS
                 )
             except process.OverdueError as error:
                 output = Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
-            collected = directory / COLLECTED
+            collected = directory / kube_burner.COLLECTED
             # None if kube-burner did not get that far.
             paths = sorted(collected.iterdir()) if collected.is_dir() else []
             files = {path.name: path.read_text(errors="replace") for path in paths if path.is_file()}
         namespaces = Namespaces(self._means.api, labels, base=place.namespace)
-        starts = await namespaces.started() if order.parameters.pods else Starts()
-        if starts.lost:
-            _log.warning("%s", starts.lost)
+        started, lost = await namespaces.started() if order.parameters.pods else ("", "")
+        if lost:
+            _log.warning("%s", lost)
         try:
             problems = await namespaces.problems()
         except ApiError as error:
             problems = [f"why objects are not ready is unknown: {error}"]
-        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(problems)}
-        return BurnOutcome(
+        looked = {kube_burner.PODS_FILE: started, kube_burner.PROBLEMS_FILE: "\n".join(problems)}
+        return protocol.BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
-            stderr=_with_errors(output.stderr, [starts.lost]),
+            stderr=_with_errors(output.stderr, [lost]),
             files={**files, **{name: text for name, text in looked.items() if text}},
         )
 
@@ -394,28 +357,28 @@ async def identity(kube: Kube, namespace: str, directory: Path) -> ssl.SSLContex
     The certificate is made once and kept in a Secret; `directory` holds a copy. Raises ApiError, and ValueError if the
     Secret is damaged.
     """
-    stored = await kube.get(_SECRET, BURNER_CERTIFICATE, namespace)
+    stored = await kube.get(_SECRET, protocol.BURNER_CERTIFICATE, namespace)
     if stored is None:
         new, key = new_certificate(days=_DAYS)
         encoded = {CERTIFICATE_FILE: b64encode(new).decode(), KEY_FILE: b64encode(key).decode()}
         made = _object(_SECRET, namespace, type="Opaque", data=encoded)
         # False if an earlier process of the helper, which is ending, has made it meanwhile.
-        stored = made if await kube.create(made) else await kube.get(_SECRET, BURNER_CERTIFICATE, namespace)
+        stored = made if await kube.create(made) else await kube.get(_SECRET, protocol.BURNER_CERTIFICATE, namespace)
     data = (stored or {}).get("data") or {}
     missing = [name for name in (CERTIFICATE_FILE, KEY_FILE) if name not in data]
     if missing:
-        raise ValueError(f"Secret {namespace}/{BURNER_CERTIFICATE} has no {', '.join(missing)}; delete it")
+        raise ValueError(f"Secret {namespace}/{protocol.BURNER_CERTIFICATE} has no {', '.join(missing)}; delete it")
     secret = {name: b64decode(data[name]) for name in (CERTIFICATE_FILE, KEY_FILE)}
     write_secret(directory, secret)
     certificate = {CERTIFICATE_FILE: secret[CERTIFICATE_FILE].decode()}
-    published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, namespace)
+    published = await kube.get(_CONFIG_MAP, protocol.BURNER_CERTIFICATE, namespace)
     if published is None:
         await kube.create(_object(_CONFIG_MAP, namespace, data=certificate))
     elif published.get("data") != certificate:
-        await kube.patch(_CONFIG_MAP, BURNER_CERTIFICATE, namespace, {"data": certificate})
+        await kube.patch(_CONFIG_MAP, protocol.BURNER_CERTIFICATE, namespace, {"data": certificate})
     return server_context(directory)
 
 
 def _object(kind: Kind, namespace: str, **content: object) -> Object:
-    metadata = {"name": BURNER_CERTIFICATE, "namespace": namespace}
+    metadata = {"name": protocol.BURNER_CERTIFICATE, "namespace": namespace}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **content}

@@ -23,15 +23,8 @@ _STALLED_SECONDS = 240.0
 _log = logging.getLogger(__name__)
 
 
-class OsdsError(Exception):
-    """An OSD did not drop its caches, or the cluster did not answer; the message has the reason."""
-
-
 async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
-    """Have every OSD that is up drop its caches; without a key for that cluster, return why not.
-
-    OsdsError: Ceph did not answer, or an OSD failed.
-    """
+    """Have all OSDs that are up drop their caches, or return why not, without a key. RefusedError: one failed."""
     if commands is None:
         return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
     try:
@@ -42,7 +35,7 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
         for number in numbers:
             await commands.drop_cache(number, limit_seconds=_ANSWER_SECONDS)
     except (CommandError, ValueError) as error:
-        raise OsdsError(f"the OSDs did not drop their caches: {error}") from error
+        raise RefusedError(502, f"the OSDs did not drop their caches: {error}") from error
     finally:
         await commands.close()
     return OsdCaches(count=len(numbers), osds=numbers[:MAX_LISTED])
@@ -114,8 +107,6 @@ class Helper:
             # After the node, whose dirty data may go to the OSDs.
             osds = await drop_osd_caches(self._abilities.commands, wanted.fsid) if wanted.fsid else None
             return CacheDrop(node=node, osds=osds)
-        except OsdsError as error:
-            raise RefusedError(502, str(error)) from error
         except (OSError, ValueError) as error:
             raise RefusedError(500, f"cannot drop the caches of this node: {error}") from error
         finally:

@@ -37,19 +37,16 @@ class RefusedError(Exception):
 
 
 async def authorized_user(request: web.Request, username: Username, service: Service, allowed: Collection[str]) -> str:
-    """Return the user whose token a request carries.
-
-    RefusedError: there is no valid token, or its user may not use the service.
-    """
+    """Return the user whose token a request carries; RefusedError without one that may use the service."""
     token = bearer_token(request.headers.get("Authorization", ""))
     if not token or len(token) > MAX_TOKEN_CHARACTERS:
-        raise RefusedError(401, f"the request has no valid bearer token; send the token of {service.sender}")
+        raise RefusedError(401, "the request has no valid bearer token; send the token of a run's pod")
     try:
         user = await username(token)
     except ApiError as error:
         raise RefusedError(503, f"the token could not be reviewed: {error}") from error
     if user is None:
-        raise RefusedError(401, f"the token is not valid, or not for {service.name}")
+        raise RefusedError(401, f"the token is not valid, or not for a helper to {service.action}")
     if problem := refusal_of(user, service, allowed):
         raise RefusedError(403, problem)
     return user
@@ -106,10 +103,7 @@ class TokenReviews(AioKube):
 
 
 def reviewed_user(review: dict[str, Any], audience: str = CACHES_AUDIENCE) -> str | None:
-    """Return the user of a TokenReview that confirms the audience; None if it does not.
-
-    An API server whose authenticator does not know audiences confirms none.
-    """
+    """Return the user of a TokenReview; None unless it confirms the audience, as API servers that know audiences do."""
     status = review.get("status") or {}
     if not status.get("authenticated") or audience not in (status.get("audiences") or ()):
         return None

@@ -8,12 +8,11 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
 from functools import lru_cache, partial
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import aiohttp
 import msgspec
@@ -22,28 +21,9 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
-from plimsoll.kube.connection import ApiClock, Discovery, Guard, connect
-from plimsoll.kube.port import (
-    READ_ATTEMPTS,
-    ApiError,
-    Changed,
-    ConflictError,
-    Followed,
-    Gone,
-    InvalidError,
-    Keep,
-    Kind,
-    Listed,
-    NotFoundError,
-    Object,
-    Shape,
-    TooLargeError,
-    TransientError,
-    UnknownKindError,
-    Version,
-    error_of,
-    persist,
-)
+from plimsoll.kube import port
+from plimsoll.kube.connection import ApiClock, Guard, Resource, connect
+from plimsoll.kube.port import Keep, Kind, Kube, Object, Selection, Shape, Version
 
 ACCEPT_JSON = {"Accept": "application/json"}
 ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
@@ -81,33 +61,12 @@ class _Entry(msgspec.Struct):
     metadata: Version
 
 
-class _MetadataList(msgspec.Struct):
-    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
-    items: list[_Entry] | None = None
-
-
 class _Change(msgspec.Struct):
     type: str
     object: msgspec.Raw
 
 
-_ENTRY = msgspec.json.Decoder(_Entry)
-_METADATA_LIST = msgspec.json.Decoder(_MetadataList)
 _CHANGE = msgspec.json.Decoder(_Change)
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """Entries of a list, the token for the next page (empty on the last), and the version of the list."""
-
-    entries: Sequence[T]
-    token: str
-    version: str
-
-    @classmethod
-    def of(cls, entries: Sequence[T], metadata: Mapping[str, Any]) -> Self:
-        """Return a page from its entries and the list's metadata."""
-        return cls(entries, metadata.get("continue", ""), metadata.get("resourceVersion", ""))
 
 
 @lru_cache
@@ -127,81 +86,26 @@ def _object(kind: Kind, decoded: object) -> Object:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **fields}
 
 
-def objects_page(kind: Kind, shape: Shape | None, keep: Keep | None, body: bytes) -> Page[Object]:
-    """Decode a page of objects."""
-    answer = _decoder(shape, of_list=True).decode(body)
-    objects = [_object(kind, item) for item in answer.items or ()]
-    return Page.of([obj for obj in objects if keep is None or keep(obj)], answer.metadata)
-
-
-async def lines(stream: aiohttp.StreamReader, longest: int = MAX_ANSWER_BYTES) -> AsyncGenerator[bytes]:
-    """Yield the lines of a stream, without those that are longer than that many bytes."""
+async def lines(stream: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream, without those that are longer than an answer may be."""
     line, is_too_long = bytearray(), False
     async for chunk in stream.iter_any():
         *ends, rest = chunk.split(b"\n")
         for end in ends:
-            if not is_too_long and len(line) + len(end) <= longest:
+            if not is_too_long and len(line) + len(end) <= MAX_ANSWER_BYTES:
                 yield bytes(line + end)
             line, is_too_long = bytearray(), False
-        is_too_long = is_too_long or len(line) + len(rest) > longest
+        is_too_long = is_too_long or len(line) + len(rest) > MAX_ANSWER_BYTES
         line = bytearray() if is_too_long else line + rest
 
 
-async def changes(
-    stream: aiohttp.ClientResponse, asked: str, parse: Callable[[msgspec.Raw], T]
-) -> AsyncGenerator[tuple[T, bool]]:
-    """Yield the changes that a watch reports, and whether the object is gone, until the API server ends the watch.
-
-    Raises TransientError if the connection breaks.
-    """
-    try:
-        async for line in lines(stream.content):
-            change = _CHANGE.decode(line)
-            if change.type not in _CHANGES:
-                # The resourceVersion has expired: the caller has to list again.
-                return
-            yield parse(change.object), change.type == "DELETED"
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        raise TransientError(asked, str(error) or type(error).__name__) from error
-    finally:
-        stream.close()
-
-
 def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Query:
-    """Return the query parameters that select objects with these labels and fields."""
     both = (("labelSelector", labels), ("fieldSelector", fields))
     return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]
 
 
-def replacing(status: Mapping[str, Any], version: str | None) -> list[Object]:
-    """Return a JSON patch (RFC 6902): a merge patch would keep the old keys of a mapping. None removes a field.
-
-    With the version of the object that was read, the API server answers with a conflict if the object has changed.
-    """
-    operations: list[Object] = []
-    if version is not None:
-        operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
-    for field, value in status.items():
-        path = f"/status/{field}"
-        operations.append({"op": "add", "path": path, "value": value})
-        if value is None:
-            operations.append({"op": "remove", "path": path})
-    return operations
-
-
-def creating(status: Mapping[str, Any], version: str | None) -> Object:
-    """Return a merge patch (RFC 7386) for an object without a status, to which the other one cannot add fields."""
-    metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
-    return {"status": dict(status), **metadata}
-
-
-class AioKube:
-    """A connection to one API server: `async with AioKube() as kube`. See `plimsoll.kube.port.Kube` for the verbs.
-
-    Attributes:
-        clock: the API server's.
-
-    """
+class AioKube(Kube):
+    """A connection to one API server with that `clock`: `async with AioKube() as kube`. Its verbs are `Kube`'s."""
 
     _client: DynamicClient
     _api: ApiClient
@@ -225,7 +129,7 @@ class AioKube:
         self._observer = observer
         self._guard = guard
         self._read_seconds = read_seconds
-        self._discovery = Discovery(self._fetch)
+        self._resources: dict[Kind, Resource] = {}
         self._answers = asyncio.Semaphore(MAX_ANSWERS)
         self.clock = ApiClock()
 
@@ -244,84 +148,51 @@ class AioKube:
     async def get(
         self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
     ) -> Object | None:
-        """Return an object; None if it does not exist."""
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         asked = _asked("get", kind, name, namespace)
         take = partial(self._read, _decoder(shape).decode, asked)
         try:
             decoded = await self._request("get", resource.single(name, namespace), kind, asked, take)
-        except NotFoundError:
+        except port.NotFoundError:
             return None
         return _object(kind, decoded)
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-        keep: Keep | None = None,
-    ) -> Sequence[Object]:
-        """Return the objects with these labels and fields; see `Kube.list`."""
-        parse = partial(objects_page, kind, shape, keep)
-        return (await self._items(kind, namespace, selectors(labels, fields), parse, PAGE_SIZE))[0]
+    async def list(self, kind: Kind, *, keep: Keep | None = None, **selection: Unpack[Selection]) -> Sequence[Object]:
+        objects: list[Object] = []
+        async for items, _, is_first in self._pages(kind, PAGE_SIZE, selection):
+            if is_first:
+                objects.clear()
+            objects += (obj for obj in (_object(kind, item) for item in items) if keep is None or keep(obj))
+        return objects
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
-        """Return the versions of the objects with these labels; see `Kube.versions`."""
-        return (await self._versions(kind, namespace, selectors(labels, None)))[0]
+        return (await self._versions(kind, namespace, labels))[0]
 
-    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
-        """Yield the existing objects, and then every change; see `Kube.changes`."""
-        existing, since = await self._versions(kind, namespace, ())
-        yield Listed(existing)
-        parse, query = _ENTRY.decode, (("resourceVersion", since),)
-        async with aclosing(self._watch(kind, namespace, query, parse, ACCEPT_METADATA)) as later:
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[port.Listed | port.Changed]:
+        existing, since = await self._versions(kind, namespace, None)
+        yield port.Listed(existing)
+        query = (("resourceVersion", since),)
+        async with aclosing(self._watch(kind, namespace, query, _Entry, ACCEPT_METADATA)) as later:
             async for entry, is_gone in later:
-                yield Gone(entry.metadata) if is_gone else Changed(entry.metadata)
+                yield port.Changed(entry.metadata, is_gone)
 
     async def follow(
         self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Followed]:
-        """Yield each existing object with these labels, and then every change; see `Kube.follow`."""
+    ) -> AsyncGenerator[port.Followed]:
         # Without a resourceVersion, a watch begins with every existing object.
-        query, parse = selectors(labels, None), _decoder(shape).decode
-        async with aclosing(self._watch(kind, namespace, query, parse, ACCEPT_JSON)) as later:
+        async with aclosing(self._watch(kind, namespace, selectors(labels, None), shape, ACCEPT_JSON)) as later:
             async for decoded, is_gone in later:
-                yield Followed(_object(kind, decoded), is_gone)
+                yield port.Followed(_object(kind, decoded), is_gone)
 
-    async def pages(
-        self,
-        kind: Kind,
-        *,
-        size: int,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-    ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels in pages; see `Kube.pages`."""
-        token, parse = "", partial(objects_page, kind, shape, None)
-        while True:
-            try:
-                page = await self._page(kind, namespace, selectors(labels, fields), parse, size, token)
-            except _ExpiredError:
-                token = ""
-                continue
-            yield page.entries
-            token = page.token
-            if not token:
-                return
+    async def pages(self, kind: Kind, *, size: int, **selection: Unpack[Selection]) -> AsyncIterator[Sequence[Object]]:
+        async for items, *_ in self._pages(kind, size, selection):
+            yield [_object(kind, item) for item in items]
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        """Return the rows that `kubectl get` shows for the objects with these labels, as column -> cell.
-
-        For large objects, a row is a hundredth of their size.
-        """
-        resource = await self._discovery.resource(kind)
+        """Return the rows of `kubectl get`, as column -> cell: a hundredth of the size of large objects."""
+        resource = await self._resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
         answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=ACCEPT_TABLE)
@@ -329,40 +200,44 @@ class AioKube:
         return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
-        """Create an object; false if one with that name exists, which is not changed; see `Kube.create`."""
         kind, name, namespace = Kind.of(obj), obj["metadata"]["name"], obj["metadata"].get("namespace")
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
         query = [_FIELD_MANAGER, *([("dryRun", "All"), ("fieldValidation", "Strict")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
-        except ConflictError as error:
+        except port.ConflictError as error:
             if error.already_exists:
                 return False
             raise
         return True
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
-        """Merge a patch (RFC 7386) into an object."""
         return await self._patch(kind, name, namespace, patch, _MERGE_PATCH)
 
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
     ) -> Object:
-        """Replace the given top-level fields of an object's status; see `Kube.patch_status`."""
-        operations = replacing(status, version)
+        # A merge patch would keep the old keys of a mapping, but a JSON patch cannot add fields to a missing status.
+        operations: list[Object] = []
+        if version is not None:
+            operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
+        for field, value in status.items():
+            path = f"/status/{field}"
+            operations.append({"op": "add", "path": path, "value": value})
+            if value is None:
+                operations.append({"op": "remove", "path": path})
         try:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
-        except InvalidError:
-            merged = creating(status, version)
+        except port.InvalidError:
+            merged = {"status": status, **({} if version is None else {"metadata": {"resourceVersion": version}})}
             return await self._patch(kind, name, namespace, merged, _MERGE_PATCH, subresource="/status")
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        """Delete an object, if given only with that UID; false if there is none."""
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         # Without a policy the dependents of a Job would be orphaned.
         options: dict[str, Any] = {"propagationPolicy": "Foreground" if foreground else "Background"}
         if uid is not None:
@@ -370,9 +245,9 @@ class AioKube:
         path, asked = resource.single(name, namespace), _asked("delete", kind, name, namespace)
         try:
             await self._ask("delete", path, kind, asked, body=options)
-        except NotFoundError:
+        except port.NotFoundError:
             return False
-        except ConflictError:
+        except port.ConflictError:
             obj = None if uid is None else await self.get(kind, name, namespace)
             if uid is None or (obj is not None and obj["metadata"]["uid"] == uid):
                 raise
@@ -382,101 +257,78 @@ class AioKube:
     async def review(self, review: Object) -> Object:
         """Return the answer to an object that is not stored, such as a SelfSubjectAccessReview."""
         kind = Kind.of(review)
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         return await self._ask("post", resource.collection(None), kind, f"create {kind.kind}", body=review)
 
     async def version(self) -> str:
-        """Return the API server's version."""
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
-    async def _versions(self, kind: Kind, namespace: str | None, selected: Query) -> tuple[Sequence[Version], str]:
+    async def _versions(
+        self, kind: Kind, namespace: str | None, labels: Mapping[str, str] | None
+    ) -> tuple[Sequence[Version], str]:
+        """Return the versions of the objects with these labels, and the version of the list."""
+        # Without the managed fields, which are most of its bytes.
+        selection: Selection = {"namespace": namespace, "labels": labels, "shape": _Entry}
+        versions: list[Version] = []
+        version = ""
+        async for items, of_list, is_first in self._pages(kind, METADATA_PAGE_SIZE, selection, ACCEPT_METADATA_LIST):
+            if is_first:
+                versions.clear()
+            versions += (entry.metadata for entry in items)
+            version = of_list
+        return versions, version
 
-        def parse(body: bytes) -> Page[Version]:
-            # Without the managed fields, which are most of its bytes.
-            answer = _METADATA_LIST.decode(body)
-            return Page.of([entry.metadata for entry in answer.items or ()], answer.metadata)
-
-        return await self._items(kind, namespace, selected, parse, METADATA_PAGE_SIZE, ACCEPT_METADATA_LIST)
-
-    async def _items(
-        self,
-        kind: Kind,
-        namespace: str | None,
-        selected: Query,
-        parse: Callable[[bytes], Page[T]],
-        size: int,
-        accept: Mapping[str, str] = ACCEPT_JSON,
-    ) -> tuple[Sequence[T], str]:
-        entries: list[T] = []
-        token = ""
-        while True:
-            try:
-                page = await self._page(kind, namespace, selected, parse, size, token, accept)
-            except _ExpiredError:
-                # The continue token has expired: list again.
-                entries, token = [], ""
-                continue
-            entries += page.entries
-            token = page.token
-            if not token:
-                return entries, page.version
-
-    async def _page(
-        self,
-        kind: Kind,
-        namespace: str | None,
-        selected: Query,
-        parse: Callable[[bytes], Page[T]],
-        limit: int,
-        token: str,
-        accept: Mapping[str, str] = ACCEPT_JSON,
-    ) -> Page[T]:
-        resource = await self._discovery.resource(kind)
+    async def _pages(
+        self, kind: Kind, size: int, selection: Selection, accept: Mapping[str, str] = ACCEPT_JSON
+    ) -> AsyncGenerator[tuple[Sequence[Any], str, bool]]:
+        """Yield the items of each page of a list, its version, and whether it is the first: a list may begin again."""
+        resource, namespace = await self._resource(kind), selection.get("namespace")
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
-        query = [("limit", str(limit)), *selected, *([("continue", token)] if token else [])]
-        take = partial(self._read, parse, asked)
-        try:
-            return await self._request(
-                "get", resource.collection(namespace), kind, asked, take, query=query, accept=accept
-            )
-        except TooLargeError:
-            if limit == 1:
-                raise
-        return await self._page(kind, namespace, selected, parse, max(1, limit // 10), token, accept)
+        take = partial(self._read, _decoder(selection.get("shape"), of_list=True).decode, asked)
+        selected, path = selectors(selection.get("labels"), selection.get("fields")), resource.collection(namespace)
+        limit, token = size, ""
+        while True:
+            query = [("limit", str(limit)), *selected, *([("continue", token)] if token else [])]
+            try:
+                answer = await self._request("get", path, kind, asked, take, query=query, accept=accept)
+            except port.TooLargeError:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 10)
+            except _ExpiredError:
+                token = ""
+            else:
+                yield answer.items or (), answer.metadata.get("resourceVersion", ""), not token
+                limit, token = size, answer.metadata.get("continue", "")
+                if not token:
+                    return
 
     async def _watch(
-        self,
-        kind: Kind,
-        namespace: str | None,
-        query: Query,
-        parse: Callable[[msgspec.Raw], T],
-        accept: Mapping[str, str],
+        self, kind: Kind, namespace: str | None, query: Query, shape: type[T], accept: Mapping[str, str]
     ) -> AsyncGenerator[tuple[T, bool]]:
+        """Yield what a watch reports, and whether it is gone, until the watch ends. Raises TransientError."""
 
         async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
             return response
 
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
-        resource = await self._discovery.resource(kind)
-        stream = await self._request(
-            "get",
-            resource.collection(namespace),
-            kind,
-            asked,
-            unread,
-            query=[*_WATCH, *query],
-            accept=accept,
-            patience=_WATCH_TIMEOUT,
-        )
-        async with aclosing(changes(stream, asked, parse)) as later:
-            async for change in later:
-                yield change
+        path, query = (await self._resource(kind)).collection(namespace), [*_WATCH, *query]
+        request = partial(self._request, "get", path, kind, asked, unread, query=query, accept=accept)
+        stream, decode = await request(patience=_WATCH_TIMEOUT), msgspec.json.Decoder(shape).decode
+        try:
+            async for line in lines(stream.content):
+                change = _CHANGE.decode(line)
+                if change.type not in _CHANGES:
+                    # The resourceVersion has expired: the caller has to list again.
+                    return
+                yield decode(change.object), change.type == "DELETED"
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise port.TransientError(asked, str(error) or type(error).__name__) from error
+        finally:
+            stream.close()
 
     async def _read(self, parse: Callable[[bytes], T], asked: str, response: aiohttp.ClientResponse) -> T:
-        """Return the decoded body of an answer.
-
-        Raises ValueError if it is not JSON, for example because a proxy answered, and TooLargeError.
-        """
+        """Return the decoded body of an answer. Raises TooLargeError, and ValueError if it is not JSON."""
         if "json" not in response.content_type:
             response.close()
             raise ValueError(f"the answer is {response.content_type or 'of no type'}, not JSON")
@@ -486,7 +338,7 @@ class AioKube:
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
                     response.close()
-                    raise TooLargeError(asked, f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+                    raise port.TooLargeError(asked, f"the answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
             return parse(bytes(body))
 
     async def _patch(
@@ -499,7 +351,7 @@ class AioKube:
         *,
         subresource: str = "",
     ) -> Object:
-        resource = await self._discovery.resource(kind)
+        resource = await self._resource(kind)
         return await self._ask(
             "patch",
             resource.single(name, namespace) + subresource,
@@ -509,6 +361,23 @@ class AioKube:
             content_type=content_type,
             query=[_FIELD_MANAGER],
         )
+
+    async def _resource(self, kind: Kind) -> Resource:
+        """Return the paths of a kind, which are looked up once. UnknownKindError: the API server does not serve it."""
+        if kind not in self._resources:
+            root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
+            document: Mapping[str, Any] = {}
+            with suppress(port.UnknownKindError):
+                document = await self._fetch(root)
+            for entry in document.get("resources") or ():
+                if "/" not in entry["name"]:  # not a subresource
+                    key = Kind(api_version=kind.api_version, kind=entry["kind"])
+                    self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
+        if kind not in self._resources:
+            asked = f"look up {kind.kind} of {kind.api_version}"
+            words = "the API server does not serve this kind; install its CRD or API service"
+            raise port.UnknownKindError(asked, words)
+        return self._resources[kind]
 
     async def _fetch(self, path: str) -> Mapping[str, Any]:
         return await self._ask("get", path, None, f"get {path}")
@@ -555,11 +424,11 @@ class AioKube:
                 answer = await take(response)
             except ApiException as error:
                 refusal = str(error.status or "")
-                failure = error_of(asked, error.status or 0, error.body or "", error.headers or {})
+                failure = port.error_of(asked, error.status or 0, error.body or "", error.headers or {})
                 failure = _ExpiredError(asked, "expired") if error.status == HTTPStatus.GONE else failure
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 refusal = ""
-                raise TransientError(asked, str(error) or type(error).__name__) from error
+                raise port.TransientError(asked, str(error) or type(error).__name__) from error
             except asyncio.CancelledError:
                 observe = None  # neither answered nor refused
                 raise
@@ -568,15 +437,15 @@ class AioKube:
             finally:
                 if observe is not None:
                     observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
-            if kind is not None and isinstance(failure, UnknownKindError):
-                self._discovery.forget(kind)
+            if kind is not None and isinstance(failure, port.UnknownKindError):
+                self._resources.pop(kind, None)
             raise failure
 
         seconds = self._read_seconds if method == "get" else 0.0
-        return await persist(send, seconds=seconds, attempts=READ_ATTEMPTS)
+        return await port.persist(send, seconds=seconds, attempts=port.READ_ATTEMPTS)
 
 
-class _ExpiredError(ApiError):
+class _ExpiredError(port.ApiError):
     """The continue token of a list has expired."""
 
 

@@ -1,41 +1,33 @@
 """Which API server to use, and with which credentials."""
 
-import asyncio
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
-from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
-from plimsoll.kube.port import CredentialsError, InvalidError, Kind, UnknownKindError
+from plimsoll.kube.port import CredentialsError, InvalidError
 
 _RESOLUTION_SECONDS = 1.0  # resolution of the `Date` header
-_FIRST_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 30.0
 _NO_NAMES = {"", ".", ".."}
 
 Guard = Callable[[], object]
 """Called before a request is sent. The request raises the same errors."""
 
-Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Return the document at a path; UnknownKindError if there is none."""
-
 
 class ApiClock:
     """The API server's time.
 
-    Every answer bounds the offset between the server's clock and this machine's monotonic clock to about a second, and
-    all answers together bound it more tightly. An answer that contradicts them shows that a clock was set, and replaces
-    them.
+    Every answer bounds the offset between its clock and the monotonic clock to about a second, and all together do more
+    tightly. An answer that contradicts them shows that a clock was set, and replaces them.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -75,10 +67,7 @@ def guarding(guard: Guard) -> aiohttp.TraceConfig:
 async def connect(
     kubeconfig: str | None, context: str | None, clock: ApiClock, guard: Guard | None = None
 ) -> ApiClient:
-    """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
-
-    CredentialsError: without a configured API server or credentials.
-    """
+    """Return a connection; `clock` reads every answer. CredentialsError: no API server or credentials."""
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()
@@ -114,7 +103,6 @@ class Resource:
     namespaced: bool
 
     def collection(self, namespace: str | None) -> str:
-        """Return the path of all objects, or of those in a namespace."""
         inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{self.root}{inside}/{self.plural}"
 
@@ -124,50 +112,3 @@ class Resource:
         if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
             raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
-
-
-class Discovery:
-    """Looks up resources, and caches them for the life of the process."""
-
-    def __init__(self, fetch: Fetch, *, now: Callable[[], float] = time.monotonic) -> None:
-        """Look up with `fetch` when a kind is first needed."""
-        self._fetch = fetch
-        self._now = now
-        self._resources: dict[Kind, Resource] = {}
-        self._unknown: dict[Kind, tuple[float, float]] = {}  # until when, after which pause
-        self._lock = asyncio.Lock()
-
-    async def resource(self, kind: Kind) -> Resource:
-        """Return the paths of a kind.
-
-        Raises UnknownKindError if the API server does not know it; the next lookup waits for a growing pause.
-        """
-        if kind in self._resources:
-            return self._resources[kind]
-        asked = f"look up {kind.kind} of {kind.api_version}"
-        unknown = UnknownKindError(asked, "the API server does not serve this kind; install its CRD or API service")
-        root = f"/apis/{kind.api_version}" if "/" in kind.api_version else f"/api/{kind.api_version}"
-        async with self._lock:
-            if kind in self._resources:
-                return self._resources[kind]
-            until, pause = self._unknown.get(kind, (float("-inf"), 0.0))
-            if self._now() < until:
-                raise unknown
-            try:
-                document = await self._fetch(root)
-            except UnknownKindError:
-                document = {}
-            for entry in document.get("resources") or ():
-                if "/" not in entry["name"]:  # not a subresource
-                    key = Kind(api_version=kind.api_version, kind=entry["kind"])
-                    self._resources[key] = Resource(root=root, plural=entry["name"], namespaced=entry["namespaced"])
-            if kind not in self._resources:
-                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS) or _FIRST_PAUSE_SECONDS
-                self._unknown[kind] = self._now() + pause, pause
-                raise unknown
-            self._unknown.pop(kind, None)
-            return self._resources[kind]
-
-    def forget(self, kind: Kind) -> None:
-        """Drop a kind whose path no longer exists, so that it is looked up again."""
-        self._resources.pop(kind, None)

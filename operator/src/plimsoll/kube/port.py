@@ -3,22 +3,16 @@
 Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
 """
 
+import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-    wait_exponential,
-)
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"  # a cause of the API server's
 _SHOWN_CHARACTERS = 300
@@ -39,6 +33,16 @@ Object = Mapping[str, Any]  # a Kubernetes object as JSON
 Shape = type[msgspec.Struct]
 """The fields of an object that are read. The others are not decoded, so it does not matter how many there are."""
 
+
+class Selection(TypedDict, total=False):
+    """Which objects: in a namespace (None for all), with these labels and selectable fields. Only `shape` is read."""
+
+    namespace: str | None
+    labels: Mapping[str, str] | None
+    fields: Mapping[str, str] | None
+    shape: Shape | None
+
+
 Keep = Callable[[Object], bool]
 """Which objects of a list are returned. It is asked page by page, so the others take no memory."""
 
@@ -52,7 +56,6 @@ class Kind:
 
     @classmethod
     def of(cls, obj: Object) -> Self:
-        """Return the kind of an object."""
         return cls(api_version=obj["apiVersion"], kind=obj["kind"])
 
 
@@ -64,11 +67,6 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, rename={"version": "res
     name: str
     version: str
 
-    @classmethod
-    def of(cls, obj: Object) -> Self:
-        """Return the version of an object."""
-        return msgspec.convert(obj["metadata"], cls)
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -79,16 +77,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An object was created or modified."""
+    """An object was created or modified, or deleted if it `is_gone`."""
 
     version: Version
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An object was deleted."""
-
-    version: Version
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,71 +92,34 @@ class Followed:
 
 
 class Kube(Protocol):
-    """A connection to one API server.
-
-    No answer takes more than some MiB: the pages of a list become smaller if their objects are large. `shape`: of each
-    object only these fields are returned.
-    """
+    """A connection to one API server. The pages of a list become smaller if its objects are large."""
 
     async def get(
         self, kind: Kind, name: str, namespace: str | None = None, *, shape: Shape | None = None
     ) -> Object | None:
         """Return an object; None if it does not exist."""
 
-    async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-        keep: Keep | None = None,
-    ) -> Sequence[Object]:
-        """Return the objects with these labels and, for selectable fields, these values, as far as `keep` wants them.
-
-        `namespace` None means all namespaces.
-        """
+    async def list(self, kind: Kind, *, keep: Keep | None = None, **selection: Unpack[Selection]) -> Sequence[Object]:
+        """Return the selected objects that `keep` wants."""
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
         """Return the versions of the objects with these labels, which is cheaper than the objects."""
 
-    def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
-        """Yield the existing objects, and then every change, until the API server ends the watch.
-
-        A slow consumer delays later changes.
-        """
+    def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed]:
+        """Yield the existing objects, and then every change, until the API server ends the watch."""
 
     def follow(
         self, kind: Kind, shape: Shape, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncGenerator[Followed]:
-        """Yield each existing object with these labels, and then every change, until the API server ends the watch.
+        """Yield each existing object with these labels, and then every change, until the API server ends the watch."""
 
-        An object that is gone before the watch begins is not yielded.
-        """
-
-    def pages(
-        self,
-        kind: Kind,
-        *,
-        size: int,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        fields: Mapping[str, str] | None = None,
-        shape: Shape | None = None,
-    ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels and fields in pages of at most `size`.
-
-        An object may be yielded twice, in two versions.
-        """
+    def pages(self, kind: Kind, *, size: int, **selection: Unpack[Selection]) -> AsyncIterator[Sequence[Object]]:
+        """Yield the selected objects in pages of at most `size`. One may be yielded twice, in two versions."""
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
-        """Create an object without its status; false if one with that name exists, which is not changed.
-
-        `dry_run`: the API server checks the object, refuses fields that it does not know, and does not store it.
-        """
+        """Create an object, without its status; false if its name is taken. `dry_run`: it is only checked, strictly."""
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         """Merge a patch (RFC 7386) into an object, except for its status."""
@@ -172,30 +127,19 @@ class Kube(Protocol):
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
     ) -> Object:
-        """Replace the given top-level fields of an object's status; a field that is None is removed.
-
-        `version`: the resourceVersion that the object must still have.
-        """
+        """Replace these fields of a status, or remove those that are None; `version`: the expected resourceVersion."""
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        """Delete an object, if given only with that UID; false if there is none.
-
-        `foreground` keeps it until its dependents are gone.
-        """
+        """Delete an object, if given with that UID, `foreground` after its dependents; false if there is none."""
 
     async def version(self) -> str:
         """Return the API server's version: `v1.34.0`."""
 
 
 class ApiError(Exception):
-    """A request failed. `asked` is the request, which begins the message, `reason` why it failed.
-
-    Attributes:
-        attempts: how often it was sent; the message names more than one.
-
-    """
+    """A request failed: `asked`, which begins the message, because of `reason`, after so many `attempts`."""
 
     def __init__(self, asked: str, reason: str) -> None:
         self.asked = asked
@@ -300,29 +244,17 @@ async def persist(
 
     ApiError: none of `errors`, which a retry can fix, or the last before `seconds` are over or after `attempts`.
     """
-
-    def pause(state: RetryCallState) -> float:
-        growing = wait_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)(state)
-        error = state.outcome.exception() if state.outcome else None
-        # At least as long as the API server asked for.
-        return max(growing, error.retry_after) if isinstance(error, TransientError) else growing
-
-    def log_failure(state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        _log.warning("%s; retrying in %.1f s", error, state.upcoming_sleep)
-
-    async def answer() -> T:  # the library awaits only what is declared a coroutine function
-        return await ask()
-
-    retrying = AsyncRetrying(
-        retry=retry_if_exception_type(errors),
-        wait=pause,
-        stop=stop_before_delay(seconds) | stop_after_attempt(attempts),
-        before_sleep=log_failure,
-        reraise=True,
-    )
-    try:
-        return await retrying(answer)
-    except ApiError as error:
-        error.attempts *= retrying.statistics["attempt_number"]
-        raise
+    begun, attempt, pause = time.monotonic(), 1, _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return await ask()
+        except ApiError as error:
+            # At least as long as the API server asked for.
+            wait = max(pause, error.retry_after) if isinstance(error, TransientError) else pause
+            is_late = time.monotonic() - begun + wait >= seconds
+            if not isinstance(error, errors) or attempt == attempts or is_late:
+                error.attempts *= attempt
+                raise
+            _log.warning("%s; retrying in %.1f s", error, wait)
+        await asyncio.sleep(wait)
+        attempt, pause = attempt + 1, min(2 * pause, _LONGEST_PAUSE_SECONDS)

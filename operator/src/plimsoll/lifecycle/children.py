@@ -1,29 +1,27 @@
 """A run's objects, reduced to the facts that decisions need."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
-from plimsoll.api.names import RESULT_KIND, RUN_KIND, Operation, Outcome, Verdict
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, Outcome, Verdict
 from plimsoll.api.result import ResultStatus
-from plimsoll.api.status import moment_of
+from plimsoll.api.status import HeadlineLatency, moment_of
 from plimsoll.lifecycle import naming
 from plimsoll.measure.checks.judge import reasons_of, remedy_of
 from plimsoll.plan.document import base_name, file_system_name
 
 Object = Mapping[str, Any]
 
-F = TypeVar("F")
-
 _WAITS = frozenset({"ExternalProvisioning"})
 """Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
 
-_SHOWN_PERCENTILES = ("50", "99")
+_SHOWN = frozenset({"p50", "p99"})  # percentiles
 
 _MAX_WARNING = 2000  # characters of a warning that are kept: users can create events
 Warnings = Mapping[str, tuple[bool, str, str]]
@@ -39,7 +37,7 @@ class Child:
     namespace: str
     name: str
     uid: str
-    deleting: bool
+    deleting: bool = False
 
     @property
     def place(self) -> str:
@@ -58,6 +56,7 @@ class JobFact:
     attempt: int
     complete: bool
     failure: str  # why it failed; empty if it did not
+    own: bool = True  # whether it belongs to the run whose UID it carries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +69,18 @@ class PodFact:
     node: str
     phase: str  # Succeeded or Failed once its container has ended, even if others, such as sidecars, still run
     created: datetime
-    # When its container started or ended, by the API server's clock; None before. The kubelet reports times of its
-    # node's clock, which may be wrong.
+    # When its container started or ended, by the API server's clock, because the node's may be wrong; None before.
     changed: datetime | None
     gone_by: datetime | None  # deletion deadline: its deletion plus the grace period; None if it is not being deleted
     problem: str  # why its container does not start: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty otherwise
     exit_message: str  # exit code and termination message of the container that failed; empty otherwise
     exit_code: int = 0  # of a container that failed; 0 otherwise
     is_held: bool = False  # whether its container has ended, and another one, such as a sidecar, keeps it running
+    own: bool = True  # whether it belongs to the run whose UID it carries
+    jobs: frozenset[str] = frozenset()  # UIDs of the Jobs that own it; they may be gone
 
     @property
     def is_running(self) -> bool:
-        """Whether it is running and not being deleted."""
         return self.phase == "Running" and not self.child.deleting
 
 
@@ -93,55 +92,45 @@ class ClaimFact:
     client: int
     phase: str
     finalizers: tuple[str, ...] = ()  # what delays its deletion; empty unless it is being deleted
-
-
-@dataclass(frozen=True, slots=True)
-class Member(Generic[F]):
-    """What decisions need from an object with a run's label."""
-
-    fact: F
-    own: bool  # whether it really belongs to the run
-    jobs: frozenset[str]  # for a pod, the UIDs of the Jobs that own it
+    own: bool = True  # whether it belongs to the run whose UID it carries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
     """A run's Jobs, pods and PVCs, as observed by one look."""
 
-    jobs: Sequence[Member[JobFact]] = ()
-    pods: Sequence[Member[PodFact]] = ()
-    claims: Sequence[Member[ClaimFact]] = ()
+    jobs: Sequence[JobFact] = ()
+    pods: Sequence[PodFact] = ()
+    claims: Sequence[ClaimFact] = ()
 
     @property
     def uids(self) -> frozenset[str]:
-        """Return the UIDs of the run's Jobs, pods and PVCs."""
-        jobs = (job.fact.child.uid for job in self.jobs if job.own)
-        claims = (claim.fact.child.uid for claim in self.claims if claim.own)
-        return frozenset((*jobs, *claims, *(pod.child.uid for pod in self.own_pods)))
+        facts: list[JobFact | ClaimFact | PodFact] = [*self.jobs, *self.claims, *self.own_pods]
+        return frozenset(fact.child.uid for fact in facts if fact.own)
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
         """Return the pods of the run's Jobs: anybody who may create pods can copy their labels."""
-        run_jobs = {job.fact.child.uid for job in self.jobs if job.own}
-        return tuple(pod.fact for pod in self.pods if pod.own and pod.jobs & run_jobs)
+        run_jobs = {job.child.uid for job in self.jobs if job.own}
+        return tuple(pod for pod in self.pods if pod.own and pod.jobs & run_jobs)
 
     @property
     def orphans(self) -> tuple[PodFact, ...]:
         """Return the pods whose Job is gone, which may have been one of the run's."""
-        jobs = {job.fact.child.uid for job in self.jobs}
-        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & jobs)
+        jobs = {job.child.uid for job in self.jobs}
+        return tuple(pod for pod in self.pods if pod.own and not pod.jobs & jobs)
 
     @property
     def waiting_kinds(self) -> Sequence[str]:
         """Return the kinds of those that wait for something, which events about them explain."""
-        owners = {uid for pod in self.pods if pod.fact.phase in {"Pending", "Running"} for uid in pod.jobs}
-        jobs = [job.fact for job in self.jobs if job.fact.child.uid not in owners]
+        owners = {uid for pod in self.pods if pod.phase in {"Pending", "Running"} for uid in pod.jobs}
+        jobs = [job for job in self.jobs if job.child.uid not in owners]
         waiting = {
-            "PersistentVolumeClaim": any(claim.fact.phase != "Bound" for claim in self.claims),
+            "PersistentVolumeClaim": any(claim.phase != "Bound" for claim in self.claims),
             # A Job without a pod that may still create one.
             "Job": any(not (job.complete or job.failure or job.child.deleting) for job in jobs),
             # A pod with a node whose containers are not created yet: its volumes are mounted before.
-            "Pod": any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods),
+            "Pod": any(pod.phase == "Pending" and pod.node for pod in self.pods),
         }
         return [kind for kind, waits in waiting.items() if waits]
 
@@ -157,16 +146,6 @@ class TrialFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationFact:
-    """The means of one operation over the trials that count."""
-
-    operation: Operation
-    iops: float
-    bytes_per_second: float
-    percentiles: Mapping[str, float]  # those that a headline shows: `"99"` -> nanoseconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """The digest of a result's status."""
 
@@ -174,7 +153,7 @@ class Measured:
     verdict: Verdict | None = None
     reason: str = ""  # the first reason of its verdict; empty if it is Valid
     remedy: str = ""  # what to do about it
-    operations: tuple[OperationFact, ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()  # of each operation the fields of a `Headline`
     line: Line | None = None  # of a search, as far as it is known
     trials: tuple[TrialFact, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -192,7 +171,6 @@ class ResultFact:
 
 
 def child_of(obj: Object) -> Child:
-    """Return an object's identity."""
     metadata = obj["metadata"]
     return Child(
         api_version=obj["apiVersion"],
@@ -204,8 +182,7 @@ def child_of(obj: Object) -> Child:
     )
 
 
-def job_fact(obj: Object) -> JobFact:
-    """Read a Job."""
+def job_fact(uid: str, obj: Object) -> JobFact:
     conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
     failed = conditions.get("Failed") or conditions.get("FailureTarget")
     return JobFact(
@@ -216,11 +193,11 @@ def job_fact(obj: Object) -> JobFact:
         attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
         complete="Complete" in conditions,
         failure=f"{failed.get('reason', 'Failed')}: {failed.get('message', '')}" if failed else "",
+        own=is_of_run(obj, uid),
     )
 
 
-def pod_fact(obj: Object) -> PodFact:
-    """Read a pod."""
+def pod_fact(uid: str, obj: Object) -> PodFact:
     metadata, status = obj["metadata"], obj.get("status", {})
     states = {container["name"]: container.get("state", {}) for container in status.get("containerStatuses", [])}
     state: Object = next((state for name, state in states.items() if name in naming.CONTAINERS), {})
@@ -250,6 +227,8 @@ def pod_fact(obj: Object) -> PodFact:
         exit_message=exit_message,
         exit_code=int(exit_code),
         is_held=is_held,
+        own=is_of_run(obj, uid),
+        jobs=frozenset(_jobs_of(obj)),
     )
 
 
@@ -261,7 +240,7 @@ def job_with_pods(job: JobFact, pods: Iterable[PodFact]) -> JobFact:
     return replace(job, complete=is_complete, failure="" if is_complete else job.failure or held_failure)
 
 
-def claim_fact(obj: Object) -> ClaimFact:
+def claim_fact(uid: str, obj: Object) -> ClaimFact:
     """Read a PVC; one without a client's label has the client -1."""
     client, child = _number(obj, naming.LABEL_CLIENT), child_of(obj)
     return ClaimFact(
@@ -269,11 +248,11 @@ def claim_fact(obj: Object) -> ClaimFact:
         client=-1 if client is None else client,
         phase=obj.get("status", {}).get("phase", "Pending"),
         finalizers=tuple(obj["metadata"].get("finalizers") or ()) if child.deleting else (),
+        own=is_of_run(obj, uid),
     )
 
 
 def label(obj: Object, name: str) -> str:
-    """Return the value of a label; empty if it is missing."""
     return str((obj["metadata"].get("labels") or {}).get(name, ""))
 
 
@@ -289,10 +268,7 @@ def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str
 
 
 def newest_warnings(uids: AbstractSet[str], events: Iterable[Object], earlier: Warnings) -> Warnings:
-    """Return the newest warning about each object with one of these UIDs, given those among earlier events.
-
-    Without a warning, an event that names what the object waits for counts.
-    """
+    """Return the newest warning, or else the newest event about a wait, of each of these UIDs, given earlier ones."""
     newest = dict(earlier)
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
@@ -304,26 +280,20 @@ def newest_warnings(uids: AbstractSet[str], events: Iterable[Object], earlier: W
 
 
 def last_seen(event: Object) -> str:
-    """Return when an event was last seen, in a format that sorts by time; empty if it does not say.
-
-    Newer reporters count a repeated event in a series, as a Rook of August 2026 does.
-    """
+    """Return when an event, or the last of its series, was seen, in a format that sorts by time; empty if unknown."""
     series = event.get("series") or {}
     return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def is_of_run(obj: Object, uid: str) -> bool:
-    """Whether an object belongs to the run with that UID: by its label and its owner; a pod has to be owned by a Job.
-
-    For results the specification decides: they may outlive the run, and users may change their labels.
-    """
+    """Whether an object is the run's: by label and owner, a pod by a Job; a result, which may outlive it, by spec."""
     if obj["kind"] == RESULT_KIND:
         return bool(obj.get("spec", {}).get("runUid") == uid)
     if label(obj, naming.LABEL_RUN_UID) != uid:
         return False
     if obj["kind"] == "Pod":
-        return bool(jobs_of(obj))
-    return any(owner["uid"] == uid for owner in _owners(obj))
+        return bool(_jobs_of(obj))
+    return any(owner["uid"] == uid for owner in owners(obj))
 
 
 def belongs_to_a_run(obj: Object) -> bool:
@@ -332,10 +302,7 @@ def belongs_to_a_run(obj: Object) -> bool:
 
 
 def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
-    """Whether an object outside the run's namespace belongs to the run.
-
-    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
-    """
+    """Whether an object outside the run's namespace is the run's: by label, and by name with a digest of the UID."""
     base = base_name(name, uid)
     pools = {base, f"{base}-data", file_system_name(name, uid)}
     names = {*pools, f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
@@ -346,24 +313,18 @@ def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
 def belongs_to_same_run(existing: Object, wanted: Object) -> bool:
     """Whether an existing object belongs to the same run as one that was to be created under its name."""
     uid = label(wanted, naming.LABEL_RUN_UID)
-    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
+    if owners(wanted) or wanted["kind"] == RESULT_KIND:
         return is_of_run(existing, uid)
     return label(existing, naming.LABEL_RUN_UID) == uid
 
 
-def jobs_of(pod: Object) -> set[str]:
-    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
-    return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == "Job"}
+def _jobs_of(pod: Object) -> set[str]:
+    return {str(owner["uid"]) for owner in owners(pod) if owner["kind"] == "Job"}
 
 
 def is_departing(obj: Object) -> bool:
     """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
-    return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in _owners(obj))
-
-
-def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
-    """Read an object that carries the UID of a run."""
-    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
+    return "deletionTimestamp" in obj["metadata"] or any(owner["kind"] == RUN_KIND for owner in owners(obj))
 
 
 def result_fact(run_uid: str, obj: Object) -> ResultFact:
@@ -386,17 +347,18 @@ def result_fact(run_uid: str, obj: Object) -> ResultFact:
 
 def digest(status: ResultStatus) -> Measured:
     """Return what decisions need from a status; raises ValueError if a time is invalid."""
-    operations = (
-        OperationFact(
-            operation=summary.operation,
-            iops=summary.iops.mean,
-            bytes_per_second=summary.bytes_per_second.mean,
-            percentiles={
-                name: interval.mean for name, interval in summary.percentiles.items() if name in _SHOWN_PERCENTILES
-            },
+    operations = []
+    for summary in status.summary.operations if status.summary else ():
+        means = {f"p{name}": round(interval.mean) for name, interval in summary.percentiles.items()}
+        latency = HeadlineLatency.model_validate({name: mean for name, mean in means.items() if name in _SHOWN})
+        operations.append(
+            {
+                "operation": summary.operation,
+                "iops": round(summary.iops.mean),
+                "bytes_per_second": round(summary.bytes_per_second.mean),
+                "latency_nanoseconds": latency if latency.model_fields_set else None,
+            }
         )
-        for summary in (status.summary.operations if status.summary else ())
-    )
     trials = (
         TrialFact(
             epoch=trial.epoch,
@@ -445,5 +407,5 @@ def _containers(status: Object) -> list[Any]:
     return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
 
 
-def _owners(obj: Object) -> list[Any]:
+def owners(obj: Object) -> list[Any]:
     return list(obj["metadata"].get("ownerReferences") or ())

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.reasons import REFUSALS, event_name, severity_of
-from plimsoll.api.reasons.reason import Reason, Severity, UnknownReason
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.children import Child, Object
 from plimsoll.lifecycle.run import Run
@@ -59,8 +60,7 @@ class CopyKeyring:
     namespace: str  # of the Secret with the key, as `secret` and `field`
     secret: str
     field: str
-    # Whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names that Secret,
-    # so it needs the annotation for benchmarks.
+    # Whether a user names that Secret, with a keyring file and the annotation for benchmarks, rather than with a key.
     is_keyring: bool = False
 
 
@@ -76,11 +76,7 @@ class CheckSecret:
 class Delete:
     """Delete an object if it still has that UID."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
+    child: Child
     foreground: bool = False
 
 
@@ -97,19 +93,7 @@ Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
 
 
 def deletions(children: Iterable[Child], *, foreground: bool = False) -> tuple[Delete, ...]:
-    """Return the deletions of the objects that are not being deleted yet."""
-    return tuple(
-        Delete(
-            api_version=child.api_version,
-            kind=child.kind,
-            namespace=child.namespace,
-            name=child.name,
-            uid=child.uid,
-            foreground=foreground,
-        )
-        for child in children
-        if not child.deleting
-    )
+    return tuple(Delete(child=child, foreground=foreground) for child in children if not child.deleting)
 
 
 class Stage(StrEnum):
@@ -123,20 +107,6 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnding:
-    """How a run ended. `reason` is `Valid`, `Suspect`, `InvalidResults`, or why it failed."""
-
-    succeeded: bool
-    reason: Reason | UnknownReason
-    message: str
-
-    @classmethod
-    def failure(cls, reason: Reason | UnknownReason, message: str) -> Self:
-        """Return the end of a run that failed."""
-        return cls(succeeded=False, reason=reason, message=message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One condition: whether it holds (None: unknown), its reason and its message."""
 
@@ -146,13 +116,16 @@ class Fact:
 
     @classmethod
     def true(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
-        """Return a condition that holds."""
         return cls(holds=True, reason=reason, message=message)
 
     @classmethod
     def false(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
-        """Return a condition that does not hold."""
         return cls(holds=False, reason=reason, message=message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnding(Fact):
+    """The condition Succeeded of a run that has ended: Valid, Suspect, InvalidResults, or why it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Names and labels of a run's objects. Deterministic, so that a second creation finds the first."""
+"""Names and labels of a run's objects: functions return names. Deterministic: a second creation finds the first."""
 
 from hashlib import sha256
 
@@ -44,54 +44,39 @@ _DIGEST = 8
 
 def child(run: str, suffix: str) -> str:
     """Return `<run>-<suffix>` in at most 63 characters: a longer run name is truncated and gets a digest."""
-    name = f"{run}-{suffix}"
-    if len(name) <= _MAX_NAME:
-        return name
-    digest = sha256(run.encode()).hexdigest()[:_DIGEST]
-    return f"{run[: _MAX_NAME - len(suffix) - _DIGEST - 2]}-{digest}-{suffix}"
+    return f"{label_value(run, _MAX_NAME - len(suffix) - 1)}-{suffix}"
 
 
-def label_value(text: str) -> str:
-    """Return a text as a label value: longer than 63 characters, it is truncated and gets a digest."""
-    if len(text) <= _MAX_NAME:
+def label_value(text: str, longest: int = _MAX_NAME) -> str:
+    """Return a text as a label value: one with more characters is truncated and gets a digest."""
+    if len(text) <= longest:
         return text
-    return f"{text[: _MAX_NAME - _DIGEST - 1]}-{sha256(text.encode()).hexdigest()[:_DIGEST]}"
+    return f"{text[: longest - _DIGEST - 1]}-{sha256(text.encode()).hexdigest()[:_DIGEST]}"
 
 
 def plan_config_map(run: str) -> str:
-    """Return the name of the frozen plan's ConfigMap."""
     return child(run, "plan")
 
 
 def state_config_map(run: str) -> str:
-    """Return the name of the ConfigMap with the conductor's state."""
     return child(run, "state")
 
 
 def session_secret(uid: str) -> str:
-    """Return the name of the session secret.
-
-    It contains the UID: the operator cannot read Secrets, and must not use the Secret of an earlier run with this name.
-    The API server lets a run's pods mount only Secrets with its UID.
-    """
+    """Return a name with the UID: the operator cannot read Secrets, and must not use that of an earlier run."""
     return f"{MANAGED_BY}-session-{uid}"
 
 
 def conductor(run: str) -> str:
-    """Return the name of the conductor's Job and Service."""
     return child(run, CONDUCTOR)
 
 
 def conductor_account(run: str) -> str:
-    """Return the name of the conductor's ServiceAccount, Role and RoleBinding.
-
-    Unlike `<run>-conductor`, only the operator may create a ServiceAccount with such a name.
-    """
+    """Return the name of the ServiceAccount, Role and RoleBinding; only the operator may create such an account."""
     return f"{MANAGED_BY}-{conductor(run)}"
 
 
 def network_policy(run: str, component: str) -> str:
-    """Return the name of the NetworkPolicy for the pods of a component."""
     return child(run, f"{component}-network")
 
 
@@ -106,17 +91,14 @@ def client_claim(run: str, client: int) -> str:
 
 
 def shared_claim(run: str) -> str:
-    """Return the name of the PVC that all clients share."""
     return child(f"{MANAGED_BY}-{run}", "shared")
 
 
 def result(run: str, point: str) -> str:
-    """Return the name of a point's result."""
     return f"{run}-{point}"
 
 
 def ceph_config_map(run: str) -> str:
-    """Return the name of the ConfigMap with the run's `ceph.conf`."""
     return child(run, "ceph")
 
 

@@ -16,17 +16,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import children, naming
-from plimsoll.lifecycle.children import (
-    Child,
-    ClaimFact,
-    JobFact,
-    Members,
-    Object,
-    PodFact,
-    ResultFact,
-    is_of_run,
-    job_with_pods,
-)
+from plimsoll.lifecycle.children import Child, ClaimFact, JobFact, Members, Object, PodFact, ResultFact
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Platform, Run
 from plimsoll.measure.text import first_few
@@ -39,7 +29,7 @@ _UNSHOWN = {"elapsed_seconds", "live", "prefill", "registered"}
 
 _MAX_STATE_CHARACTERS = 128 * 2**10  # with 1000 clients a state has about 20,000
 
-_FACTS: Mapping[str, Callable[[Object], object]] = {
+_FACTS: Mapping[str, Callable[[str, Object], object]] = {
     "Job": children.job_fact,
     "Pod": children.pod_fact,
     "PersistentVolumeClaim": children.claim_fact,
@@ -74,10 +64,8 @@ class Observed:
     claims: tuple[ClaimFact, ...] = ()
     others: tuple[Child, ...] = ()  # objects that need only to be deleted
     warnings: Mapping[str, str]  # UID of a PVC, a Job or a pod -> the newest warning about it
-    # What the storage provider found outside the run's namespace; None if there can be nothing.
-    external: object | None = None
-    # The cluster; None if the operator may not inspect it, or once the plan describes it.
-    platform: Platform | None = None
+    external: object | None = None  # what the storage provider found elsewhere; None if there can be nothing
+    platform: Platform | None = None  # None if it may not be inspected, or once the plan describes it
     turn: Turn = Turn()
     refusal: Refusal | None = None  # what the API server refused last; None if nothing
 
@@ -108,21 +96,16 @@ class Observed:
 
     @property
     def conductor_succeeded(self) -> bool:
-        """Whether a pod of the conductor's Job has succeeded.
-
-        The Job itself is complete a second or two later, or never while another container keeps the pod running.
-        """
+        """Whether the conductor has succeeded. Its Job is complete later, or never while a sidecar keeps the pod."""
         job = self.conductor_job
         return job is not None and (job.complete or any(pod.phase == "Succeeded" for pod in self.conductor_pods))
 
     @property
     def loading_pods(self) -> tuple[PodFact, ...]:
-        """Return all pods that may load the storage."""
         return (*self.pods, *self.orphans)
 
     @property
     def unbound_claims(self) -> Sequence[ClaimFact]:
-        """Return the PVCs that have no volume yet."""
         return [claim for claim in self.claims if claim.phase != "Bound"]
 
     @cached_property
@@ -131,15 +114,12 @@ class Observed:
         return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
 
     def names(self, kind: str) -> AbstractSet[str]:
-        """Return the names of the existing objects of a kind."""
         return self._names_by_kind.get(kind, frozenset())
 
     def client_jobs(self, client: int) -> Sequence[JobFact]:
-        """Return a client's Jobs, in order of their attempts."""
         return self._jobs_by_client.get(client, ())
 
     def client_pod(self, client: int) -> PodFact | None:
-        """Return the pod of a client's latest process; None if there is none."""
         pods = self.client_pods(client)
         return pods[-1] if pods else None
 
@@ -177,12 +157,12 @@ def observe(
 ) -> Observed:
     """Return the facts about a run's objects, and about other owners' objects with the same names.
 
-    Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and PVCs, `fixed` its objects
-    that only the operator changes, `results` those with the run's name, `warnings` those about its PVCs, Jobs and pods.
+    `fixed` are its objects that only the operator changes, `results` those with the run's name. Objects that only carry
+    the run's labels are ignored.
     """
     run_maps, foreign_maps = dict[str, Object](), dict[str, Object]()
     for config_map in config_maps:
-        maps = run_maps if is_of_run(config_map, run.uid) else foreign_maps
+        maps = run_maps if children.is_of_run(config_map, run.uid) else foreign_maps
         maps[config_map["metadata"]["name"]] = config_map
     plan_name = naming.plan_config_map(run.name)
     plan_map, conflict = run_maps.get(plan_name), foreign_maps.get(plan_name)
@@ -195,12 +175,11 @@ def observe(
     of_process: dict[tuple[int | None, int], list[PodFact]] = {}
     for pod in pods:
         of_process.setdefault((pod.client, pod.attempt), []).append(pod)
-    jobs = [job.fact for job in members.jobs if job.own]
-    # The conductor's Job decides itself whether it creates another pod.
-    of_clients = {
-        job.child.uid: of_process.get((job.client, job.attempt), ()) for job in jobs if job.client is not None
-    }
-    claims = tuple(claim.fact for claim in members.claims if claim.own)
+
+    def with_pods(job: JobFact) -> JobFact:
+        # The conductor's Job decides itself whether it creates another pod.
+        return children.job_with_pods(job, () if job.client is None else of_process.get((job.client, job.attempt), ()))
+
     return Observed(
         plan=plan,
         plan_problem=problem,
@@ -214,33 +193,30 @@ def observe(
             *([f"ConfigMap {plan_name}"] if is_departing else []),
         ),
         name_taken=f"ConfigMap {plan_name}" if conflict is not None and not is_departing else "",
-        jobs=tuple(job_with_pods(job, of_clients.get(job.child.uid, ())) for job in jobs),
+        jobs=tuple(with_pods(job) for job in members.jobs if job.own),
         pods=pods,
         orphans=members.orphans,
-        claims=claims,
+        claims=tuple(claim for claim in members.claims if claim.own),
         others=(*map(children.child_of, run_maps.values()), *fixed),
         warnings=warnings,
     )
 
 
 def noticeable(obj: Object, run_uid: str) -> object:
-    """Return a value that differs whenever a look at the run could notice a change of an object that carries its UID.
-
-    `obj` is a Job, a pod, a PVC or a ConfigMap.
-    """
+    """Return a value that differs whenever a look could notice a change of a Job, pod, PVC or ConfigMap of the run."""
     kind = obj["kind"]
     if kind in _FACTS:
-        return children.member(_FACTS[kind], run_uid, obj)
+        return _FACTS[kind](run_uid, obj)
     data, metadata = dict(obj.get("data") or {}), obj["metadata"]
     text = str(data.pop(STATE_FILE, ""))
     readable = _state(text)
     state = readable.model_dump(exclude=_UNSHOWN) if readable is not None else sha256(text.encode()).digest()
     files = {name: sha256(content.encode()).digest() for name, content in data.items()}
-    return metadata["uid"], "deletionTimestamp" in metadata, is_of_run(obj, run_uid), obj.get("immutable"), files, state
+    is_own = children.is_of_run(obj, run_uid)
+    return metadata["uid"], "deletionTimestamp" in metadata, is_own, obj.get("immutable"), files, state
 
 
 def age_seconds(since: datetime | None, now: datetime) -> float:
-    """Return the seconds since a time; 0 without one."""
     return (now - since).total_seconds() if since else 0.0
 
 
@@ -250,7 +226,6 @@ def is_own_plan(run: Run, seen: Observed) -> bool:
 
 
 def _by_client(facts: Iterable[Process]) -> dict[int | None, list[Process]]:
-    """Return Jobs or pods by client, in order of their attempts."""
     by_client: dict[int | None, list[Process]] = {}
     for fact in sorted(facts, key=lambda fact: fact.attempt):
         by_client.setdefault(fact.client, []).append(fact)

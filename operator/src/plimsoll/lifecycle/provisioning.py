@@ -1,4 +1,4 @@
-"""The needs of a run before it measures: permission, a frozen plan, and objects; and the removal of these objects.
+"""The needs of a run before it measures: permission and limits, a frozen plan, objects; and the removal of these.
 
 They are removed in order: the load, addresses and rights, and storage backwards. Plan, state and results are kept until
 the run itself is deleted: a finished run is read from them.
@@ -11,28 +11,31 @@ from typing import Any
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RunPhase
+from plimsoll.api.quantity import format_quantity
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, RunSpec
+from plimsoll.api.status import format_time
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Action, Create, CreateSecret, Fact, RunEnding, Teardown, deletions
-from plimsoll.lifecycle.limits import spec_excess
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import common, network
 from plimsoll.lifecycle.render import conductor as render_conductor
-from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings
+from plimsoll.lifecycle.run import ENFORCED_PROFILE, Limits, Platform, Run, Settings
 from plimsoll.lifecycle.storage.claims import removable
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
 from plimsoll.lifecycle.storage.seam import Storage
-from plimsoll.measure.text import count_text, first_few
+from plimsoll.measure.text import count_text, first_few, size_text
 from plimsoll.plan.document import ControlPlane, Plan
-from plimsoll.plan.expand import check_fits_deadline, make_plan
+from plimsoll.plan.expand import check_fits_deadline, estimate, estimate_writes, make_plan
 from plimsoll.plan.sweep import run_seed
+from plimsoll.plan.windows import longest_load_seconds, next_start
 from plimsoll.protocol.helpers import excess_of
 from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import TargetKind
 
+_ASK = "or ask the operator's administrator to"
 _RESTRICTED = "restricted"  # the Pod Security Standard that forbids root
 _SCHEDULING_SECONDS = 10.0  # a pod that cannot be scheduled for so long has no room on the nodes
 LOAD_GONE_SECONDS = 300
@@ -70,10 +73,8 @@ def missing_objects(
         yield CreateSecret(obj=common.session_secret(run), clients=plan.members)
     for client in range(plan.members if storage.is_schedulable() else 0):
         jobs = seen.client_jobs(client)
-        if not jobs:
-            yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))
-        elif is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts:
-            attempt = jobs[-1].attempt + 1
+        if not jobs or (is_lost(jobs[-1], seen) and len(jobs) <= settings.max_client_restarts):
+            attempt = jobs[-1].attempt + 1 if jobs else 0
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=attempt))
     # A new Job is created once one that a suspension deletes is gone.
     is_permitted = naming.conductor_account(run.name) in seen.names("RoleBinding")
@@ -90,20 +91,13 @@ def crowding_conductor(plan: Plan, seen: Observed, now: datetime) -> tuple[Actio
 
 
 def _may_crowd_out_clients(plan: Plan, seen: Observed, now: datetime) -> bool:
-    """Whether a client's pod has had no room on any node for a while; until then, all of them start at once.
-
-    Clients that wait for something else, such as a volume or a quota, get it whether or not there is a conductor.
-    """
+    """Whether a client's pod has had no room on any node for a while; other clients do not wait for room."""
     pods = filter(None, map(seen.client_pod, range(plan.members)))
     return any("Unschedulable" in pod.problem and age_seconds(pod.created, now) > _SCHEDULING_SECONDS for pod in pods)
 
 
 def is_lost(job: JobFact, seen: Observed) -> bool:
-    """Whether a client's process is gone or terminating before its work is done.
-
-    It failed, was evicted or deleted, is on a dead node, or was dismissed by a conductor that was asked to stop, for
-    example because its node is drained.
-    """
+    """Whether a client's process has failed, is gone or terminating, or was dismissed, before its work is done."""
     if job.failure or job.child.deleting:
         return True
     if job.complete:
@@ -112,51 +106,44 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
 
 
 def held_pods(seen: Observed) -> tuple[Action, ...]:
-    """Return the deletion of held pods whose conductor has failed or whose client is lost.
-
-    Until such a pod ends, Kubernetes starts no other conductor, and its volume may not be usable on another node.
-    """
+    """Return the deletion of held pods of a failed conductor or a lost client: they block the next, and its volume."""
     lost = {(job.client, job.attempt) for job in seen.jobs if job.client is not None and is_lost(job, seen)}
-    held = [pod for pod in seen.pods if pod.is_held]
-    return deletions(pod.child for pod in held if pod.phase == "Failed" or (pod.client, pod.attempt) in lost)
+    return deletions(
+        pod.child for pod in seen.pods if pod.is_held and (pod.phase == "Failed" or (pod.client, pod.attempt) in lost)
+    )
 
 
 def rejection(run: Run, settings: Settings) -> RunEnding | None:
-    """Return why a run is rejected in any state of the cluster; None if it is not."""
     if run.document is None:
-        return RunEnding.failure(Reason.INVALID_SPEC, run.spec_problem)
-    spec = run.document.spec
-    if excess := spec_excess(spec, settings.limits):
-        return excess
+        return RunEnding.false(Reason.INVALID_SPEC, run.spec_problem)
+    return next(filter(None, _rejections(run, run.document.spec, settings)), None)
+
+
+def _rejections(run: Run, spec: RunSpec, settings: Settings) -> Iterator[RunEnding | None]:
+    yield spec_excess(spec, settings.limits)
     if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
         message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
-        return RunEnding.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
-    tools = (TOOLS.get(workload.tool) for workload in spec.workloads)
-    loading = next((tool for tool in tools if tool and tool.target is TargetKind.OSDS), None)
-    if loading is not None and not settings.osd_bench:
-        message = (
-            f"{loading.key} bypasses pools and writes to all OSDs; remove these workloads, or ask the "
-            "administrator to set the chart's osdBench.enabled"
-        )
-        return RunEnding.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
-    burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
-    if burning is not None and (problem := settings.burning_problem(run.namespace)):
-        return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, f"{burning}: {problem}, or remove these workloads")
-    return provider_of(run).rejection(run, settings) or _disturbance_rejection(run, spec, settings)
+        yield RunEnding.false(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
+    yield provider_of(run).rejection(run, settings)
+    for number, workload in enumerate(spec.workloads):
+        tool = TOOLS.get(workload.tool)
+        if tool is not None and tool.target is TargetKind.OSDS and not settings.osd_bench:
+            remedy = "remove these workloads, or ask the administrator to set the chart's osdBench.enabled"
+            message = f"{tool.key} bypasses pools and writes to all OSDs; {remedy}"
+            yield RunEnding.false(Reason.OSD_BENCH_NOT_ALLOWED, message)
+        if tool is not None and tool.creates_claims and (problem := settings.burning_problem(run.namespace)):
+            message = f"{tool.key}: {problem}, or remove these workloads"
+            yield RunEnding.false(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+        if workload.disturb and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
+            message = (
+                f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask "
+                "the operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's "
+                "disturb"
+            )
+            yield RunEnding.false(Reason.DISTURBANCE_NOT_ALLOWED, message)
 
 
-def _disturbance_rejection(run: Run, spec: RunSpec, settings: Settings) -> RunEnding | None:
-    number = next((number for number, workload in enumerate(spec.workloads) if workload.disturb), None)
-    if number is not None and spec.storage and settings.neighbours(spec.storage, run.namespace) is None:
-        message = (
-            f"spec.workloads[{number}].disturb: runs may not take OSDs of this cluster away; remove it, or ask the "
-            "operator's administrator to add the CephCluster, or the Secret with the keyring, to the chart's disturb"
-        )
-        return RunEnding.failure(Reason.DISTURBANCE_NOT_ALLOWED, message)
-    return None
-
-
-def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | RunEnding | Fact:
+def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Fact:
     """Return the plan of a run, or why it cannot be frozen at all (RunEnding) or yet (Fact)."""
     provider = provider_of(run)
     named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
@@ -167,11 +154,11 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image, environment=environment)
         check_fits_deadline(plan)
     except SpecError as error:
-        return RunEnding.failure(Reason.INVALID_SPEC, str(error))
+        return RunEnding.false(Reason.INVALID_SPEC, str(error))
     if render_client.has_device(plan, 0) and (problem := why_no_devices(run.namespace, platform.pod_security)):
-        return RunEnding.failure(Reason.POD_SECURITY_TOO_STRICT, f"spec.storage.volume.mode: {problem}")
+        return RunEnding.false(Reason.POD_SECURITY_TOO_STRICT, f"spec.storage.volume.mode: {problem}")
     control_plane = _control_plane(run, plan, platform, settings)
-    if isinstance(control_plane, RunEnding | Fact):
+    if isinstance(control_plane, Fact):
         return control_plane
     cache_helper = settings.caches.service if settings.caches and document.spec.prepare.drop_caches else None
     plan = plan.model_copy(update={"cache_helper": cache_helper, "control_plane": control_plane})
@@ -185,11 +172,9 @@ def why_no_devices(namespace: str, pod_security: str) -> str:
     """Return why clients in a namespace that enforces a profile cannot open raw devices; empty if they can."""
     if pod_security != _RESTRICTED:
         return ""
-    return (
-        f"clients of a Block volume run as root, which Pod Security in namespace {namespace} forbids "
-        f"({ENFORCED_PROFILE}: {_RESTRICTED}); leave volume.mode out for Filesystem, with Ceph set volume.access to "
-        "LibRBD, or use a namespace that enforces baseline"
-    )
+    policy = f"Pod Security in namespace {namespace} forbids ({ENFORCED_PROFILE}: {_RESTRICTED})"
+    remedy = "leave volume.mode out for Filesystem, with Ceph set volume.access to LibRBD, or use a namespace that"
+    return f"clients of a Block volume run as root, which {policy}; {remedy} enforces baseline"
 
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
@@ -199,7 +184,7 @@ def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))
         if seen.loading_pods and load_is_gone(seen, now):
             message = (
-                f"{count_text(len(seen.loading_pods), 'pod')}{_nodes(seen)} should have been gone "
+                f"{count_text(len(seen.loading_pods), 'pod')}{_on_nodes(seen)} should have been gone "
                 f"{LOAD_GONE_SECONDS} s ago and can no longer load the storage, so the next run may start; "
                 "delete the Node if it will not return, or taint it node.kubernetes.io/out-of-service"
             )
@@ -239,10 +224,10 @@ def is_settled(cleaned_up: Fact) -> bool:
 
 
 def revoke_rights(seen: Observed, now: datetime) -> tuple[Action, ...]:
-    """Return the deletion of the RoleBinding of a conductor that has been stopped, once it has no end left to record.
+    """Return the deletion of the RoleBinding of a stopped conductor, once it has no end left to record.
 
-    Its pod may record its end until the deletion deadline. If it still exists then, its kubelet is dead, and may be if
-    the pod was deleted by force: a conductor that still has a connection would continue and change the results.
+    If its pod still exists after the deletion deadline, its kubelet may be dead, or the pod was deleted by force: a
+    conductor that still has a connection would continue and change the results.
     """
     pods = [pod for pod in seen.loading_pods if pod.client is None]
     is_gone = seen.conductor_job is None and not pods
@@ -269,31 +254,23 @@ def conductor_is_gone(seen: Observed, now: datetime) -> bool:
     return bool(pods) and all(age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS for pod in pods)
 
 
-def stopping_message(seen: Observed) -> str:
-    """Return what is still stopping, and on which nodes."""
-    nodes = _nodes(seen)
-    where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
-    return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
-
-
-def _nodes(seen: Observed) -> str:
-    """Return the nodes of pods that are being deleted, as ` on a, b`; empty if there are none."""
+def _on_nodes(seen: Observed) -> str:
     nodes = sorted({pod.node for pod in seen.loading_pods if pod.child.deleting and pod.node})
     return f" on {first_few(nodes, 3)}" if nodes else ""
+
+
+def stopping_message(seen: Observed) -> str:
+    nodes = _on_nodes(seen)
+    where = f"{nodes}; pods on an unresponsive node remain until it returns or is deleted" if nodes else ""
+    return f"{count_text(len(seen.jobs), 'Job')} and {count_text(len(seen.loading_pods), 'pod')} are stopping{where}"
 
 
 def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> list[Create]:
     return [Create(obj=obj) for obj in objects if obj["metadata"]["name"] not in seen.names(obj["kind"])]
 
 
-def _creates_claims(tool: str) -> bool:
-    return tool in TOOLS and TOOLS[tool].creates_claims
-
-
-def _control_plane(
-    run: Run, plan: Plan, platform: Platform, settings: Settings
-) -> ControlPlane | RunEnding | Fact | None:
-    points = [point for point in plan.points if _creates_claims(point.tool)]
+def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Fact | None:
+    points = [point for point in plan.points if TOOLS[point.tool].creates_claims]
     burning = settings.burning
     if not points or burning is None:
         return None
@@ -301,16 +278,66 @@ def _control_plane(
         limits = {"max_objects": burning.max_objects, "max_qps": burning.max_qps}
         if problem := excess_of(point.typed_parameters.limited, **limits, max_volume_size=burning.max_volume_size):
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
-            return RunEnding.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+            return RunEnding.false(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)
     if platform.storage_classes.get(name, {}).get("reclaimPolicy") == "Retain":
-        message = (
-            f"workload {points[0].workload}: {points[0].tool} would leave the volume of each PVC behind, because "
-            f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
-        )
-        return RunEnding.failure(Reason.VOLUMES_RETAINED, message)
+        why = f"would leave the volume of each PVC behind, because StorageClass {name} has reclaimPolicy Retain"
+        message = f"workload {points[0].workload}: {points[0].tool} {why}; name one with Delete"
+        return RunEnding.false(Reason.VOLUMES_RETAINED, message)
     if not platform.burner_certificate:
         place = f"namespace {burning.service.namespace}"
         message = f"the helper that runs kube-burner has not started yet; check its pod in {place}"
         return Fact.false(Reason.KUBE_BURNER_NOT_READY, message)
     return ControlPlane(helper=burning.service, certificate=platform.burner_certificate, storage_class=name)
+
+
+def spec_excess(spec: RunSpec, limits: Limits) -> RunEnding | None:
+    problems = []
+    count, most = spec.clients.count, limits.max_clients
+    if most is not None and count > most:
+        problem = f"spec.clients.count is {count}, but a run may have {count_text(most, 'client')}"
+        problems.append(f"{problem}; lower it, {_ASK} raise the chart's limits.maxClients")
+    volume, largest = spec.storage.volume if spec.storage else None, limits.max_volume_size
+    if volume is not None and largest is not None and volume.size > largest:
+        size, limit = format_quantity(volume.size), format_quantity(largest)
+        problem = f"spec.storage.volume.size is {size}, but may be at most {limit}"
+        problems.append(f"{problem}; lower it, {_ASK} raise the chart's limits.maxVolumeSize")
+    return RunEnding.false(Reason.LIMIT_EXCEEDED, "; ".join(problems)) if problems else None
+
+
+def plan_excess(plan: Plan, settings: Settings, now: datetime) -> RunEnding | None:
+    """Return why a plan writes too much, or has a trial that is longer than the windows; None if neither is so."""
+    most, writes = settings.limits.max_written_bytes, estimate_writes(plan)
+    if most is not None and writes.preparing + writes.loading > most:
+        message = (
+            f"the run writes {writes.text}, but a run may write {format_quantity(most)}; lower clients.count, "
+            " volume.size, runtimeSeconds, repetitions or a rate of its workloads, or set "
+            f"prepare.prefill to false, {_ASK} raise the chart's limits.maxWrittenBytes"
+        )
+        return RunEnding.false(Reason.LIMIT_EXCEEDED, message)
+    seconds = longest_load_seconds(plan)
+    if next_start(settings.windows, now, seconds) is None:
+        what = (
+            f"the longest trial and the preparation before it take {seconds} s, and no maintenance window is that long"
+        )
+        remedy = f"runtimeSeconds, volume.size or prepare.settleSeconds, {_ASK} set longer ones in the chart's"
+        return RunEnding.false(Reason.WINDOWS_TOO_SHORT, f"{what}; lower {remedy} maintenanceWindows")
+    return None
+
+
+def closed_until(plan: Plan, settings: Settings, now: datetime) -> str:
+    """Return that a run waits for a window that holds its longest trial, and until when; empty if it may start."""
+    start = next_start(settings.windows, now, longest_load_seconds(plan))
+    if start is None or start <= now:
+        return ""
+    window = "the next maintenance window that is long enough (the chart's maintenanceWindows)"
+    return f"waiting until {format_time(start)} for {window}"
+
+
+def writes_text(plan: Plan) -> str:
+    """Return what a run writes and stores: `writes 60 GiB to prefill ...; stores at most ...`."""
+    written, cost = f"writes {estimate_writes(plan).text or 'no data'}", estimate(plan)
+    if not cost.data_bytes:
+        return written
+    copies = f", {size_text(cost.stored_bytes)} with replicas or coding chunks" if cost.stored_bytes else ""
+    return f"{written}; its data sets fill at most {size_text(cost.data_bytes)}{copies}"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from math import ceil
 from typing import Any
 
@@ -37,11 +38,8 @@ class Entry:
     uid: str
     namespace: str
     name: str
-    # What it loads; runs without a common target do not wait for each other. Empty: waits for no run.
-    targets: frozenset[str]
-    # When it entered the queue, in the API server's format, which sorts by time: its creation, or its resumption after
-    # it lost its place.
-    queued: str
+    targets: frozenset[str]  # what it loads: runs with a common target wait for each other
+    queued: str  # when it was created, or resumed after it lost its place, in the API server's format, which sorts
     admitted: bool  # whether it may run; it may until it is suspended for too long
     over: bool  # whether it has ended and no longer loads the target, or creates nothing for now
     suspended: bool = False  # whether it was admitted and is suspended
@@ -151,12 +149,9 @@ def place_lost(run: Run, seen: Observed, settings: Settings, now: datetime) -> F
         return None
     if until is not None and now < until and not is_losing_place(run):
         return None
-    message = (
-        f"suspended for more than {settings.hold_seconds} s (queue.holdSeconds) without a measured trial in "
-        "between, so other runs on its target go first; its volumes are kept, and resuming puts it at the end of the "
-        "queue"
-    )
-    return Fact.false(Reason.SUSPENDED_TOO_LONG, message)
+    why = f"suspended for more than {settings.hold_seconds} s (queue.holdSeconds) without a measured trial in between"
+    then = "other runs on its target go first; its volumes are kept, and resuming puts it at the end of the queue"
+    return Fact.false(Reason.SUSPENDED_TOO_LONG, f"{why}, so {then}")
 
 
 def is_losing_place(run: Run) -> bool:
@@ -165,7 +160,6 @@ def is_losing_place(run: Run) -> bool:
 
 
 def has_lost_place(run: Run) -> bool:
-    """Whether a run has lost its admission."""
     admitted = ConditionType.ADMITTED
     return run.start_time is not None and admitted in run.conditions and not run.holds(admitted)
 
@@ -199,10 +193,7 @@ def _connected(this: Entry, entries: Collection[Entry]) -> list[Entry]:
 
 
 def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[Entry]:
-    """Yield admitted runs, and then the others in the order in which they would be admitted if no run were created.
-
-    Times have whole seconds, so the name decides between runs created together.
-    """
+    """Yield admitted runs, and then the others in the order of admission if no run were created; names break ties."""
 
     def age(entry: Entry) -> tuple[str, str, str]:
         return entry.queued, entry.name, entry.uid
@@ -214,10 +205,8 @@ def _in_order(entries: Iterable[Entry], served: Mapping[str, str]) -> Iterator[E
         if not entry.admitted:
             waiting[entry.namespace].append(entry)
 
-    def since(runs: list[Entry]) -> tuple[str, str, str]:
-        queued, name, uid = age(runs[0])
-        return max(queued, served[runs[0].namespace]), name, uid
+    def since(runs: list[Entry]) -> tuple[str, ...]:
+        return max(runs[0].queued, served[runs[0].namespace]), *age(runs[0])[1:]
 
-    by_turn = sorted(waiting.values(), key=since)
-    for number in range(max(map(len, by_turn), default=0)):
-        yield from (runs[number] for runs in by_turn if number < len(runs))
+    for round_ in zip_longest(*sorted(waiting.values(), key=since)):
+        yield from filter(None, round_)

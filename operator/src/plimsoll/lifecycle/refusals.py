@@ -1,14 +1,9 @@
 """Why the API server refuses what a run needs: the words of its answer as one of the reasons `REFUSALS`.
 
-It refuses one of two requests:
-
-- of the operator, to create or delete an object: `operator.execute.refusal_of` makes a `Refusal` of the error, which
-  is `Observed.refusal` until a look at which every request succeeds;
-- of the Job controller, to create a Job's pod: the newest warning about a Job without a pod shows it (`refused_pod`).
-
-The status shows it at once. It ends the run after `timeouts.provisionSeconds` if the run has not started
-(`waiting.refused_too_long`, `waiting.not_ready_too_long`), and after `timeouts.readySeconds` if the pod of a conductor
-or of a lost client is missing (`waiting.ending_of`). What to do is in the table of reasons (`api.reasons.runs`).
+It refuses a creation or deletion by the operator (`operator.execute.refusal_of`; `Observed.refusal` until a look at
+which every request succeeds), or by the Job controller, which the newest warning about a Job without a pod shows.
+The status shows it at once. It ends the run after `timeouts.provisionSeconds` if the run has not started, and after
+`timeouts.readySeconds` if the pod of a conductor or of a lost client is missing (`waiting`).
 """
 
 import re
@@ -43,7 +38,6 @@ class Refusal:
         return self.asked.startswith("delete ")
 
     def concerns(self, namespace: str) -> bool:
-        """Whether the request was about an object in that namespace."""
         return f" {namespace}/" in self.asked
 
     def is_permanent(self, namespace: str) -> bool:
@@ -52,7 +46,6 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """Return it for people, with the remedy."""
         remedy = remedy_of(self.reason)
         if self.blocks_removal and self.reason is Reason.API_REFUSED:
             remedy = "delete it yourself, or change what refuses it: an admission policy, the operator's ClusterRole"

@@ -51,23 +51,16 @@ class Run:
 
     @property
     def identity(self) -> RunIdentity:
-        """Return what identifies the run."""
         return RunIdentity(name=self.name, namespace=self.namespace, uid=self.uid)
 
     @property
     def is_suspended(self) -> bool:
-        """Whether `spec.suspend` is set."""
         return self.written.get("suspend") is True
 
     @property
     def start_time(self) -> datetime | None:
         """Return when the run was first admitted; None before that."""
         return time_of(self.status.get("startTime"))
-
-    @property
-    def conductor_start_time(self) -> datetime | None:
-        """Return when the run's first conductor was created; None before that."""
-        return time_of(self.status.get("conductorStartTime"))
 
     @property
     def completion_time(self) -> datetime | None:
@@ -92,7 +85,6 @@ class Run:
         }
 
     def holds(self, kind: ConditionType) -> bool:
-        """Whether a condition is True."""
         return kind in self.conditions and self.conditions[kind].status is ConditionStatus.TRUE
 
     def last_transition(self, kind: ConditionType) -> datetime:
@@ -100,7 +92,6 @@ class Run:
         return datetime.fromisoformat(self.conditions[kind].last_transition_time)
 
     def has_reason(self, kind: ConditionType, reason: Reason) -> bool:
-        """Whether a condition exists and has this reason."""
         return kind in self.conditions and self.conditions[kind].reason == reason
 
 
@@ -116,11 +107,7 @@ class Platform:
 
 
 def resolved(body: Mapping[str, Any], settings: "Settings") -> Mapping[str, Any]:
-    """Return a run, as the API server stores it, with the CephCluster that it uses if its specification names none.
-
-    That is the one in its status or, before its first status, the only one that its namespace may use. Without either,
-    the run is returned as it is.
-    """
+    """Return a run, as stored, with its default CephCluster if it names none: by its status, or else its namespace."""
     spec = body.get("spec") or {}
     rook = (spec.get("storage") or {}).get("rook")
     if not rook or rook.get("cluster"):
@@ -165,7 +152,6 @@ def run_of(body: Mapping[str, Any], settings: "Settings") -> Run:
 
 
 def is_protected(body: Mapping[str, Any]) -> bool:
-    """Whether a run, as the API server stores it, has its finalizer."""
     return FINALIZER in (body["metadata"].get("finalizers") or ())
 
 
@@ -192,10 +178,7 @@ def platform_of(
     namespace: Object | None = None,
     burner: Object | None = None,
 ) -> Platform:
-    """Return a cluster from its version, its StorageClasses, what the storage provider found, and the namespace.
-
-    `burner` is the ConfigMap of the helper that runs kube-burner.
-    """
+    """Return the facts about a cluster; `burner` is the ConfigMap of the helper that runs kube-burner."""
     return Platform(
         kubernetes=kubernetes,
         storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes if not belongs_to_a_run(obj)},
@@ -223,7 +206,6 @@ def environment_of(platform: Platform, storage_class: str | None) -> PlatformEnv
 
 
 def _read_name(value: object) -> object:
-    """Split `namespace/name`, as the chart writes it."""
     return dict(zip(("namespace", "name"), value.split("/", 1), strict=False)) if isinstance(value, str) else value
 
 
@@ -243,7 +225,7 @@ class Burning(Helper):
 
 
 class Limits(Model):
-    """How much one run may do; None for no limit. `plimsoll.lifecycle.limits` checks it."""
+    """How much one run may do; None for no limit. `plimsoll.lifecycle.provisioning` checks it."""
 
     max_clients: Annotated[int, Field(ge=1)] | None = None
     max_volume_size: Annotated[Size, Field(ge=1)] | None = None  # bytes of one client's volume
@@ -260,8 +242,7 @@ class NetworkPolicies(Model):
 
     enabled: bool = True  # whether there are any
     dns_ports: Annotated[tuple[Annotated[int, Field(ge=1, le=65535)], ...], Field(min_length=1)] = (53,)  # of its pods
-    # Networks of Ceph's daemons. All of their TCP ports are open, instead of a range at any address: some network
-    # plugins ignore the end of a range.
+    # Networks of Ceph's daemons, with all TCP ports open, instead of a range, whose end some network plugins ignore.
     ceph_networks: tuple[_Network, ...] = ()
     conductor_metrics_from: tuple[_Peer, ...] = ()  # who may scrape conductors; empty for none
 
@@ -278,8 +259,7 @@ class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs."""
 
     runner_image: str  # image of conductor and agents; frozen into the plan of each run
-    # Of the runs' teardown records, with their keyrings and Jobs: nothing else is in it.
-    teardown_namespace: str = "plimsoll-teardown"
+    teardown_namespace: str = "plimsoll-teardown"  # of the runs' teardown records, with their keyrings and Jobs
     # `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
@@ -293,8 +273,7 @@ class Settings:
     osd_bench: bool = False  # whether runs may load OSDs directly, bypassing pools
     limits: Limits = field(default_factory=Limits)
     windows: Windows = ()  # the maintenance windows in which trials may load; empty for any time
-    # How long a run may block others on its target while it does not measure: suspended, in total between two measured
-    # trials, or after its end until it is cleaned up.
+    # How long a run may block others while it does not measure: suspended between two trials, or being cleaned up.
     hold_seconds: int = 3600
     image_pull_policy: str = "IfNotPresent"  # of conductor and agents
     port: int = 8443  # of a conductor
@@ -304,7 +283,6 @@ class Settings:
     conductor_restarts: int = 6  # pods that a conductor may lose
 
     def allows(self, cluster: NamespacedName, namespace: str) -> bool:
-        """Whether runs in a namespace may use a Rook cluster."""
         return f"{cluster.namespace}/{cluster.name}" in self.clusters_of(namespace)
 
     def clusters_of(self, namespace: str) -> list[str]:
@@ -317,20 +295,15 @@ class Settings:
         return {"namespace": places[0][0], "name": places[0][1]} if len(places) == 1 else None
 
     def rook_problem(self, cluster: NamespacedName | None, namespace: str) -> str:
-        """Return why runs in a namespace may not use a Rook cluster, and the remedy; empty if they may.
-
-        None if the run names none and `resolved` found none.
-        """
+        """Return why runs in a namespace may not use a Rook cluster, or must name one; empty if they may."""
         places = self.clusters_of(namespace)
         if cluster is None and places:
             return f"must be set, because runs in namespace {namespace} may use several: {', '.join(places)}"
         place = "a Rook cluster" if cluster is None else f"CephCluster {cluster.namespace}/{cluster.name}"
         if cluster is not None and self.allows(cluster, namespace):
             return ""
-        return (
-            f"runs in namespace {namespace} may not use {place}; ask the administrator to add the namespace to the "
-            "chart's rook.clusters"
-        )
+        remedy = "ask the administrator to add the namespace to the chart's rook.clusters"
+        return f"runs in namespace {namespace} may not use {place}; {remedy}"
 
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:
         """Whether runs that may use a Rook cluster may set an option of its OSDs."""
@@ -348,7 +321,6 @@ class Settings:
         return _problem("dropping caches", "drop caches", "caches", self.caches, namespace)
 
     def burning_problem(self, namespace: str) -> str:
-        """Return why runs in a namespace may not use kube-burner, and the remedy; empty if they may."""
         return _problem("kube-burner", "use kube-burner", "kubeBurner", self.burning, namespace)
 
 

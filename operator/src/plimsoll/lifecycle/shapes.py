@@ -2,7 +2,7 @@
 
 Users may create objects with the labels of a run, and fill theirs with thousands of labels, keys or fields: as JSON an
 object has at most a few MiB, as Python objects ten times that. So of an object in a run's namespace only these fields
-are decoded. Structs and fields have Kubernetes' names.
+are decoded. Fields have Kubernetes' names; those that an object does not have remain absent.
 """
 
 from typing import Any
@@ -14,135 +14,56 @@ from plimsoll.ceph.document import CONF_FILE
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import PLAN_FILE
 
+_TEXT: Any = (str, "")
+_OPTIONAL: Any = (str | None, None)
+_REPORTED: Any = (dict[str, Any], {})  # a status that only controllers and kubelets write
 
-class Shape(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """A part of an object; other fields are skipped, and absent fields remain absent."""
+
+def _shape(name: str, rename: Any = "camel", /, **fields: Any) -> Any:  # noqa: ANN401 - a type at run time
+    """Return a struct with these fields: name -> type, and default if the field may be absent."""
+    forms = [(field, *form) for field, form in fields.items()]
+    return msgspec.defstruct(name, forms, rename=rename, omit_defaults=True)
+
+
+def _list(item: Any) -> Any:  # noqa: ANN401 - the same
+    return list[item] | None, None
 
 
 _LABELS = {"run_uid": naming.LABEL_RUN_UID, "client": naming.LABEL_CLIENT, "attempt": naming.LABEL_ATTEMPT}
+_FILES = {"plan": PLAN_FILE, "state": STATE_FILE, "conf": CONF_FILE}
+_labels = _shape("Labels", _LABELS, run_uid=_TEXT, client=_TEXT, attempt=_TEXT)
+_files = _shape("Files", _FILES, plan=_OPTIONAL, state=_OPTIONAL, conf=_OPTIONAL)
+_owner = _shape("Owner", kind=_TEXT, uid=_TEXT)
+_written = _shape("Written", subresource=_TEXT, time=_TEXT)
+_identity: dict[str, Any] = {
+    "name": (str,),
+    "uid": (str,),
+    "namespace": _TEXT,
+    "resource_version": _TEXT,
+    "creation_timestamp": _TEXT,
+    "deletion_timestamp": _OPTIONAL,
+    "finalizers": _list(str),
+    "labels": (_labels | None, None),
+    "owner_references": _list(_owner),
+}
+_metadata = (_shape("Metadata", **_identity),)
+_pod_metadata = (_shape("PodMetadata", **_identity, managed_fields=_list(_written)),)
+_pod_spec = _shape("PodSpec", node_name=_TEXT)
+_result_spec = _shape("ResultSpec", run_uid=_TEXT)
 
-
-class Labels(Shape, rename=_LABELS):
-    """The labels that decisions depend on."""
-
-    run_uid: str = ""
-    client: str = ""
-    attempt: str = ""
-
-
-class Owner(Shape):
-    """An owner reference."""
-
-    kind: str = ""
-    uid: str = ""
-
-
-class Written(Shape):
-    """When a manager last wrote which part of an object."""
-
-    subresource: str = ""
-    time: str = ""
-
-
-class Metadata(Shape):
-    """What identifies an object and its owners."""
-
-    name: str
-    uid: str
-    namespace: str = ""
-    resource_version: str = ""
-    creation_timestamp: str = ""
-    deletion_timestamp: str | None = None
-    finalizers: list[str] | None = None
-    labels: Labels | None = None
-    owner_references: list[Owner] | None = None
-
-
-class Identity(Shape):
-    """Any object."""
-
-    metadata: Metadata
-
-
-class ResultSpec(Shape):
-    """What identifies a result's run."""
-
-    run_uid: str = ""
-
-
-class Result(Identity):
-    """A result, without its numbers."""
-
-    spec: ResultSpec | None = None
-
-
-class Job(Identity):
-    """A Job. Only controllers write its status."""
-
-    status: dict[str, Any] = {}
-
-
-class PodMetadata(Metadata):
-    """The metadata of a pod, with the times of its changes."""
-
-    managed_fields: list[Written] | None = None
-
-
-class PodSpec(Shape):
-    """Where a pod runs."""
-
-    node_name: str = ""
-
-
-class Pod(Shape):
-    """A pod. Only controllers and kubelets write its status."""
-
-    metadata: PodMetadata
-    spec: PodSpec | None = None
-    status: dict[str, Any] = {}
-
-
-class Claim(Identity):
-    """A PVC. Only controllers write its status."""
-
-    status: dict[str, Any] = {}
-
-
-class Files(Shape, rename={"plan": PLAN_FILE, "state": STATE_FILE, "conf": CONF_FILE}):
-    """The files of a run's ConfigMaps."""
-
-    plan: str | None = None
-    state: str | None = None
-    conf: str | None = None
-
-
-class ConfigMap(Identity):
-    """A ConfigMap of a run."""
-
-    immutable: bool | None = None
-    data: Files | None = None
-
-
-class Series(Shape):
-    """A repeated event."""
-
-    last_observed_time: str | None = None
-
-
-class Involved(Shape):
-    """The object that an event is about."""
-
-    kind: str = ""
-    uid: str = ""
-
-
-class Event(Shape):
-    """An event."""
-
-    involved_object: Involved
-    type: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_timestamp: str | None = None
-    event_time: str | None = None
-    series: Series | None = None
+Identity = _shape("Identity", metadata=_metadata)
+Result = _shape("Result", metadata=_metadata, spec=(_result_spec | None, None))  # without its numbers
+Job = _shape("Job", metadata=_metadata, status=_REPORTED)
+Pod = _shape("Pod", metadata=_pod_metadata, spec=(_pod_spec | None, None), status=_REPORTED)
+Claim = _shape("Claim", metadata=_metadata, status=_REPORTED)
+ConfigMap = _shape("ConfigMap", metadata=_metadata, immutable=(bool | None, None), data=(_files | None, None))
+Event = _shape(
+    "Event",
+    involved_object=(_shape("Involved", kind=_TEXT, uid=_TEXT),),
+    type=_OPTIONAL,
+    reason=_OPTIONAL,
+    message=_OPTIONAL,
+    last_timestamp=_OPTIONAL,
+    event_time=_OPTIONAL,
+    series=(_shape("Series", last_observed_time=_OPTIONAL) | None, None),
+)

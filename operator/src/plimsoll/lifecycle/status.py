@@ -21,14 +21,13 @@ from plimsoll.api.status import (
     Condition,
     Display,
     Headline,
-    HeadlineLatency,
     HeadlineLine,
     Points,
     RunState,
     format_time,
     set_condition,
 )
-from plimsoll.lifecycle.children import TrialFact, time_of
+from plimsoll.lifecycle.children import time_of
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.provisioning import is_settled
@@ -65,10 +64,11 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         remark = f"behind schedule: expected to be measured by {format_time(end)}"
         message = f"{situation.message}; {remark}" if situation.message else remark
         situation = replace(situation, message=message)
-    conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
+    facts = {**situation.facts, **_summary(situation)}
+    conditions = _conditions(run, facts, now)
     if seen.plan is None and run.status.get("completionTime"):
         # A finished run keeps its numbers although the objects they were read from were deleted.
-        return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
+        return updated_status(run, facts, now)
     headline, job = tuple(_headlines(seen)), seen.conductor_job
     is_admitted = (ConditionType.ADMITTED, ConditionStatus.TRUE) in {(entry.type, entry.status) for entry in conditions}
     admitted = situation.facts.get("Admitted")
@@ -112,7 +112,6 @@ def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
 
 
 def progress_message(seen: Observed) -> str:
-    """Return what is being measured, in one line; empty between trials."""
     state = seen.state
     if state is None or state.current is None:
         return ""
@@ -122,8 +121,8 @@ def progress_message(seen: Observed) -> str:
 
 
 def updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
-    """Return the last status of a run with conditions from some facts."""
-    return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(_conditions(run, facts, now))}
+    conditions = [condition.model_dump(mode="json") for condition in _conditions(run, facts, now)]
+    return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
 
 
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
@@ -157,7 +156,8 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, prefill + afterwards)
             # The estimate of the last attempt includes the preparations between trials.
-            is_known = before is not None and plan.renews_data_sets and any(_trials(seen))
+            has_trials = any(result.trials for result in seen.results.values())
+            is_known = before is not None and plan.renews_data_sets and has_trials
             is_filled = 0 < total <= done
             return before if is_known else _unless_close(before, new, now, may_grow=not is_filled)
         case _:
@@ -165,7 +165,6 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
 
 
 def is_late(end: datetime | None, now: datetime) -> bool:
-    """Whether the estimated end has passed."""
     return age_seconds(end, now) > _TOLERATED_SECONDS
 
 
@@ -185,20 +184,16 @@ def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Con
     return conditions
 
 
-def _dumped(conditions: Sequence[Condition]) -> list[Json]:
-    return [condition.model_dump(mode="json") for condition in conditions]
-
-
 def _summary(situation: Situation) -> dict[str, Fact]:
     """Return Succeeded, and Reconciling or Stalled if they hold: kstatus checks only for their presence."""
     ending = situation.ending
     if ending is None:
-        facts = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
+        facts: dict[str, Fact] = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
         if situation.stage is not Stage.SUSPENDED:
             facts["Reconciling"] = Fact.true(situation.reason, situation.message)
         return facts
-    facts = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
-    if not ending.succeeded:
+    facts = {"Succeeded": ending}
+    if not ending.holds:
         facts["Stalled"] = Fact.true(ending.reason, ending.message)
     elif not is_settled(situation.facts["CleanedUp"]):
         facts["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)
@@ -231,17 +226,10 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
             )
             yield headline(line=shown)
         for operation in result.operations:
-            latencies = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
-            yield headline(
-                operation=operation.operation,
-                iops=round(operation.iops),
-                bytes_per_second=round(operation.bytes_per_second),
-                latency_nanoseconds=HeadlineLatency.model_validate(latencies) if latencies else None,
-            )
+            yield headline(**operation)
 
 
 def _storm_lines(seen: Observed) -> Mapping[str, Line]:
-    """Return the storm lines by the points of their calm lines."""
     storms = dict[str, Line]()
     for point in seen.plan.points if seen.plan else ():
         if point.calm is not None and (result := seen.results.get(point.name)) is not None:
@@ -335,7 +323,8 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
         ]
         for point in plan.points
     }
-    in_order = pairwise(sorted(_trials(seen), key=lambda trial: trial.started))
+    trials = (trial for result in seen.results.values() for trial in result.trials)
+    in_order = pairwise(sorted(trials, key=lambda trial: trial.started))
     gaps = [
         max(0.0, (after.started - before.finished).total_seconds())
         for before, after in in_order
@@ -351,10 +340,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
-    """Return when the last trial should be over, counted from the trial in flight; None without one.
-
-    It does not change during an attempt, however long that takes.
-    """
+    """Return when the last trial should be over, counted from the start of the one in flight; None without one."""
     trial = state.in_flight
     number, point = plan.pairs[state.trials_done]
     if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):
@@ -373,10 +359,6 @@ def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
         seconds += pace.seconds(point) * trials
     # Nothing is prepared after the last trial.
     return max(0.0, seconds - pace.between) if pace.preparing else seconds
-
-
-def _trials(seen: Observed) -> list[TrialFact]:
-    return [trial for result in seen.results.values() for trial in result.trials]
 
 
 def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_grow: bool) -> datetime:

@@ -3,42 +3,19 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType, RunPhase
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.status import format_time
-from plimsoll.lifecycle import limits, provisioning, queue, status
-from plimsoll.lifecycle.decision import (
-    Create,
-    Decision,
-    Delete,
-    Fact,
-    RunEnding,
-    Situation,
-    Stage,
-    Teardown,
-    events_of,
-)
+from plimsoll.lifecycle import provisioning, queue, status, waiting
+from plimsoll.lifecycle.children import Child
+from plimsoll.lifecycle.decision import Create, Decision, Delete, Fact, RunEnding, Situation, Stage, events_of
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.render.common import plan_config_map
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.lifecycle.storage.registry import provider_of, storage_of
-from plimsoll.lifecycle.waiting import (
-    clients_fact,
-    conflict_ending,
-    ending_of,
-    missing_finalizer,
-    name_still_taken,
-    not_ready_too_long,
-    recorded_ending,
-    refused_too_long,
-    version_blocker,
-    waited_seconds,
-    waiting_fact,
-)
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.document import PLAN_FILE, Plan
 
@@ -53,7 +30,6 @@ _NOT_SUSPENDED = Fact.false(Reason.NOT_SUSPENDED)
 
 
 def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decision:
-    """Return what to do for a run now, and its status."""
     situation = _assess(run, seen, settings, now)
     new = status.status_of(run, seen, situation, now)
     actions = situation.actions
@@ -66,36 +42,31 @@ def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decisio
 
 def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     """Return the status of a run that cannot be observed; None if it has ended. It continues: it may be measuring."""
-    if recorded_ending(run) is not None:
+    if waiting.recorded_ending(run) is not None:
         return None
     new = status.updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
     return Decision(status=new, events=events_of(run, new))
 
 
-def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> tuple[Teardown, dict[str, Any]]:
-    """Return what to do before a deleted run can go, with the progress, and its status."""
-    progress = provisioning.teardown(run, seen, settings, keep_volumes=False, now=now)
-    return progress, status.status_of_removal(run, progress.fact, now)
-
-
 def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:
     """Whether a plan is about to be frozen, for which the cluster has to be inspected."""
-    if seen.plan is not None or run.is_suspended or not run.is_protected or recorded_ending(run) is not None:
+    if seen.plan is not None or run.is_suspended or not run.is_protected or waiting.recorded_ending(run) is not None:
         return False
     return provisioning.rejection(run, settings) is None
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    ending = recorded_ending(run)
+    ending = waiting.recorded_ending(run)
     if ending is None:
         # Until a run is admitted it has created nothing, but may wait long: the settings can still reject it. A run
         # with a plan does not fail because another version of the operator understands less of its specification.
-        may_be_rejected = seen.plan is None or (run.start_time is None and run.document is not None)
-        ending = (provisioning.rejection(run, settings) if may_be_rejected else None) or conflict_ending(run, seen)
+        if seen.plan is None or (run.start_time is None and run.document is not None):
+            ending = provisioning.rejection(run, settings)
+        ending = ending or waiting.conflict_ending(run, seen)
     if ending is None and seen.plan is not None and run.start_time is None:
-        ending = limits.plan_excess(seen.plan, settings, now)
+        ending = provisioning.plan_excess(seen.plan, settings, now)
     if ending is None and seen.plan is not None:
-        ending = ending_of(run, seen.plan, seen, settings, now)
+        ending = waiting.ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
         return _finish(run, seen, settings, ending, now)
     if seen.plan is not None:
@@ -114,29 +85,28 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
 def _before_plan(
     run: Run, document: BenchmarkRun, seen: Observed, settings: Settings, now: datetime
 ) -> Situation | RunEnding:
-    """Freeze the plan, or return what that waits for, or why there will be none."""
     limit = document.spec.timeouts.provision_seconds
-    late = waited_seconds(run, now) > limit
+    late = waiting.waited_seconds(run, now) > limit
     if late and seen.departing:
-        return name_still_taken(seen, limit)
+        return waiting.name_still_taken(seen, limit)
     if late and seen.refusal is not None:
-        return refused_too_long(seen.refusal, limit)
-    waiting = missing_finalizer(run, seen)
-    if waiting is None and seen.departing:
+        return waiting.not_ready_in_time(seen.refusal, limit)
+    blocker = waiting.missing_finalizer(run, seen)
+    if blocker is None and seen.departing:
         message = f"an earlier run with this name is being deleted; remaining: {first_few(seen.departing, 1)}"
-        waiting = Fact.true(Reason.WAITING_FOR_EARLIER_RUN, message)
-    if waiting is not None:
-        return _situation(Stage.WAITING, waiting.reason, waiting.message)
+        blocker = Fact.true(Reason.WAITING_FOR_EARLIER_RUN, message)
+    if blocker is not None:
+        return _situation(Stage.WAITING, blocker.reason, blocker.message)
     message, digest = "inspecting the cluster", ""
     actions: tuple[Create, ...] = ()
     if seen.platform is not None:
         plan = provisioning.freeze(run, document, seen.platform, settings)
         if isinstance(plan, Plan):
-            plan = limits.plan_excess(plan, settings, now) or plan
-        if isinstance(plan, Fact):
+            plan = provisioning.plan_excess(plan, settings, now) or plan
+        if isinstance(plan, Fact) and not isinstance(plan, RunEnding):
             if not late:
                 return _situation(Stage.WAITING, plan.reason, plan.message, seconds=_CLUSTER_SECONDS, StorageReady=plan)
-            plan = not_ready_too_long(plan, limit)
+            plan = waiting.not_ready_in_time(plan, limit)
         if isinstance(plan, RunEnding):
             return plan
         passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
@@ -150,13 +120,13 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
     if run.is_suspended or queue.is_losing_place(run):
         return _suspend(run, seen, settings, now)
     storage = storage_of(run, seen, settings, now)
-    if blocker := missing_finalizer(run, seen) or version_blocker(run, seen):
-        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, clients_fact(plan, seen)
+    if blocker := waiting.missing_finalizer(run, seen) or waiting.version_blocker(run, seen):
+        stage, clients = Stage.MEASURING if seen.jobs else Stage.WAITING, waiting.clients_fact(plan, seen)
         return _situation(stage, blocker.reason, blocker.message, StorageReady=storage.fact(), ClientsReady=clients)
     if (not seen.jobs or queue.has_lost_place(run)) and (wait := _wait_to_start(run, seen, plan, settings, now)):
         return _situation(Stage.WAITING, wait.reason, wait.message, Admitted=wait)
-    provider, storage_fact, clients = provider_of(run), storage.fact(), clients_fact(plan, seen)
-    cause = waiting_fact(storage_fact, clients, seen)
+    provider, storage_fact, clients = provider_of(run), storage.fact(), waiting.clients_fact(plan, seen)
+    cause = waiting.waiting_fact(storage_fact, clients, seen)
     seconds = _MEASURING_SECONDS if seen.all_registered else _LOOK_AGAIN_SECONDS
     situation = _situation(
         Stage.PROVISIONING,
@@ -164,7 +134,7 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: dat
         cause.message,
         seconds=_SOON_SECONDS if provider.is_polled and not storage_fact.holds else seconds,
         Admitted=Fact.true(
-            Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {limits.writes_text(plan)}"
+            Reason.ADMITTED, f"it is this run's turn{provider.limitation(plan)}; it {provisioning.writes_text(plan)}"
         ),
         StorageReady=storage_fact,
         ClientsReady=clients,
@@ -199,20 +169,19 @@ def _wait_to_start(run: Run, seen: Observed, plan: Plan, settings: Settings, now
     """Return what a run waits for that is not running: its turn, or a maintenance window; None if it may start."""
     if seen.turn.ahead:
         ahead, most = seen.turn.ahead, count_text(seen.turn.own_ahead + 1, "run")
-        message = (
-            f"position {len(ahead)} in the queue, behind {ahead[-1]}; namespaces take turns on a target, so at most "
-            f"{most} of each other namespace can start before this one"
+        others = (
+            f"namespaces take turns on a target, so at most {most} of each other namespace can start before this one"
         )
+        message = f"position {len(ahead)} in the queue, behind {ahead[-1]}; {others}"
         return Fact.false(Reason.WAITING_FOR_TURN, message)
     # Afterwards, its conductor waits.
-    closed = "" if run.holds(ConditionType.ADMITTED) else limits.closed_until(plan, settings, now)
+    closed = "" if run.holds(ConditionType.ADMITTED) else provisioning.closed_until(plan, settings, now)
     return Fact.false(Reason.WAITING_FOR_WINDOW, closed) if closed else None
 
 
 def _situation(
     stage: Stage, reason: Reason | UnknownReason, message: str, *, seconds: float = _LOOK_AGAIN_SECONDS, **facts: Fact
 ) -> Situation:
-    """Return the situation of a run that is neither suspended nor over."""
     facts = {"Suspended": _NOT_SUSPENDED, **facts}
     return Situation(stage=stage, reason=reason, message=message, facts=facts, requeue_seconds=seconds)
 
@@ -250,7 +219,6 @@ def _suspend(run: Run, seen: Observed, settings: Settings, now: datetime) -> Sit
 
 
 def _with_refusal(situation: Situation, seen: Observed) -> Situation:
-    """Return the situation, with the API server's refusal of a creation as its cause if there was one."""
     if seen.refusal is None or seen.refusal.blocks_removal:
         return situation
     return replace(situation, reason=seen.refusal.reason, message=seen.refusal.message)
@@ -259,7 +227,7 @@ def _with_refusal(situation: Situation, seen: Observed) -> Situation:
 def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now: datetime) -> Situation:
     """Report the end, clean up, and delete the run itself once it expires."""
     cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
-    keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
+    keeps = cleanup == "Never" or (cleanup == "OnSuccess" and not ending.holds)
     progress = provisioning.teardown(run, seen, settings, keep_volumes=keeps, now=now)
     # Conditions that held while the run was active and no longer do; kept volumes remain ready.
     past = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY, *([] if keeps else [ConditionType.STORAGE_READY])]
@@ -277,10 +245,8 @@ def _finish(run: Run, seen: Observed, settings: Settings, ending: RunEnding, now
         expiry = None if ttl is None else (ended or now) + timedelta(seconds=ttl)
         requeue_seconds = _until(expiry, now)
         if expiry is not None and expiry <= now:
-            actions = (
-                *actions,
-                Delete(api_version=API_VERSION, kind=RUN_KIND, namespace=run.namespace, name=run.name, uid=run.uid),
-            )
+            child = Child(api_version=API_VERSION, kind=RUN_KIND, namespace=run.namespace, name=run.name, uid=run.uid)
+            actions = (*actions, Delete(child=child))
     elif progress.fact.reason is Reason.IN_PROGRESS:
         # With growing pauses, because a Rook that is gone may take days.
         requeue_seconds = min(_LOOK_AGAIN_SECONDS, max(_SOON_SECONDS, age_seconds(ended, now) / _PATIENCE))

@@ -1,20 +1,16 @@
 """The causes for which a run waits, and since when; and whether it has ended, and how.
 
-`step` checks the causes in this order, and the status shows the first that exists, as reason and message of Succeeded
-(Unknown) and Reconciling, and in `display`:
+The status shows the first cause that exists, as reason and message of Succeeded (Unknown) and Reconciling:
 
 1. its finalizer (`missing_finalizer`),
 2. objects of an earlier run with this name that are being deleted (`Observed.departing`),
 3. the plan: the cluster is being inspected, or is not healthy (`provisioning.freeze`),
 4. another version of the operator, which can read more than this one (`version_blocker`),
 5. its turn in the queue (`queue.turn_of`),
-6. its storage, such as PVCs (`Claims.ready`), or its pods (`clients_fact`), whichever is the cause (`waiting_fact`);
-   the conditions StorageReady and ClientsReady show both.
+6. its storage or its pods, whichever is the cause (`waiting_fact`); StorageReady and ClientsReady show both.
 
-If the API server has refused what the plan (3) or the storage and the pods (6) need, the status shows that refusal
-instead (`refusals`).
-
-An end follows from the run's status, from the conductor's report, or from the state of volumes and pods (`ending_of`).
+A refusal of the API server replaces the causes 3 and 6 (`refusals`). An end follows from the run's status, from the
+conductor's report, or from the state of volumes and pods (`ending_of`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,20 +32,21 @@ from plimsoll.measure.checks.judge import main_reasons
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan
 
-_MAX_NAMES = 3
 _HELD_SECONDS = 60
-"""After which results are up to date with a conductor that succeeded without completing its Job.
+"""After which results are up to date with a conductor that succeeded, but whose Job a sidecar keeps from completing."""
 
-Another container keeps its pod running, or has failed."""
+_PROBLEMS = {
+    **dict.fromkeys(("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+    **dict.fromkeys(("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
+    **dict.fromkeys(("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
+}
+"""Word in the problem of a pod -> reason, the worst first."""
 
 _RECORDS_REMEDY = "create the run again, and leave its results and its state alone until it ends"
 
 
 def missing_finalizer(run: Run, seen: Observed) -> Fact | None:
-    """Return why nothing is created for a run without its finalizer; None if it has it.
-
-    Its objects could be left behind: nothing would keep the run until its teardown.
-    """
+    """Return why nothing is created for a run without its finalizer, which could be gone before its objects."""
     if run.is_protected:
         return None
     cause = f": {seen.refusal.asked}: {seen.refusal.words}" if seen.refusal else ""
@@ -70,10 +67,7 @@ def version_blocker(run: Run, seen: Observed) -> Fact | None:
 
 
 def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
-    """Return which of the two is the cause of the wait: StorageReady or ClientsReady.
-
-    A PVC that waits for its first consumer is unbound because of the pod, not the other way round.
-    """
+    """Return the cause of a wait. A PVC that waits for its first consumer is unbound because of the pod."""
     if storage.holds or clients.reason is Reason.IMAGE_PULL_FAILED or clients.reason in REFUSALS:
         return clients
     complaints = any(claim.child.uid in seen.warnings for claim in seen.unbound_claims)
@@ -104,7 +98,6 @@ def clients_fact(plan: Plan, seen: Observed) -> Fact:
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
-    """Return why no conductor is active; None if one is, or if none is needed yet."""
     job, pod = seen.conductor_job, seen.conductor_pods[-1] if seen.conductor_pods else None
     if job is None or seen.conductor_in_charge:
         return None
@@ -147,6 +140,10 @@ def client_problem(client: int, seen: Observed) -> str:
     return f"{where} is {pod.phase} and has not registered" if missing else ""
 
 
+def _problems(clients: Sequence[int], seen: Observed) -> list[str]:
+    return [text for client in clients[:3] if (text := client_problem(client, seen))]
+
+
 def not_running_fact(plan: Plan, seen: Observed) -> Fact:
     """Return which clients have no pod or no running container although no problem is known."""
     texts = []
@@ -163,7 +160,6 @@ def not_running_fact(plan: Plan, seen: Observed) -> Fact:
 
 
 def is_provisioning(plan: Plan, seen: Observed) -> bool:
-    """Whether the run still waits for volumes and pods, which may take `provisionSeconds`."""
     return seen.conductor_job is None or (is_gathering(seen) and pods_run_since(plan, seen) is None)
 
 
@@ -180,57 +176,41 @@ def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
 
 
 def waited_seconds(run: Run, now: datetime) -> float:
-    """Return how long a run has been active since it was admitted or last resumed; since its creation before that.
-
-    A suspended run, and one that lost its place and is not admitted again yet, waits for nothing: 0.
-    """
-    since = run.start_time or run.created
-    if run.start_time is not None and ConditionType.ADMITTED in run.conditions:
-        if not run.holds(ConditionType.ADMITTED):
-            return 0.0
-        since = max(since, run.last_transition(ConditionType.ADMITTED))
-    if run.holds(ConditionType.SUSPENDED):
+    """Return how long a run has waited since its creation, admission or resumption; 0 without a place, or suspended."""
+    changes = {ConditionType.SUSPENDED, *([] if run.start_time is None else [ConditionType.ADMITTED])}
+    known = changes & run.conditions.keys()
+    has_place = ConditionType.ADMITTED not in known or run.holds(ConditionType.ADMITTED)
+    if run.holds(ConditionType.SUSPENDED) or not has_place:
         return 0.0
-    if ConditionType.SUSPENDED in run.conditions:
-        since = max(since, run.last_transition(ConditionType.SUSPENDED))
-    return (now - since).total_seconds()
+    return (now - max([run.start_time or run.created, *map(run.last_transition, known)])).total_seconds()
 
 
 def recorded_ending(run: Run) -> RunEnding | None:
-    """Return how a run ended according to its status, which no later observation changes."""
     condition = run.conditions.get(ConditionType.SUCCEEDED)
     if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
-    succeeded = condition.status is ConditionStatus.TRUE
-    return RunEnding(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
+    holds = condition.status is ConditionStatus.TRUE
+    return RunEnding(holds=holds, reason=read_reason(condition.reason), message=condition.message)
 
 
 def conflict_ending(run: Run, seen: Observed) -> RunEnding | None:
     """Return the end of a run that another object, or the lack of its plan, makes impossible; None if none does."""
-    damage = ""
-    if seen.plan_problem:
-        damage = f"{seen.plan_problem}; delete the run and create it again"
-    elif seen.plan is not None and not is_own_plan(run, seen):
+    damage = f"{seen.plan_problem}; delete the run and create it again" if seen.plan_problem else ""
+    if seen.plan is not None and not is_own_plan(run, seen):
         damage = "its digest is not status.planSha256; delete the plan and the run, and create the run again"
     if damage:
-        return RunEnding.failure(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
+        return RunEnding.false(Reason.PLAN_DAMAGED, f"the frozen plan is unusable: {damage}")
     if seen.refusal is not None and seen.refusal.reason is Reason.NAME_TAKEN:
-        return RunEnding.failure(Reason.NAME_TAKEN, seen.refusal.message)
+        return RunEnding.false(Reason.NAME_TAKEN, seen.refusal.message)
     if seen.foreign_results:
-        message = (
-            f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)}); delete them and "
-            "the run, or rename the run"
-        )
-        return RunEnding.failure(Reason.RESULTS_EXIST, message)
+        what = f"results of an earlier run with this name exist ({first_few(seen.foreign_results, 3)})"
+        return RunEnding.false(Reason.RESULTS_EXIST, f"{what}; delete them and the run, or rename the run")
     if seen.plan is None and seen.name_taken:
-        message = (
-            f"{seen.name_taken} does not belong to this run but occupies the plan's name; delete it and the run, or "
-            "rename the run"
-        )
-        return RunEnding.failure(Reason.NAME_TAKEN, message)
+        what = f"{seen.name_taken} does not belong to this run but occupies the plan's name"
+        return RunEnding.false(Reason.NAME_TAKEN, f"{what}; delete it and the run, or rename the run")
     if seen.plan is None and run.start_time is not None:
         message = "the ConfigMap with the frozen plan was deleted; delete the run and create it again"
-        return RunEnding.failure(Reason.PLAN_MISSING, message)
+        return RunEnding.false(Reason.PLAN_MISSING, message)
     return None
 
 
@@ -250,29 +230,23 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
 def name_still_taken(seen: Observed, limit: int) -> RunEnding:
     """Return the end of a run whose name is still occupied by the objects of an earlier run."""
     first = seen.departing[0]
-    message = (
-        f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s); check "
-        "its finalizers and create the run again once it is gone, or rename the run"
-    )
-    return RunEnding.failure(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
+    what = f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s)"
+    message = f"{what}; check its finalizers and create the run again once it is gone, or rename the run"
+    return RunEnding.false(Reason.RESULTS_EXIST if first.startswith(RESULT_KIND) else Reason.NAME_TAKEN, message)
 
 
-def refused_too_long(refusal: Refusal, limit: int) -> RunEnding:
-    """Return the end of a run for which an object could not be created."""
-    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
-    return RunEnding.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
-
-
-def not_ready_too_long(fact: Fact, limit: int) -> RunEnding:
-    """Return the end of a run that waited too long for a cluster, volumes or pods."""
-    return RunEnding.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
+def not_ready_in_time(cause: Fact | Refusal, limit: int) -> RunEnding:
+    """Return the end of a run that waited too long for a cluster, volumes, pods, or the creation of an object."""
+    reason = Reason.NAME_TAKEN if cause.reason is Reason.WAITING_FOR_EARLIER_RUN else cause.reason
+    words = cause.message if isinstance(cause, Refusal) else f"{cause.message}; {remedy_of(reason)}"
+    return RunEnding.false(reason, f"not ready within timeouts.provisionSeconds ({limit} s): {words}")
 
 
 def _conductor_failure(seen: Observed) -> RunEnding | None:
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
-    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
+    problems = _problems(missing, seen)
     refused = _refused_pods(missing, seen)
     if missing and seen.refusal is not None:
         problems.append(seen.refusal.message)
@@ -281,16 +255,15 @@ def _conductor_failure(seen: Observed) -> RunEnding | None:
     # The conductor knows that they are missing, but not why.
     if reason is Reason.CLIENTS_NOT_READY and refused in {Reason.QUOTA_EXCEEDED, Reason.API_REFUSED}:
         reason = refused
-    return RunEnding.failure(reason, ". ".join([failure.message, *problems]))
+    return RunEnding.false(reason, ". ".join([failure.message, *problems]))
 
 
 def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
     """Return the end of a run with a deleted result or state, from its first conductor on; None if all exist.
 
-    With a new one it would measure again, and silently lose what was recorded. Before the first conductor, nothing is
-    recorded, and `provisioning` creates what is missing.
+    With a new one it would measure again, and silently lose what was recorded.
     """
-    if run.conductor_start_time is None and seen.conductor_job is None:
+    if not run.status.get("conductorStartTime") and seen.conductor_job is None:
         return None
     results, state = [point.name for point in plan.points], naming.state_config_map(run.name)
     missing = [f"{RESULT_KIND} {naming.result(run.name, name)}" for name in results if name not in seen.results]
@@ -299,18 +272,13 @@ def _missing_records(run: Run, plan: Plan, seen: Observed) -> RunEnding | None:
         missing.append(f"ConfigMap {state}")
     if not missing:
         return None
-    message = (
-        f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the "
-        f"run, after its first conductor had started; {_RECORDS_REMEDY}"
-    )
-    return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
+    lost = f"{first_few(missing, 3)} {'was' if len(missing) == 1 else 'were'} deleted, or no longer belonged to the run"
+    message = f"{lost}, after its first conductor had started; {_RECORDS_REMEDY}"
+    return RunEnding.false(Reason.RESULTS_INCOMPLETE, message)
 
 
 def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
-    """Return the end of a measured run: every result is final, and the conductor has left Ceph as it found it.
-
-    The conductor's state is only for display.
-    """
+    """Return the end of a measured run: every result is final, and the conductor has left Ceph as it found it."""
     job = seen.conductor_job
     final, points = sum(result.final for result in seen.results.values()), len(plan.points)
     is_released = seen.conductor_succeeded or (final == points and plan.ceph is None)
@@ -324,18 +292,18 @@ def _measured(plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
             return None
         finished = f"the conductor finished, but only {final} of {count_text(points, 'result')} {are(final)} final"
         message = f"{finished}; a result may have been changed; {_RECORDS_REMEDY}"
-        return RunEnding.failure(Reason.RESULTS_INCOMPLETE, message)
+        return RunEnding.false(Reason.RESULTS_INCOMPLETE, message)
     results = [seen.results[point.name] for point in plan.points]
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {count_text(len(results), 'point')} {are(len(invalid))} Invalid"
-        return RunEnding.failure(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
-    measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
+        return RunEnding.false(Reason.INVALID_RESULTS, f"{message}: {_why(invalid)}")
+    measured = "the only point is measured" if points == 1 else f"all {points} points are measured"
     if not suspect:
-        return RunEnding(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
-    suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
-    return RunEnding(succeeded=True, reason=Reason.SUSPECT, message=f"{measured}{suspects} Suspect: {_why(suspect)}")
+        return RunEnding.true(Reason.VALID, f"{measured} and Valid")
+    suspects = " and" if points == 1 else f", {len(suspect)} {are(len(suspect))}"
+    return RunEnding.true(Reason.SUSPECT, f"{measured}{suspects} Suspect: {_why(suspect)}")
 
 
 def _why(results: Sequence[Measured]) -> str:
@@ -347,11 +315,10 @@ def _why(results: Sequence[Measured]) -> str:
 
 
 def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> RunEnding | None:
-    """Return the end of a run whose conductor's Job failed, or that had no active conductor for too long."""
     job = seen.conductor_job
     if job is not None and job.failure:
         exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
-        return RunEnding.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
+        return RunEnding.false(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
     fact, limit = conductor_fact(seen), plan.timeouts.ready_seconds
     absent = min(age_seconds(_conductor_absent_since(run, seen), now), waited_seconds(run, now))
     if is_gathering(seen):
@@ -361,14 +328,11 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> R
         return None
     message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
     reason = fact.reason if fact.reason in REFUSALS else Reason.CONDUCTOR_NOT_READY
-    return RunEnding.failure(reason, f"{message}; {remedy_of(fact.reason)}")
+    return RunEnding.false(reason, f"{message}; {remedy_of(fact.reason)}")
 
 
 def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
-    """Return since when no conductor has been active; None if one is, or if none is expected.
-
-    A running conductor whose state cannot be read does not count as absent: it may be of another version.
-    """
+    """Return since when no conductor has been active; None if one is, or may be, or none is expected."""
     job = seen.conductor_job
     unreadable = seen.state is None and any(pod.is_running for pod in seen.conductor_pods)
     if job is None or seen.conductor_succeeded or unreadable or seen.conductor_in_charge:
@@ -384,13 +348,13 @@ def _conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
 
 
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> RunEnding | None:
+    limit = settings.max_client_restarts + 1
     for client in range(plan.members):
         jobs = seen.client_jobs(client)
-        if len(jobs) > settings.max_client_restarts and is_lost(jobs[-1], seen):
+        if len(jobs) >= limit and is_lost(jobs[-1], seen):
             problem = client_problem(client, seen) or f"client {client} was lost"
-            times = settings.max_client_restarts + 1
-            message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
-            return RunEnding.failure(Reason.CLIENTS_FAILED, message)
+            message = f"{problem}; it was lost {limit} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
+            return RunEnding.false(Reason.CLIENTS_FAILED, message)
     return None
 
 
@@ -404,8 +368,7 @@ def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> RunEndin
         return None
     names = first_few([f"client {client}" for client in missing], 3)
     message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
-    problems = [text for client in missing[:_MAX_NAMES] if (text := client_problem(client, seen))]
-    return RunEnding.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *problems]))
+    return RunEnding.false(Reason.CLIENTS_NOT_READY, ". ".join([message, *_problems(missing, seen)]))
 
 
 def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> RunEnding | None:
@@ -416,12 +379,12 @@ def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settin
     if waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
         return None
     if seen.refusal is not None and not seen.refusal.blocks_removal:
-        return refused_too_long(seen.refusal, limit)
+        return not_ready_in_time(seen.refusal, limit)
     storage = storage_of(run, seen, settings, now).fact()
     fact = waiting_fact(storage, clients_fact(plan, seen), seen)
     if fact.reason is Reason.STARTING:
         fact = not_running_fact(plan, seen)
-    return not_ready_too_long(fact, limit)
+    return not_ready_in_time(fact, limit)
 
 
 def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool:
@@ -439,21 +402,9 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
     return bool(replaced) and age_seconds(max(replaced), now) <= plan.timeouts.ready_seconds
 
 
-def _not_ready(limit: int) -> str:
-    return f"not ready within timeouts.provisionSeconds ({limit} s)"
-
-
 def _worst_reason(pods: Sequence[PodFact]) -> Reason | None:
-    """Return why pods are not running; None if they are."""
     problems = " ".join(pod.problem for pod in pods)
-    for words, reason in (
-        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
-        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
-        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
-    ):
-        if any(word in problems for word in words):
-            return reason
-    return None
+    return next((reason for word, reason in _PROBLEMS.items() if word in problems), None)
 
 
 def _job_warning(client: int, seen: Observed) -> str:
@@ -465,15 +416,12 @@ def _job_warning(client: int, seen: Observed) -> str:
 
 
 def _refused_pods(clients: Iterable[int], seen: Observed) -> Reason | None:
-    """Return why the API server refuses the first of these clients' pods that it refuses; None if it refuses none."""
+    """Return why the API server refuses one of these clients' pods; None if it refuses none."""
     return next(filter(None, (refused_pod(_job_warning(client, seen)) for client in clients)), None)
 
 
 def _pod_warning(client: int, seen: Observed) -> str:
-    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
-
-    Kubernetes tries again, and many warnings are about something that is ready a moment later.
-    """
+    """Return the newest warning about a client's pod whose containers are not created; empty if there is none."""
     pod = seen.client_pod(client)
     warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
     return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""

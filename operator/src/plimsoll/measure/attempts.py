@@ -1,32 +1,26 @@
 """Which attempts of a trial count, which came first, and why attempts do not count.
 
 An attempt without trustworthy numbers is repeated, so the attempts that count are a selection: of storage that
-collapses in every tenth trial, they show only the other nine. The first attempts are not a selection: of each trial the
-first, with any verdict, that the harness alone did not spoil. So comparisons, rounds of suites and hypotheses are
-decided on both, by the same rules: see `on_first_attempts`.
+collapses in every tenth trial, they show only the other nine. The first attempt of each trial that the harness alone
+did not spoil is none. So comparisons, rounds of suites and hypotheses are decided on both (`on_first_attempts`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from statistics import median
 
 from plimsoll.api.line import ProbeOutcome
 from plimsoll.api.names import AbortReason, Cause, Operation, Outcome, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.checks.check import CheckedValue, evaluate, invalid_reasons
 from plimsoll.measure.checks.judge import ATTEMPTS_REPLACED, cause_of
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.text import passes_text
-from plimsoll.measure.timeline import Amount
+from plimsoll.measure.text import numbered
 
-_MOST_COST = 2
-"""Operations, or bytes, of the run that one of a neighbour's can cost: as many on storage that both use up, and more if
-it writes where the run reads."""
-MAX_REPLACED = 0.2
-"""Above this share of attempts that were replaced or do not count, the numbers of a run, or of one of its points,
-describe selected moments only."""
-_HABIT = 2  # so many such attempts at one point are more than a chance that any of many points may meet
+_MOST_COST = 2  # operations, or bytes, of the run that one of a neighbour's can cost, if it writes where the run reads
+MAX_REPLACED = 0.2  # of more attempts that were replaced or do not count, the numbers describe selected moments only
+_HABIT = 2  # so many at one point are more than a chance that any of many points may meet
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
@@ -35,7 +29,6 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def counts(trial: Trial) -> bool:
-    """Whether an attempt has trustworthy numbers."""
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
@@ -46,29 +39,24 @@ def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
 
 def first_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """Return the first attempt of every pass that counts or that the storage spoiled, by ascending pass."""
-    trials, first = [*trials], dict[int, Trial]()
-    for trial in _ordered(trials):
-        if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE:
-            first.setdefault(trial.pass_number, trial)
-    return [*first.values()]
+    trials = [*trials]
+    able = [trial for trial in _ordered(trials) if counts(trial) or spoiled_by(trial, trials) is Cause.STORAGE]
+    first = {trial.pass_number: trial for trial in reversed(able)}
+    return [first[number] for number in sorted(first)]
 
 
 def spoiled_by(trial: Trial, trials: Iterable[Trial]) -> Cause:
     """Return what spoiled an attempt of a point with these trials: the storage if a reason says so, or without any."""
     if trial.abort is not None:
         return trial.abort.cause or ATTEMPT_REASONS[trial.abort.reason].cause
-    causes = _causes(trial)
+    causes = {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
     is_of_storage = Cause.STORAGE in causes or not causes or (None in causes and _lost_more_than_taken(trial, trials))
     return Cause.STORAGE if is_of_storage else Cause.HARNESS
 
 
 def is_undecided(trial: Trial) -> bool:
     """Whether only other attempts can show what spoiled an attempt."""
-    return trial.abort is None and None in _causes(trial)
-
-
-def _causes(trial: Trial) -> set[Cause | None]:
-    return {cause_of(finding) for finding in trial.findings if finding.verdict is Verdict.INVALID}
+    return trial.abort is None and any(it.verdict is Verdict.INVALID and cause_of(it) is None for it in trial.findings)
 
 
 def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
@@ -78,21 +66,19 @@ def _lost_more_than_taken(trial: Trial, trials: Iterable[Trial]) -> bool:
     is relative to the median of the attempts that count, in a search of those at the same load. False if unknown.
     """
     like = [other for other in trials if trial.probe is None or other.pass_number == trial.pass_number]
-    usual = [_rate_of(other) for other in like if counts(other)]
-    cluster, ios = trial.cluster, median(rate.ios for rate in usual) if usual else 0.0
+    usual, cluster = [_rate_of(other) for other in like if counts(other)], trial.cluster
     if cluster is None or cluster.foreign_operations_per_second is None or not trial.operations or not usual:
         return False
-    volume, rate = median(rate.bytes for rate in usual), _rate_of(trial)
-    lost = [1 - part / whole for part, whole in ((rate.ios, ios), (rate.bytes, volume)) if whole]
+    wholes = [median(values) for values in zip(*usual, strict=True)]
     foreign = (cluster.foreign_operations_per_second, cluster.foreign_bytes_per_second or 0)
-    taken = [part / whole for part, whole in zip(foreign, (ios, volume), strict=True) if whole]
+    lost = [1 - part / whole for part, whole in zip(_rate_of(trial), wholes, strict=True) if whole]
+    taken = [part / whole for part, whole in zip(foreign, wholes, strict=True) if whole]
     return bool(lost) and max(lost) > _MOST_COST * max(taken)
 
 
-def _rate_of(trial: Trial) -> Amount:
-    """Return operations and bytes per second of a trial, without syncs."""
+def _rate_of(trial: Trial) -> tuple[float, float]:
     rates = [result.rates for result in trial.operations if result.operation is not Operation.SYNC]
-    return Amount(ios=sum(rate.iops for rate in rates), bytes=sum(rate.bytes_per_second for rate in rates))
+    return sum(rate.iops for rate in rates), sum(rate.bytes_per_second for rate in rates)
 
 
 def spoiled_attempts(results: Iterable[BenchmarkResult]) -> list[Trial]:
@@ -117,7 +103,7 @@ def on_first_attempts(result: BenchmarkResult) -> BenchmarkResult:
     """Return a result in which the first attempts count; the result itself if they are the attempts that count.
 
     A first attempt without numbers counts as a trial without values, so that no metric has a value at this point. In a
-    search it is a probe that broke, like every attempt that the storage spoiled, and `status.first_line` is the line.
+    search, every attempt that the storage spoiled is a probe that broke, and `status.first_line` is the line.
     """
     status, first = result.status, first_attempts(result.status.trials)
     if all(map(counts, first)):
@@ -153,40 +139,32 @@ def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     trials = list(trials)
     last = last_attempts(trials)
     interruptions = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
-    return [
-        trial
-        for trial in trials
-        if trial.attempt < last[trial.pass_number].attempt
-        and not (trial.abort and trial.abort.reason in interruptions and not trial.abort.after_start)
-    ]
+    replaced = [trial for trial in trials if trial.attempt < last[trial.pass_number].attempt]
+    return [it for it in replaced if not it.abort or it.abort.reason not in interruptions or it.abort.after_start]
 
 
-def judge_replaced(
-    trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
-) -> tuple[Finding, ...]:
-    """Return the finding on attempts that were replaced, with all passes that have them as `named`."""
+def judge_replaced(trials: Sequence[Trial], noun: str = "pass") -> tuple[Finding, ...]:
+    """Return the finding on attempts that were replaced, with the numbers of all that have them."""
     replaced = replaced_attempts(trials)
-    detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, named)}"
+    detail = f"{len(replaced)} of {len(trials)} attempts: {reasons_text(replaced, noun)}"
     return evaluate(ATTEMPTS_REPLACED, [CheckedValue(value=len(replaced), detail=detail)])
 
 
-def reasons_text(trials: Iterable[Trial], named: Callable[[Collection[int]], str] | None = None) -> str:
-    """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, or unnamed `Stalled (2)`."""
-    cases = [(", ".join(why_not_counted(trial)), trial.pass_number) for trial in trials]
-    by_reason = grouped(cases, lambda case: case[0])
+def reasons_text(trials: Iterable[Trial], noun: str = "") -> str:
+    """Return why attempts do not count, most frequent first: `Stalled (passes 0 and 2)`, without noun `Stalled (2)`."""
+    by_reason = grouped(trials, lambda trial: ", ".join(why_not_counted(trial)))
     texts = []
-    for reason, of_reason in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        where = named({number for _, number in of_reason}) if named else len(of_reason) if len(of_reason) > 1 else ""
-        texts.append(f"{reason} ({where})" if where else reason)
+    for reason, cases in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        times = f" ({len(cases)})" if len(cases) > 1 else ""
+        texts.append(reason + (f" ({numbered(noun, {trial.pass_number for trial in cases})})" if noun else times))
     return "; ".join(texts[:8])
 
 
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield that too many attempts of a run were replaced or do not count, if so: the others are a selection.
 
-    The limit also applies to the attempts at each point that the harness alone spoiled, as users can: those that the
-    storage spoiled are first attempts, on which everything is decided as well. There it takes two, because one of three
-    would already be too many.
+    The limit also applies to the attempts at each point that the harness alone spoiled, as users can. There it takes
+    two, because one of three would already be too many.
     """
     all_failed, places = list[Trial](), []
     for result in results:

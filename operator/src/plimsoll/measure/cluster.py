@@ -1,16 +1,14 @@
 """The state and the I/O of the Ceph cluster while a trial measured.
 
 The pools' counters lag: an OSD reports to the manager every 5 s (`mgr_stats_period`), the manager to the monitors every
-5 s (`mon_mgr_digest_period`), and the monitors answer. Counters read at t reflect some moment between t - 10 s and t.
-With C[x, y] the I/O from x to y, counters read at a and b therefore differ by no less than C[a, b - 10 s] and no more
-than C[a - 10 s, b].
+5 s (`mon_mgr_digest_period`). With C[x, y] the I/O from x to y, counters read at a and b therefore differ by no less
+than C[a, b - 10 s] and no more than C[a - 10 s, b].
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from statistics import fmean, median
-from typing import NamedTuple
 
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.ceph.gate import gate_problems
@@ -41,18 +39,17 @@ class PoolIo:
 
     def exceeds(self, limit: PoolCounters, times: int = 1) -> bool:
         """Whether foreign operations or bytes reach this many times a limit per second."""
-        ios, volume = self.per_second(self.foreign.operations), self.per_second(self.foreign.bytes)
-        return ios >= times * limit.operations or volume >= times * limit.bytes
+        pairs = ((self.foreign.operations, limit.operations), (self.foreign.bytes, limit.bytes))
+        return any(self.per_second(amount) >= times * bound for amount, bound in pairs)
 
 
 def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, ...]:
     """Return the polls within a time, the last one before it and the first one after it; all polls without a time."""
     if span is None:
         return watch.samples
-    before = [sample for sample in watch.samples if sample.at <= span.start]
-    within = [sample for sample in watch.samples if span.start < sample.at < span.end]
-    after = [sample for sample in watch.samples if sample.at >= span.end]
-    return (*before[-1:], *within, *after[:1])
+    before = sum(sample.at <= span.start for sample in watch.samples)
+    until = sum(sample.at < span.end for sample in watch.samples)
+    return watch.samples[max(0, before - 1) : until + 1]
 
 
 def statuses_of(samples: Iterable[ClusterSample]) -> list[ClusterStatus]:
@@ -64,10 +61,8 @@ def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
     answers = [sample.at for sample in watch.samples if sample.status is not None]
     if not answers:
         return span.length
-    first = max((at for at in answers if at <= span.start), default=span.start)
-    last = min((at for at in answers if at >= span.end), default=span.end)
-    edges = [first, *(at for at in answers if span.start < at < span.end), last]
-    pauses = [Interval(start=start, end=end) for start, end in pairwise(edges)]
+    first, last = min(*answers, span.start), max(*answers, span.end)
+    pauses = [Interval(start=start, end=end) for start, end in pairwise(sorted({first, *answers, last}))]
     return sum(span.clipped(pause) for pause in pauses if pause.length > LONGEST_PAUSE)
 
 
@@ -86,10 +81,7 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
 
 
 def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
-    """Return the I/O between the polls farthest apart whose counters reflect only moments within a time.
-
-    None unless that is longer than twice the lag: it would be too vague to compare with the clients' own numbers.
-    """
+    """Return the I/O between the polls whose counters reflect only moments within a time; None up to twice the lag."""
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
     io = pool_io(watch, inner)
     return io if io is not None and io.between.length > 2 * LAG else None
@@ -141,10 +133,10 @@ def cluster_summary(
 
 def data_set_text(clusters: Iterable[ClusterSummary | None]) -> str:
     """Return what trials read from: `of 12 GiB, 25 % of the OSDs' memory`; empty if that is unknown."""
-    known = [cluster for cluster in clusters if cluster is not None and cluster.data_set_bytes]
-    if not known or not (size := known[-1].data_set_bytes):
+    sizes = [(it.data_set_bytes, it.osd_memory_bytes) for it in clusters if it is not None and it.data_set_bytes]
+    if not sizes:
         return ""
-    memory = known[-1].osd_memory_bytes
+    size, memory = sizes[-1]
     part = f"{percent_text(100 * size / memory)} of the OSDs' memory" if memory else "the OSDs' memory is unknown"
     return f"of {size_text(size)}, {part}"
 
@@ -155,34 +147,24 @@ def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> lis
 
 def _difference(first: ClusterSample, last: ClusterSample, pools: Collection[str]) -> PoolCounters:
     """Return the I/O between two polls; counters decrease if a pool is recreated, or placement groups are merged."""
-    parts = []
-    for name in pools:
-        before, after = first.pools.get(name, PoolCounters()), last.pools[name]
-        counts = {counter: max(0, getattr(after, counter) - getattr(before, counter)) for counter in _COUNTERS}
-        parts.append(PoolCounters(**counts))
-    return _sum(parts)
+    pairs = [(first.pools.get(name, PoolCounters()), last.pools[name]) for name in pools]
+    return PoolCounters(
+        **{it: sum(max(0, getattr(new, it) - getattr(old, it)) for old, new in pairs) for it in _COUNTERS}
+    )
 
 
 def _sum(parts: Sequence[PoolCounters]) -> PoolCounters:
     return PoolCounters(**{name: sum(getattr(part, name) for part in parts) for name in _COUNTERS})
 
 
-class OsdSpeed(NamedTuple):
-    """One OSD's rates, over all measurements of it."""
-
-    osd: int
-    iops: float
-    bytes_per_second: float
-
-
-def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
-    """Return the speed of each OSD, by its number."""
+def speeds_of(measurements: Iterable[Measurement]) -> list[OsdResult]:
+    """Return the rates of each OSD over all measurements of it, by its number."""
     rates = grouped((rate for measurement in measurements for rate in measurement.osds), lambda rate: rate.osd)
     speeds = []
     for osd, measured in sorted(rates.items()):
         seconds = sum(rate.seconds for rate in measured)
-        ios, volume = sum(rate.ios for rate in measured), sum(rate.bytes for rate in measured)
-        speeds.append(OsdSpeed(osd, ios / seconds, volume / seconds))
+        iops, volume = (sum(counts) / seconds for counts in zip(*((it.ios, it.bytes) for it in measured), strict=True))
+        speeds.append(OsdResult(osd=osd, iops=rounded_iops(iops), bytes_per_second=round(volume)))
     return speeds
 
 
@@ -191,18 +173,15 @@ def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
     speeds = speeds_of(measurements)
     if not speeds:
         return None
+    iops, volumes = [speed.iops for speed in speeds], [speed.bytes_per_second for speed in speeds]
     slowest = sorted(speeds, key=lambda speed: (speed.bytes_per_second, speed.osd))
-    _, iops, volumes = zip(*speeds, strict=True)
     return Osds(
         count=len(speeds),
         iops=_spread(iops),
         bytes_per_second=_spread(volumes),
         mean_iops=rounded_iops(fmean(iops)),
         mean_bytes_per_second=round(fmean(volumes)),
-        slowest=tuple(
-            OsdResult(osd=osd, iops=rounded_iops(iops), bytes_per_second=round(volume))
-            for osd, iops, volume in slowest[:MAX_SLOWEST_OSDS]
-        ),
+        slowest=tuple(slowest[:MAX_SLOWEST_OSDS]),
     )
 
 

@@ -2,15 +2,13 @@
 
 The layout is from fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds, one
 nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value in
-it. The last bin is open: it counts everything from 17.05 s on, so it has no midpoint to publish, and the maximum is
-kept separately.
+it. The last bin counts everything from 17.05 s on, so it has no midpoint to publish.
 
 The text form is `fio-plat-6-29:` followed by base64 of the zlib stream of JSON `[[delta, count], ...]`: the non-empty
 bins by ascending index, each as its distance from the previous one (the first from 0) and its number of operations.
 """
 
 import base64
-import binascii
 import json
 import math
 import zlib
@@ -18,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache
 from itertools import accumulate, pairwise
-from operator import add
-from typing import Self
+from statistics import fmean, stdev
+from typing import Annotated, Self
 
-from pydantic_core import from_json
+import msgspec
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.operation import Latency
@@ -36,11 +34,12 @@ PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
 MINIMUM_BEYOND = 10  # a percentile with fewer operations beyond it depends on single operations and is omitted
 _GROUP_BITS = 6
 _MAX_COUNT = 2**63 - 1
-_DIGITS = b"0123456789"
-_PAIR = b"[,],"
 # Every bin with the largest count takes 46 KB; larger content is damaged or an attack.
 _MAX_TEXT_CHARACTERS = 64 * 1024
 _MAX_JSON_BYTES = 64 * 1024
+_Delta = Annotated[int, msgspec.Meta(ge=0, le=_MAX_COUNT)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=_MAX_COUNT)]
+_PAIRS = msgspec.json.Decoder(list[tuple[_Delta, _Count]])
 
 
 class HistogramError(ValueError):
@@ -64,8 +63,7 @@ def bin_index(value_ns: int) -> int:
 def bin_bounds(index: int) -> tuple[int, int]:
     """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
 
-    The last bin has the bounds of its layout, although it also counts everything above. UnknownBinError if there is no
-    such bin.
+    The last bin also counts everything above. UnknownBinError if there is no such bin.
     """
     if not 0 <= index < BIN_COUNT:
         raise UnknownBinError(f"{LAYOUT} has no bin {index}: bins are 0 to {BIN_COUNT - 1}")
@@ -81,15 +79,11 @@ def bin_midpoint(index: int) -> int:
     return lower + (upper - lower) // 2
 
 
-_INDEX_OF_MIDPOINT = {bin_midpoint(index): index for index in range(BIN_COUNT)}
-
-
 def index_of_midpoint(key: int) -> int:
     """Return the bin that fio prints as `key` nanoseconds; UnknownBinError if it is not a midpoint of this layout."""
-    try:
-        return _INDEX_OF_MIDPOINT[key]
-    except KeyError:
-        raise UnknownBinError(f"{key} ns is not the midpoint of a bin of {LAYOUT}") from None
+    if key < 0 or bin_midpoint(index := bin_index(key)) != key:
+        raise UnknownBinError(f"{key} ns is not the midpoint of a bin of {LAYOUT}")
+    return index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +94,16 @@ class Histogram:
 
     def __post_init__(self) -> None:
         """Sort and check the counts: UnknownBinError for an unknown bin, HistogramError for a negative count."""
-        indices = [*self.counts]
-        # `decode` returns the counts in order, and a check is faster than sorting the items.
-        ordered = dict(self.counts if indices == sorted(indices) else sorted(self.counts.items()))
+        ordered = {index: count for index, count in sorted(self.counts.items()) if count}
         if ordered:
             bin_bounds(min(ordered))
             bin_bounds(max(ordered))
-            least = min(ordered.values())
-            if least < 0:
-                index = next(index for index, count in ordered.items() if count == least)
-                raise HistogramError(f"bin {index} counts {least} operations")
-            if not least:
-                ordered = {index: count for index, count in ordered.items() if count}
+            if (least := min(ordered.values())) < 0:
+                raise HistogramError(f"a bin counts {least} operations")
         object.__setattr__(self, "counts", ordered)
 
     @property
     def total(self) -> int:
-        """Number of operations."""
         return sum(self.counts.values())
 
     @classmethod
@@ -127,7 +114,7 @@ class Histogram:
     @classmethod
     def merge_texts(cls, texts: Iterable[str]) -> Self:
         """Add histograms in their text form, without creating an object for each; HistogramError as of `decode`."""
-        return cls._total(_entries(_content(text)) for text in texts)
+        return cls._total(map(_entries, texts))
 
     @classmethod
     def _total(cls, parts: Iterable[Iterable[tuple[int, int]]]) -> Self:
@@ -141,8 +128,7 @@ class Histogram:
         """Return the p-th percentile (0 < p <= 100) in nanoseconds; None without operations, or in the open last bin.
 
         fio's rule: the midpoint of the first bin at which the cumulative count reaches p/100 of the total, where p is
-        the exact value of the double. fio computes the product in `long double`, which gives the same bin for every
-        published percentile. ValueError if p is out of range.
+        the exact value of the double. ValueError if p is out of range.
         """
         if not 0 < p <= 100:  # noqa: PLR2004  # the range of a percentage
             raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
@@ -153,10 +139,7 @@ class Histogram:
         return None if reached == OPEN_BIN else bin_midpoint(reached)
 
     def samples_beyond(self, p: float) -> int:
-        """Return how many operations lie beyond the p-th percentile: total * (1 - p/100), rounded down.
-
-        Here p is the decimal number as written: of 10 000 operations exactly 10 lie beyond 99.9.
-        """
+        """Return total * (1 - p/100), rounded down, with p as written: of 10 000 operations 10 lie beyond 99.9."""
         return math.floor(self.total * (1 - Fraction(str(p)) / 100))
 
     def encode(self) -> str:
@@ -167,16 +150,11 @@ class Histogram:
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """Read the text form.
-
-        UnknownBinError if it has another layout, or a bin outside this one; HistogramError if `encode` does not write
-        such a text, or it would expand beyond 64 KiB.
-        """
-        return cls(counts=dict(_entries(_content(text))))
+        """Read the text form; HistogramError if `encode` does not write such a text, of this layout and size."""
+        return cls(counts=dict(_entries(text)))
 
 
-def _content(text: str) -> bytes:
-    """Return the JSON in a text form, up to the limit."""
+def _entries(text: str) -> Iterable[tuple[int, int]]:
     layout, _, body = text[:_MAX_TEXT_CHARACTERS].partition(":")
     if layout != LAYOUT:
         raise UnknownBinError(f"histogram layout {layout[:40]!r} is not {LAYOUT!r}")
@@ -185,114 +163,32 @@ def _content(text: str) -> bytes:
     decompressor = zlib.decompressobj()
     try:
         content = decompressor.decompress(base64.b64decode(body, validate=True), _MAX_JSON_BYTES)
-    except (binascii.Error, ValueError, zlib.error) as error:
+    except (ValueError, zlib.error) as error:
         raise HistogramError(f"histogram text is damaged: {error}") from None
     if not decompressor.eof:
         raise HistogramError(f"histogram is cut off, or expands beyond {_MAX_JSON_BYTES} bytes")
     if decompressor.unused_data:
         raise HistogramError("histogram is followed by other data")
-    return content
-
-
-def _entries(content: bytes) -> Iterable[tuple[int, int]]:
-    """Return indices and counts, or reject what `encode` does not write.
-
-    A trial has tens of thousands of histograms, so text with the structure that `encode` writes is parsed as one flat
-    list of numbers, which takes a fifth of the time. Other text is parsed entry by entry, to name the invalid one.
-    """
-    skeleton = content.translate(None, _DIGITS)
-    pairs = len(skeleton) // len(_PAIR)
-    if not pairs or skeleton != b"[" + (_PAIR * pairs)[:-1] + b"]":
-        return _entry_by_entry(content)
     try:
-        numbers = from_json(content[1:-1].replace(b"],[", b","))
-    except ValueError:
-        return _entry_by_entry(content)
-    deltas, counts = numbers[::2], numbers[1::2]
-    if 0 in deltas[1:] or min(counts) < 1 or max(counts) > _MAX_COUNT:
-        return _entry_by_entry(content)
+        pairs = _PAIRS.decode(content)
+    except msgspec.DecodeError as error:
+        raise HistogramError(f"histogram is not a list of [delta, count]: {error}") from None
+    deltas = [delta for delta, _ in pairs]
+    if 0 in deltas[1:]:
+        raise HistogramError(f"histogram does not ascend at `$[{deltas.index(0, 1)}]`")
     bin_bounds(sum(deltas))
-    return zip(accumulate(deltas), counts, strict=True)
-
-
-def _entry_by_entry(content: bytes) -> list[tuple[int, int]]:
-    try:
-        pairs = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise HistogramError(f"histogram is not JSON: {error}") from None
-    if not isinstance(pairs, list):
-        raise HistogramError("histogram is not a list of [delta, count]")
-    entries, index = [], 0
-    for position, pair in enumerate(pairs):
-        match pair:
-            # A boolean is an int to Python, so the types themselves are compared.
-            case [delta, count] if type(delta) is int and type(count) is int:
-                if delta < min(position, 1):
-                    raise HistogramError(f"histogram entry {position} does not ascend")
-                if not 0 < count <= _MAX_COUNT:
-                    raise HistogramError(f"histogram entry {position} counts {count} operations")
-                index += delta
-                entries.append((index, count))
-            case _:
-                raise HistogramError(f"histogram entry {position} is not [delta, count]")
-    if entries:
-        bin_bounds(index)
-    return entries
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moments:
-    """Count, mean, sum of squared distances from the mean (None if unknown), least and greatest; in nanoseconds."""
-
-    count: int
-    mean: float
-    squares: float | None
-    least: int
-    greatest: int
-
-    @classmethod
-    def of(cls, part: Latency | LatencySample) -> "_Moments":
-        deviation = 0.0 if part.count == 1 else part.standard_deviation_nanoseconds
-        return cls(
-            count=part.count,
-            mean=part.mean_nanoseconds or 0.0,
-            squares=None if deviation is None else deviation * deviation * (part.count - 1),
-            least=part.min_nanoseconds or 0,
-            greatest=part.max_nanoseconds or 0,
-        )
-
-    def __add__(self, other: "_Moments") -> "_Moments":
-        """Merge by the formula of Chan, Golub and LeVeque, as fio's `__sum_stat` does."""
-        count = self.count + other.count
-        distance = other.mean - self.mean
-        squares = None
-        if self.squares is not None and other.squares is not None:
-            squares = self.squares + other.squares + distance * distance * self.count * other.count / count
-        return _Moments(
-            count=count,
-            mean=self.mean + distance * other.count / count,
-            squares=squares,
-            least=min(self.least, other.least),
-            greatest=max(self.greatest, other.greatest),
-        )
-
-    @property
-    def deviation(self) -> float | None:
-        """The sample standard deviation; None if it is unknown, or of a single operation."""
-        return None if self.squares is None or self.count == 1 else math.sqrt(self.squares / (self.count - 1))
+    return zip(accumulate(deltas), (count for _, count in pairs), strict=True)
 
 
 def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
     """Return the latency of operations that a tool timed one by one."""
     if not nanoseconds:
         return LatencySample(kind=LatencyKind.FULL)
-    mean = math.fsum(nanoseconds) / len(nanoseconds)
-    squares = math.fsum((time - mean) ** 2 for time in nanoseconds)
     return LatencySample(
         kind=LatencyKind.FULL,
         count=len(nanoseconds),
-        mean_nanoseconds=mean,
-        standard_deviation_nanoseconds=math.sqrt(squares / (len(nanoseconds) - 1)) if len(nanoseconds) > 1 else None,
+        mean_nanoseconds=fmean(nanoseconds),
+        standard_deviation_nanoseconds=stdev(nanoseconds) if len(nanoseconds) > 1 else None,
         min_nanoseconds=min(nanoseconds),
         max_nanoseconds=max(nanoseconds),
         histogram=Histogram(counts=Counter(map(bin_index, nanoseconds))).encode(),
@@ -306,53 +202,50 @@ def merge_latencies(latencies: Iterable[Latency | LatencySample]) -> Latency:
     operations counts as one with a mean only: a percentile without it would look better than it is.
     """
     parts = list(latencies)
-    histograms = [histogram for part in parts if (histogram := _histogram(part)) is not None]
-    kinds = {part.kind for part in parts}
-    if not kinds or LatencyKind.NONE in kinds:
-        kind = LatencyKind.NONE
-    elif LatencyKind.MAX_ONLY in kinds:
-        kind = LatencyKind.MAX_ONLY
-    else:
-        kind = LatencyKind.MEAN_ONLY if len(histograms) < len(parts) else LatencyKind.FULL
-    moments = [_Moments.of(part) for part in parts if part.count]
-    if kind is LatencyKind.NONE or not moments:
-        return Latency(kind=kind, count=sum(part.count for part in parts))
-    total = reduce(add, moments)
+    kind = max((part.kind for part in parts), key=[*LatencyKind].index, default=LatencyKind.NONE)
+    timed = [part for part in parts if part.count]
+    count = sum(part.count for part in timed)
+    if kind is LatencyKind.NONE or not timed:
+        return Latency(kind=kind, count=count)
+    greatest = max(part.max_nanoseconds or 0 for part in timed)
     if kind is LatencyKind.MAX_ONLY:
-        return Latency(kind=kind, count=total.count, max_nanoseconds=total.greatest)
-    merged = Histogram.merge(histograms) if kind is LatencyKind.FULL else None
+        return Latency(kind=kind, count=count, max_nanoseconds=greatest)
+    merged = None
+    if kind is LatencyKind.FULL:
+        try:
+            merged = Histogram.merge(map(histogram_of, parts))
+        except HistogramError:
+            kind = LatencyKind.MEAN_ONLY
+    # From the first mean on, so that a single part keeps its own.
+    start = timed[0].mean_nanoseconds or 0.0
+    mean = start + math.fsum(part.count * ((part.mean_nanoseconds or 0.0) - start) for part in timed) / count
     return Latency(
         kind=kind,
-        count=total.count,
-        mean_nanoseconds=total.mean,
-        standard_deviation_nanoseconds=total.deviation,
-        min_nanoseconds=total.least,
-        max_nanoseconds=total.greatest,
+        count=count,
+        mean_nanoseconds=mean,
+        standard_deviation_nanoseconds=_deviation(timed, count, mean),
+        min_nanoseconds=min(part.min_nanoseconds or 0 for part in timed),
+        max_nanoseconds=greatest,
         percentiles={} if merged is None else percentiles_of(merged),
         histogram=None if merged is None else merged.encode(),
     )
 
 
-def _histogram(part: Latency | LatencySample) -> Histogram | None:
-    """Return a part's histogram, empty without operations; None if not full, or damaged, or not of its operations."""
-    if part.kind is LatencyKind.FULL and not part.count:
-        return Histogram(counts={})
-    try:
-        histogram = _decoded(part.histogram)
-    except HistogramError:
+def _deviation(parts: Sequence[Latency | LatencySample], count: int, mean: float) -> float | None:
+    """Return the sample standard deviation of all operations; None if a part's is unknown, or of one operation."""
+    if count == 1 or any(part.standard_deviation_nanoseconds is None and part.count > 1 for part in parts):
         return None
-    return histogram if part.kind is LatencyKind.FULL and histogram.total == part.count else None
+    within = math.fsum((part.standard_deviation_nanoseconds or 0.0) ** 2 * (part.count - 1) for part in parts)
+    between = math.fsum(part.count * ((part.mean_nanoseconds or 0.0) - mean) ** 2 for part in parts)
+    return math.sqrt((within + between) / (count - 1))
 
 
-def histogram_problem(latency: Latency | LatencySample) -> str:
-    """Return the problem of a histogram that full latency needs; empty if there is none."""
-    if latency.kind is not LatencyKind.FULL:
-        return ""
-    try:
-        total = _decoded(latency.histogram).total
-    except HistogramError as error:
-        return str(error)
-    return "" if total == latency.count else f"the histogram contains {total} of {latency.count} timed operations"
+def histogram_of(latency: Latency | LatencySample) -> Histogram:
+    """Return the histogram of full latency; HistogramError if it is damaged, or not of its operations."""
+    histogram = Histogram(counts={}) if latency.histogram is None else Histogram.decode(latency.histogram)
+    if histogram.total != latency.count:
+        raise HistogramError(f"the histogram contains {histogram.total} of {latency.count} timed operations")
+    return histogram
 
 
 def percentiles_of(histogram: Histogram) -> dict[str, int]:
@@ -362,7 +255,3 @@ def percentiles_of(histogram: Histogram) -> dict[str, int]:
         for p in PERCENTILES
         if histogram.samples_beyond(p) >= MINIMUM_BEYOND and (value := histogram.percentile(p)) is not None
     }
-
-
-def _decoded(text: str | None) -> Histogram:
-    return Histogram.decode(text) if text is not None else Histogram(counts={})

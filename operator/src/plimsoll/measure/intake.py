@@ -37,10 +37,8 @@ MAX_ARGUMENT_CHARACTERS = 512
 MAX_VERSIONS = 8
 _VERSION_CHARACTERS = 120
 _DIGEST_CHARACTERS = 64
-_STEPS = 200
-"""Steps in which the popularity of blocks is integrated, from the hottest to the coldest."""
-_HOTTEST = 1e-12
-"""The first of these steps, as a part of the data set."""
+_STEPS = 200  # in which the popularity of blocks is integrated, from the hottest to the coldest
+_HOTTEST = 1e-12  # the first of these steps, as a part of the data set
 
 
 class Skew(Protocol):
@@ -99,8 +97,7 @@ class TrialFacts:
     warm_caches: bool = False  # the storage's own caches are meant to answer reads
     dropped_node_caches: bool = False  # the clients' nodes dropped their page caches before the trial
     dropped_osd_caches: bool = False  # the OSDs dropped theirs
-    # The tool does operations at random places, and visits some again before it has been at all; otherwise it goes
-    # through its data from the beginning to the end.
+    # The tool visits some places again before it has been at all; otherwise it goes through its data in order.
     at_random: bool = False
     skew: Skew | None = None  # of random places; None if all are equally likely
     disturbance: Disturbance | None = None  # the OSDs that the trial takes away; None if it takes none
@@ -121,12 +118,6 @@ class TrialFacts:
     def searches_rate(self) -> bool:
         """Whether a search offers operations at a rate, however fast the storage answers."""
         return self.search is not None and self.search.vary is Vary.RATE
-
-    @property
-    def is_judged_for_steadiness(self) -> bool:
-        """Whether the rate should not depend on the time: not for one pass of a data set, nor in searches by rate."""
-        # Near the line the latency depends on the bursts among arrivals: there a search compares many trials.
-        return self.windowed and not self.ends_when_done and not self.searches_rate
 
     @property
     def planned_start(self) -> int:
@@ -155,13 +146,8 @@ class ClientAnswer:
         return None if self.implausible_host else self.document.host
 
     @property
-    def measurement(self) -> Measurement | None:
-        """The content of the tool's output, plausible or not."""
-        return self.document.measurement
-
-    @property
     def failed(self) -> bool:
-        return bool(self.document.exit_code or (self.measurement and self.measurement.errors))
+        return bool(self.document.exit_code or (self.document.measurement and self.document.measurement.errors))
 
     @property
     def problem(self) -> str:
@@ -170,9 +156,9 @@ class ClientAnswer:
             return self.document.parse_error or self.implausible
         if self.failed:
             return ""
-        if self.measurement is None:
+        if self.document.measurement is None:
             return "the tool succeeded, but there is no measurement"
-        return "" if self.measurement.runtime else "the tool succeeded, but its measured part has no length"
+        return "" if self.document.measurement.runtime else "the tool succeeded, but its measured part has no length"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +184,9 @@ class ClientMeasurement:
         size = self.measurement.data_bytes
         return self.answer.document.data_set_bytes if size is None else size
 
+    def bytes(self, operation: Operation) -> int:
+        return sum(sample.bytes for sample in self.measurement.operations if sample.operation is operation)
+
     def does(self, operation: Operation) -> bool:
         samples = self.measurement.operations
         return any(sample.operation is operation and (sample.ios or sample.bytes) for sample in samples)
@@ -215,14 +204,12 @@ class Intake:
     answers: tuple[ClientAnswer, ...]
     measured: tuple[ClientMeasurement, ...]
     missing: tuple[int, ...]  # planned clients without a document
-    unplanned: tuple[int, ...]  # clients that sent one although they do not take part; it is ignored
 
 
 def part_read_again(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> float:
     """Return the part of the measured bytes, 0 to 1, that were read or written before since the ramp began.
 
-    The ramp is assumed to have had the measured rate. A tool with phases reads what its earlier phases wrote. 1 if
-    nothing is known.
+    The ramp is assumed to have had the measured rate. 1 if nothing is known.
     """
     seen_again = total = 0.0
     for item in measured:
@@ -230,6 +217,7 @@ def part_read_again(facts: TrialFacts, measured: Collection[ClientMeasurement]) 
         ramp = facts.ramp_seconds * NANOSECONDS / item.interval.length if facts.windowed else 0.0
         before, after = moved * ramp, moved * (1 + ramp)
         visited = [bytes_visited(x, size, at_random=facts.at_random, skew=facts.skew) for x in (before, after)]
+        # A tool with phases reads what its earlier phases wrote.
         has_phases = any(share.is_phase for share in item.shares)
         seen_again += moved - (0.0 if has_phases else visited[1] - visited[0])
         total += moved
@@ -255,17 +243,13 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
         for client in planned
         if (document := documents.get(client)) is not None
     )
-    return Intake(
-        answers=answers,
-        measured=tuple(_measured(answers)),
-        missing=tuple(client for client in planned if client not in documents),
-        unplanned=tuple(sorted(documents.keys() - set(planned))),
-    )
+    missing = tuple(client for client in planned if client not in documents)
+    return Intake(answers=answers, measured=tuple(_measured(answers)), missing=missing)
 
 
 def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
     for answer in answers:
-        measurement = answer.measurement
+        measurement = answer.document.measurement
         # A tool that failed before it measured may report any start, which would distort the window.
         if measurement is None or answer.implausible or not measurement.runtime:
             continue
@@ -279,10 +263,7 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
 
 
 def parts_within(measured: Collection[ClientMeasurement], part: Interval) -> Sequence[ClientMeasurement]:
-    """Return what clients measured in a part of their time; nothing if one has no series, or no latencies over time.
-
-    Submissions that filled the depth are not counted over time: they count as if all were in that part.
-    """
+    """Return what clients measured in a part of their time; nothing if one has no series, or no latencies over time."""
     try:
         return [_within(item, part) for item in measured]
     except HistogramError:
@@ -304,14 +285,9 @@ def _within(item: ClientMeasurement, part: Interval) -> ClientMeasurement:
             max_nanoseconds=sample.latency.max_nanoseconds,
             histogram=histogram.encode(),
         )
-        update = {
-            "ios": round(amount.ios),
-            "bytes": round(amount.bytes),
-            "latency": latency,
-            "cells": None,
-            "slices": None,
-        }
-        samples.append(sample.model_copy(update=update))
+        update = {"ios": round(amount.ios), "bytes": round(amount.bytes), "latency": latency}
+        samples.append(sample.model_copy(update=update | {"cells": None, "slices": None}))
+    # Submissions that filled the depth are not counted over time: they count as if all were in that part.
     done, whole = (max(1, sum(it.ios for it in each)) for each in (samples, item.measurement.operations))
     full = item.measurement.depth_full_share
     measurement = item.measurement.model_copy(
@@ -355,9 +331,8 @@ def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, li
 def bytes_visited(moved: float, size: int, *, at_random: bool, skew: Skew | None = None) -> float:
     """Return the bytes, of a data set of `size`, that are read or written at least once in `moved` bytes of I/O.
 
-    Of D bytes, those are min(x, D) after x bytes in order, and D (1 - exp(-x/D)) at random places, which is the
-    occupancy problem (Feller, An Introduction to Probability Theory, volume 1, IV.2). With a skew, the latter holds for
-    each group of equally popular blocks.
+    Of D bytes, those are min(x, D) after x bytes in order, and D (1 - exp(-x/D)) at random places (the occupancy
+    problem: Feller, An Introduction to Probability Theory, volume 1, IV.2), with a skew of each group of blocks.
     """
     if not at_random or not size:
         return min(moved, size)

@@ -1,8 +1,7 @@
 """Latency from when an operation was due, for an offered rate: the wait that latency from submission leaves out.
 
 While all places of the depth are taken, operations that are due wait in the tool, and no latency contains that wait
-("coordinated omission": G. Tene, How NOT to Measure Latency, 2013). With even arrivals the tool catches up, so the rate
-does not show it either. Two things do:
+("coordinated omission": G. Tene, How NOT to Measure Latency, 2013). Two things show it:
 
 - A gap between completions: in *g* seconds without one, at most the depth *d* of the *r* * *g* operations that are due
   can start. The others wait for up to *g* - *d* / *r*, all times down to 0 being equally frequent.
@@ -22,18 +21,17 @@ from hashlib import blake2b
 from itertools import accumulate
 
 from plimsoll.api.operation import Latency
-from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint
+from plimsoll.measure.histogram import Histogram, HistogramError, bin_midpoint, histogram_of
 from plimsoll.measure.intake import Offer
 from plimsoll.measure.sample import Gaps
 from plimsoll.measure.timeline import NANOSECONDS
 
-_PERCENTILES = ("99", "95", "90", "50")
-"""The first that is published is judged: a higher one than the 99th often consists of few events."""
+MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
+_PERCENTILES = ("99", "95", "90", "50")  # the first that is published is judged; a higher one often has few events
 _MOST_REPLAYED = 65_536  # operations of a replayed queue; of more, quantiles stand for them
 _MILLISECOND = 10**6
 
-_Longer = Callable[[float], float]
-"""Nanoseconds -> the share of operations that took longer, counted from when they were due."""
+_Longer = Callable[[float], float]  # nanoseconds -> the share of operations that took longer from when they were due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,26 +41,21 @@ class Lateness:
     percentile: str  # such as "99"
     published: float  # from submission, in nanoseconds
     from_due: float  # from when they were due
+    longest: float  # that it may be: so many times as long, or longer by chance
     waited: float  # share of the operations that were due while all places were taken, 0 to 1
     late: float  # share that took longer than the published percentile, counted from when they were due
-    by_chance: float  # the longest that chance makes the percentile of so many operations, in nanoseconds
-
-    def longest(self, times: float) -> float:
-        """Return the longest that the percentile may be: so many times as long, or longer by chance."""
-        return max(times * self.published, self.by_chance)
 
 
 def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], jobs: int = 1) -> Lateness | None:
     """Return the least that the latencies of a trial leave out, by the better evidence; None without evidence.
 
-    The rate covers all clients, and the latency all operations except syncs. `gaps` has the gaps of each client, with
-    all its jobs together; None for a client whose tool reports no gaps.
+    The latency covers all operations except syncs. `gaps` has those of each client, or None if its tool reports none.
     """
     percentile = next((name for name in _PERCENTILES if name in latency.percentiles), None)
     if percentile is None or not offer.depth or not gaps:
         return None
     try:
-        histogram = Histogram.decode(latency.histogram or "")
+        histogram = histogram_of(latency)
     except HistogramError:
         return None
     period, depth = len(gaps) * NANOSECONDS / offer.load, offer.depth // jobs
@@ -80,9 +73,9 @@ def lateness_of(offer: Offer, latency: Latency, gaps: Sequence[Gaps | None], job
             percentile=percentile,
             published=published,
             from_due=_percentile(longer, beyond, published),
+            longest=max(MUCH_LONGER * published, _longest_by_chance(histogram, beyond)),
             waited=waited,
             late=longer(published),
-            by_chance=_longest_by_chance(histogram, beyond),
         )
         for waited, longer in ways
     ]
@@ -135,9 +128,8 @@ def _by_replay(histogram: Histogram, period: float) -> tuple[float, _Longer]:
 @cache
 def _replay_order() -> tuple[int, ...]:
     """Return the ranks of latencies in a fixed order that is independent of them."""
-    return tuple(
-        sorted(range(_MOST_REPLAYED), key=lambda rank: blake2b(rank.to_bytes(4, "big"), digest_size=8).digest())
-    )
+    digests = (blake2b(rank.to_bytes(4, "big"), digest_size=8).digest() for rank in range(_MOST_REPLAYED))
+    return tuple(rank for _, rank in sorted(zip(digests, range(_MOST_REPLAYED), strict=True)))
 
 
 def _percentile(longer: _Longer, beyond: float, least: float) -> float:

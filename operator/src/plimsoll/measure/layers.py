@@ -6,9 +6,7 @@
 
 with c the network rate of one client, d the read rate and j the write rate of one OSD, in bytes per second, and as
 amplification the number of replicas, or (k + m) / k for k data and m coding chunks. Source: Gudu, Hardt, Streit,
-"Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III,
-where c was measured between two hosts, and j is half of the device's write rate if it also holds the journal;
-BlueStore has no such journal.
+"Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III.
 """
 
 from collections import defaultdict
@@ -23,8 +21,7 @@ from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.hosts import cache_sized
 from plimsoll.measure.checks.load import phases_apart
 
-TOO_HIGH = (cache_sized.reason, phases_apart.reason)
-"""Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
+TOO_HIGH = (cache_sized.reason, phases_apart.reason)  # findings on rates that may be higher than the storage's
 
 _DATA = (Operation.READ, Operation.WRITE)
 _FAST = 0.9  # the part of the fastest tool's rate from which on a tool shows the network rather than itself
@@ -68,7 +65,6 @@ class Best:
 
     @property
     def efficiency(self) -> float | None:
-        """The ratio to the limit; None without a limit."""
         return self.value / self.limit if self.limit else None
 
 
@@ -98,12 +94,11 @@ def layers(
 
     A point counts if it is not Invalid, has a summary, and has no finding that its rates may be too high. The limit of
     RADOS is the mean rate of an OSD times the number of OSDs, for writes divided by the amplification; without an
-    amplification writes have none. `osd bench` only writes, so it sets no limit for reads, but devices do. The best of
-    RADOS limits RBD; the best of RBD, or of RADOS if RBD was not measured, limits a file system. No limit exceeds the
-    network of the clients: what was measured for one client in this direction (`_carried_by_client`), or else
-    `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the network let send at
-    the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A layer may exceed its
-    limit: then the layer below was not measured at its best.
+    amplification writes have none. The best of RADOS limits RBD; the best of RBD, or of RADOS if RBD was not measured,
+    limits a file system. No limit exceeds the network of the clients: what was measured for one client in this
+    direction (`_carried_by_client`), or else `network_rate`, bytes per second as specified. `at_once` returns how many
+    clients a tool of the network let send at the same time. fio counts as RBD or as a file system, so pass only results
+    of runs on Ceph. A layer may exceed its limit: then the layer below was not measured at its best.
     """
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
@@ -111,8 +106,15 @@ def layers(
             layer = layer_of[result.spec.tool]
             has_files = layer is Layer.RBD and result.status.environment.volume_file_system is not None
             usable[Layer.FILE_SYSTEM if has_files else layer].append(result)
-    count = osd_count(results)
-    rows = [*_device_rows(devices, count)]
+    count, rows = osd_count(results), list[LayerRow]()
+    for operation in _DATA:
+        # Of as many devices as there are OSDs, or of the measured devices if that number is unknown.
+        rates = [
+            rate._replace(clients=1, bytes_per_second=rate.bytes_per_second * scale, iops=rate.iops * scale)
+            for rate in _rates(operation, filter(_is_usable, devices))
+            for scale in [(count or rate.clients) / rate.clients]
+        ]
+        rows += _row(Layer.DEVICE, operation, rates)
     below = {row.operation: row for row in rows} if count else {}
     # The sum of the write rates of all OSDs, each measured alone: the mean over the trials of a point.
     rates = []
@@ -120,7 +122,7 @@ def layers(
         if measured := [trial.osds for trial in counted(result.status.trials) if trial.osds is not None]:
             total = fmean(osds.count * osds.mean_bytes_per_second for osds in measured)
             iops = fmean(osds.count * osds.mean_iops for osds in measured)
-            rates.append(_Rate(result.spec.point, 1, total, iops, result.status.verdict))
+            rates.append(_Rate(result, 1, total, iops))
     osds = [*_row(Layer.OSD, Operation.WRITE, rates, below.get(Operation.WRITE))]
     rows += osds
     below |= {row.operation: row for row in osds}
@@ -132,16 +134,17 @@ def layers(
             for best in (writes.bytes_per_second, writes.iops)
         )
         below[Operation.WRITE] = replace(writes, bytes_per_second=volume, iops=ios)
-    links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
-    for operation in _DATA:
-        rates = [rate._replace(iops=0.0) for rate in _rates(operation, links)]
-        rows += _row(Layer.NETWORK, operation, rates, client_rate=network_rate)
+    links = {
+        operation: [rate._replace(clients=at_once(rate.result)) for rate in _rates(operation, usable[Layer.NETWORK])]
+        for operation in _DATA
+    }
+    for operation, rates in links.items():
+        rows += _row(Layer.NETWORK, operation, [rate._replace(iops=0.0) for rate in rates], client_rate=network_rate)
     carried = _carried_by_client(links, network_rate)
     for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
-        clients_of = [(result, result.spec.clients) for result in usable[layer]]
         added = list[LayerRow]()
         for operation in _DATA:
-            rates = [*_rates(operation, clients_of)]
+            rates = _rates(operation, usable[layer])
             added += _row(layer, operation, rates, below.get(operation), carried[operation])
         rows += added
         below |= {row.operation: row for row in added}
@@ -176,11 +179,10 @@ def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
 class _Rate(NamedTuple):
     """The rates of a point, and the number of clients that loaded at the same time."""
 
-    point: str
+    result: BenchmarkResult
     clients: int
     bytes_per_second: float
     iops: float
-    verdict: Verdict | None
 
 
 def _is_usable(result: BenchmarkResult) -> bool:
@@ -191,20 +193,8 @@ def _has_numbers(result: BenchmarkResult) -> bool:
     return result.status.summary is not None and result.status.verdict is not Verdict.INVALID
 
 
-def _device_rows(devices: Iterable[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
-    """Yield the rates of as many devices as there are OSDs, or of the measured devices if that number is unknown."""
-    clients_of = [(device, device.spec.clients) for device in devices if _is_usable(device)]
-    for operation in _DATA:
-        rates = []
-        for rate in _rates(operation, clients_of):
-            scale = (count or rate.clients) / rate.clients
-            volume, ios = rate.bytes_per_second * scale, rate.iops * scale
-            rates.append(rate._replace(clients=1, bytes_per_second=volume, iops=ios))
-        yield from _row(Layer.DEVICE, operation, rates)
-
-
 def _carried_by_client(
-    links: Collection[tuple[BenchmarkResult, int]], network_rate: float | None
+    links: Mapping[Operation, Collection[_Rate]], network_rate: float | None
 ) -> Mapping[Operation, float | None]:
     """Return what the network carries for one client.
 
@@ -212,10 +202,9 @@ def _carried_by_client(
     for both: a lower one of another tool shows that tool. So does a tool far below another one in both directions.
     """
     shown = [
-        (operation, result.spec.tool, rate.bytes_per_second / clients)
-        for operation in _DATA
-        for result, clients in links
-        for rate in _rates(operation, [(result, clients)])
+        (operation, rate.result.spec.tool, rate.bytes_per_second / rate.clients)
+        for operation, rates in links.items()
+        for rate in rates
     ]
     fastest = max((rate for _, _, rate in shown), default=network_rate)
     fast = {tool for _, tool, rate in shown if fastest is not None and rate >= _FAST * fastest}
@@ -224,13 +213,13 @@ def _carried_by_client(
     return {operation: max(rate for direction, _, rate in shown if direction is operation) for operation in _DATA}
 
 
-def _rates(operation: Operation, results: Iterable[tuple[BenchmarkResult, int]]) -> Iterator[_Rate]:
-    """Yield the rates of every point with the operation; each result has its number of clients."""
-    for result, clients in results:
-        for numbers in result.status.summary.operations if result.status.summary else ():
-            if numbers.operation is operation:
-                volume, ios = numbers.bytes_per_second.mean, numbers.iops.mean
-                yield _Rate(result.spec.point, clients, volume, ios, result.status.verdict)
+def _rates(operation: Operation, results: Iterable[BenchmarkResult]) -> list[_Rate]:
+    return [
+        _Rate(result, result.spec.clients, numbers.bytes_per_second.mean, numbers.iops.mean)
+        for result in results
+        for numbers in (result.status.summary.operations if result.status.summary else ())
+        if numbers.operation is operation
+    ]
 
 
 def _row(
@@ -242,20 +231,19 @@ def _row(
 ) -> Iterator[LayerRow]:
     """Yield the best of the rates; nothing without any. None exceeds the best of the layer below."""
     if rates:
-        lower, volume, ios = (below.layer, below.bytes_per_second, below.iops) if below else (None, None, None)
-        volume_bound = Bound(below=volume.value if volume else None, layer=lower, client_rate=client_rate)
-        ios_bound = Bound(below=ios.value if ios else None, layer=lower)
-        yield LayerRow(
-            layer=layer,
-            operation=operation,
-            bytes_per_second=_best([(rate.bytes_per_second, rate) for rate in rates], volume_bound),
-            iops=_best([(rate.iops, rate) for rate in rates], ios_bound),
-        )
+        volume = _best(rates, "bytes_per_second", below, client_rate)
+        yield LayerRow(layer=layer, operation=operation, bytes_per_second=volume, iops=_best(rates, "iops", below))
 
 
-def _best(rates: Iterable[tuple[float, _Rate]], bound: Bound) -> Best | None:
+def _best(
+    rates: Iterable[_Rate], quantity: str, below: LayerRow | None, client_rate: float | None = None
+) -> Best | None:
     """Return the greatest value, with its point; None if all are 0."""
-    value, rate = max(rates, key=lambda case: (case[0], case[1].clients, case[1].point))
-    if not value:
+    best = max(rates, key=lambda rate: (getattr(rate, quantity), rate.clients, rate.result.spec.point))
+    if not (value := getattr(best, quantity)):
         return None
-    return Best(value=value, point=rate.point, clients=rate.clients, bound=bound, verdict=rate.verdict)
+    lower: Best | None = getattr(below, quantity, None)
+    limit, layer = lower.value if lower else None, below.layer if below else None
+    bound = Bound(below=limit, layer=layer, client_rate=client_rate)
+    point, verdict = best.result.spec.point, best.result.status.verdict
+    return Best(value=value, point=point, clients=best.clients, bound=bound, verdict=verdict)

@@ -3,15 +3,12 @@
 A point's matrix is extended trial by trial, because the cells of all trials would not fit into a result.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from plimsoll.api.result import Matrix, MatrixMember
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.timeline import rounded_iops
-
-N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +52,7 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
     ordered = sorted(cells, key=lambda cell: (cell.client, cell.peer))
     if not ordered:
         return None
-    nodes: dict[int, str] = {}
-    for cell in ordered:
-        nodes[cell.client], nodes[cell.peer] = cell.client_node, cell.peer_node
+    nodes = {cell.client: cell.client_node for cell in ordered} | {cell.peer: cell.peer_node for cell in ordered}
     volumes = tuple(round(cell.bytes_per_second) for cell in ordered)
     rates = tuple(rounded_iops(cell.iops) for cell in ordered) if any(cell.iops for cell in ordered) else None
     again = tuple(cell.retransmits for cell in ordered if cell.retransmits is not None)
@@ -78,39 +73,29 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
 def extended(before: Matrix | None, trial: Matrix) -> Matrix:
     """Return a point's matrix with another trial that counts.
 
-    It starts again with a trial of other pairs or on other nodes, as after the replacement of a client: a mean of
-    different links has no meaning.
+    It starts again with other pairs or nodes: a mean of different links has no meaning.
     """
     links = (trial.clients, trial.peers, trial.members)
     if before is None or (before.clients, before.peers, before.members) != links:
         return trial
     count = before.trials
-    iops = _means(before.iops, trial.iops, count)
+
+    def each(name: str, merge: Callable[[float, float], float]) -> tuple[float, ...] | None:
+        """Return what `merge` makes of each value before and its new one; None if one matrix lacks the quantity."""
+        old, new = getattr(before, name), getattr(trial, name)
+        return None if old is None or new is None else tuple(map(merge, old, new))
+
+    def mean(old: float, new: float) -> float:
+        return (old * count + new) / (count + 1)
+
     return trial.model_copy(
         update={
             "trials": count + 1,
-            "bytes_per_second": _rounded(_means(before.bytes_per_second, trial.bytes_per_second, count)),
-            "least_bytes_per_second": _least(before.least_bytes_per_second, trial.least_bytes_per_second),
-            "iops": None if iops is None else tuple(map(rounded_iops, iops)),
-            "least_iops": _least(before.least_iops, trial.least_iops),
-            "retransmits": _rounded(_means(before.retransmits, trial.retransmits, count)),
+            "bytes_per_second": each("bytes_per_second", lambda old, new: round(mean(old, new))),
+            "least_bytes_per_second": each("least_bytes_per_second", min),
+            "iops": each("iops", lambda old, new: rounded_iops(mean(old, new))),
+            "least_iops": each("least_iops", min),
+            "retransmits": each("retransmits", lambda old, new: round(mean(old, new))),
             "outliers": tuple(sorted({*before.outliers, *trial.outliers})),
         }
     )
-
-
-def _means(before: Sequence[float] | None, new: Sequence[float] | None, count: int) -> Sequence[float] | None:
-    """Return the means over `count` trials and a new one; None if one of them lacks the quantity."""
-    if before is None or new is None:
-        return None
-    return [(old * count + value) / (count + 1) for old, value in zip(before, new, strict=True)]
-
-
-def _least(before: Sequence[N] | None, new: Sequence[N] | None) -> tuple[N, ...] | None:
-    if before is None or new is None:
-        return None
-    return tuple(min(old, value) for old, value in zip(before, new, strict=True))
-
-
-def _rounded(values: Sequence[float] | None) -> tuple[int, ...] | None:
-    return None if values is None else tuple(round(value) for value in values)

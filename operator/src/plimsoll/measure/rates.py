@@ -7,8 +7,10 @@ from statistics import fmean
 from typing import TypeVar
 
 from plimsoll.api.names import Operation
-from plimsoll.api.operation import Rates
-from plimsoll.measure.timeline import Amount, Interval, Share, add, rounded_iops, union_interval
+from plimsoll.api.operation import OperationResult, Rates
+from plimsoll.measure.histogram import merge_latencies
+from plimsoll.measure.sample import OperationSample
+from plimsoll.measure.timeline import Amount, Interval, Share, add, rounded_iops, series_of, union_interval
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -46,48 +48,45 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
-def by_operation(items: Iterable[T], operation_of: Callable[[T], Operation]) -> dict[Operation, list[T]]:
-    """Group items by operation, in the order of `Operation`."""
-    groups = grouped(items, operation_of)
+def by_operation(shares: Iterable[Share]) -> dict[Operation, list[Share]]:
+    """Return the clients' shares of each operation, in the order of `Operation`."""
+    groups = grouped(shares, lambda share: share.sample.operation)
     return {operation: groups[operation] for operation in Operation if operation in groups}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRates:
-    """The rates of one operation."""
-
-    measured: Amount  # the I/O behind the headline: that in the window
-    rates: Rates
-    whole_run: Rates
-    sum_of_rates: Rates
-    bias: float | None  # of the operations per second; None without I/O in the window
-
-
-def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Interval) -> OperationRates:
-    """Return the rates of one operation over all clients with that operation.
+def rates_of(shares: Sequence[Share], *, common: Interval | None, whole: Interval) -> OperationResult:
+    """Return the numbers of one operation, whose steadiness is not judged, over all clients that did it.
 
     `common` is the common window of all clients of the trial, `whole` the time from their first start to their last
-    end. Without a common window, for a tool whose clients do a fixed amount of work, the headline covers the whole run,
-    or the operation's own phase.
+    end. Without a common window, the headline covers the whole run, or the operation's own phase.
     """
-    everything = total(shares)
+    samples = [share.sample for share in shares]
+    everything = _total(samples)
     phase = union_interval([share.interval for share in shares]) if any(share.is_phase for share in shares) else None
     whole_run = everything.per_second((phase or whole).length)
-    measured = everything if common is None else add([share.within(common) for share in shares])
-    headline = whole_run if common is None else measured.per_second(common.length)
-    sum_of_rates = add([total([share]).per_second(share.interval.length) for share in shares])
-    return OperationRates(
-        measured=measured,
+    headline = whole_run
+    if common is not None:
+        headline = add([share.within(common) for share in shares]).per_second(common.length)
+    sum_of_rates = add([_total([share.sample]).per_second(share.interval.length) for share in shares])
+    return OperationResult(
+        operation=samples[0].operation,
+        ios=sum(sample.ios for sample in samples),
+        bytes=sum(sample.bytes for sample in samples),
         rates=_rounded(headline),
         whole_run=_rounded(whole_run),
         sum_of_rates=_rounded(sum_of_rates),
         # The unrounded rates; a rate near 0, an operation in eleven days, has no meaningful bias.
         bias=sum_of_rates.ios / headline.ios - 1 if headline.ios > 1e-6 else None,  # noqa: PLR2004
+        latency=merge_latencies(sample.latency for sample in samples),
+        processor_percent=max(
+            (sample.processor_percent for sample in samples if sample.processor_percent is not None), default=None
+        ),
+        series=None if common is None else series_of(shares, common),
     )
 
 
-def total(shares: Collection[Share]) -> Amount:
-    return Amount(ios=sum(share.sample.ios for share in shares), bytes=sum(share.sample.bytes for share in shares))
+def _total(samples: Collection[OperationSample]) -> Amount:
+    return Amount(ios=sum(sample.ios for sample in samples), bytes=sum(sample.bytes for sample in samples))
 
 
 def rate_text(rate: float, half_width: float | None = None) -> str:
@@ -102,8 +101,5 @@ def _rounded(amount: Amount) -> Rates:
 
 
 def mean_rates(rates: Sequence[Rates]) -> Rates:
-    """Return the means over rounds, trials or runs."""
-    return Rates(
-        iops=rounded_iops(fmean(rate.iops for rate in rates)),
-        bytes_per_second=round(fmean(rate.bytes_per_second for rate in rates)),
-    )
+    volume = fmean(rate.bytes_per_second for rate in rates)
+    return _rounded(Amount(ios=fmean(rate.iops for rate in rates), bytes=volume))

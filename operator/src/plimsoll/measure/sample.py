@@ -2,7 +2,7 @@
 
 All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded here; `implausible_number`
 and `implausible_host` check the numbers, so that an impossible one costs no more than its trial. Every list stops at
-its first invalid entry: pydantic would collect an error for each, however many entries are allowed.
+its first invalid entry: pydantic would collect an error for each.
 """
 
 from collections import Counter
@@ -31,10 +31,9 @@ CellValues = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS, fail_fast
 class Cells(Model):
     """Completed I/O per interval, zero-filled.
 
-    Cell k covers [k * width, (k+1) * width) after the start of measuring; the last one ends with the measurement
-    and may be shorter. So a measured time needs as many cells as it has begun widths, neither fewer nor an empty one
-    more: (number - 1) * width < runtime <= number * width. The sums equal the operation's totals exactly. A series that
-    breaks a rule is ignored, and the trial is Suspect (`SeriesIncomplete`).
+    Cell k covers [k * width, (k+1) * width) after the start of measuring; the last one ends with the measurement and
+    may be shorter: (number - 1) * width < runtime <= number * width. The sums equal the operation's totals exactly. A
+    series that breaks a rule is ignored, and the trial is Suspect (`SeriesIncomplete`).
     """
 
     width_nanoseconds: int
@@ -58,8 +57,7 @@ class LatencySlices(Model):
     """Latency over time, used only to judge whether it is steady, and the effect of other activities.
 
     Slice k covers [k * width, (k+1) * width) after the start of measuring; each is a `Histogram.encode`. The last,
-    partial one may be missing, and so may single operations at the edges: `LatencySample` has the totals. Submission
-    time may be excluded, as by fio.
+    partial one may be missing, and so may single operations at the edges. Submission time may be excluded.
     """
 
     width_nanoseconds: int
@@ -76,15 +74,11 @@ class OperationSample(Model):
     dropped_ios: int = 0  # operations that the tool dropped
     lost_ios: int = 0  # operations that never completed, beyond those that may be in flight at the end; a lower bound
     latency: LatencySample
-    # How long this operation took, of a tool that does one operation after the other; absent if all of them took the
-    # whole measured part.
-    runtime: int | None = None
-    # CPU time that the tool counted for this operation, in percent of one CPU; absent if it does not count it.
-    processor_percent: float | None = None
+    runtime: int | None = None  # of this operation, if the tool does one after the other; absent if all took the whole
+    processor_percent: float | None = None  # CPU time for this operation, of one CPU; absent if it is not counted
     cells: Cells | None = None  # absent if the tool keeps no series, or if it does not match the totals
     slices: LatencySlices | None = None  # absent if the tool keeps no such log, or if it does not match the totals
-    # Mean time to submit one operation; absent if the tool does not time it, or if submitting includes waiting, as with
-    # synchronous engines.
+    # Mean time to submit one operation; absent if it is not timed, or includes waiting, as with synchronous engines.
     submission_nanoseconds: float | None = None
 
 
@@ -96,9 +90,8 @@ class Gaps(Model):
     """
 
     width_nanoseconds: int  # the width of the intervals in which the tool reports its completions
-    # Milliseconds: after the start of measuring, and how long each was.
-    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
-    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()
+    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()  # ms of measuring
+    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS, fail_fast=True)] = ()  # ms
     omitted: int = 0  # the number of shorter gaps
 
 
@@ -119,8 +112,7 @@ class PeerRate(Model):
     bytes: int
     seconds: float
     retransmits: int | None = None  # TCP segments that the sender sent again; absent if the tool does not know them
-    # Datagrams that did not arrive, of all that were sent; absent if the tool does not know them.
-    lost_percent: float | None = None
+    lost_percent: float | None = None  # datagrams that did not arrive; absent if the tool does not know them
     round_trip_nanoseconds: float | None = None  # the median; absent if the tool does not measure it
 
 
@@ -130,22 +122,16 @@ class Measurement(Model):
     tool: Name = ""  # the key of the tool, which the agent adds
     tool_version: Name = ""  # the agent adds the program's version if the output has none
     started_at: int  # start of the measured part, after the ramp
-    # The output does not show exactly when the measured part began; then the trial is Suspect (`ToolTooOld`).
-    start_is_estimated: bool = False
-    # Interval at which the tool checks whether its ramp is over, which may end late by that; 0 if it checks at every
-    # operation, or without a ramp.
-    ramp_step: int = 0
+    start_is_estimated: bool = False  # the output does not show it exactly: the trial is Suspect (`ToolTooOld`)
+    ramp_step: int = 0  # interval at which the tool checks whether its ramp is over; 0 for every operation
     runtime: int  # length of the measured part
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)]
     submitters: int = 1  # threads or processes of the tool that submit operations
-    # CPU time of the tool's threads that move data, as a part of the measured time of each; of the busiest of its
-    # processes, at either end of a network; absent if the tool does not report it.
+    # CPU time of the threads that move data, as a part of their time, of the busiest process at either end, if known.
     thread_percent: float | None = None
-    # Operations that the tool was configured to keep in flight all the time, over all submitters; absent if there is no
-    # such number: with a limited rate, with fsync, or with trims, which run one after the other.
+    # Operations that all submitters keep in flight all the time; absent with a limited rate, fsync, or trims.
     in_flight: int | None = None
-    # Share of submissions, 0 to 1, that took the last place of the configured depth, so that the next operation may
-    # have had to wait for one to complete; absent if the tool does not report it exactly.
+    # Share of submissions, 0 to 1, that took the last place of the depth; absent if it is not known exactly.
     depth_full_share: float | None = None
     work_bytes: int | None = None  # bytes after which the load ends, if the runtime permits; absent if it has no end
     data_bytes: int | None = None  # size of the files that the tool worked on, if that is not the whole data set
@@ -154,12 +140,8 @@ class Measurement(Model):
     gaps: Gaps | None = None  # absent if the tool does not report them in a usable form
     # Operations that the tool did, but too fast to time them.
     untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS, fail_fast=True)] = ()
-    # Rate at which the tool submitted requests, as a part of the requested rate; absent without such a rate, or if the
-    # tool does not show it.
-    pace: float | None = None
-    # Part of the timed operations whose times are less exact than the others, because the tool lost their ends; absent
-    # if it can lose none.
-    inexact: float | None = None
+    pace: float | None = None  # submitted requests, as a part of the requested rate; absent if unknown
+    inexact: float | None = None  # part of the timed operations whose ends the tool lost; absent if it can lose none
     # Of a tool that measures OSDs one after the other; the operations are their sum.
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=MAX_OSDS, fail_fast=True)] = ()
     # Of a tool that measures between clients: a cell for each client that served this one.
@@ -178,16 +160,11 @@ class Clock(Model):
 class CpuUse(Model):
     """CPU time during the measured part."""
 
-    # CPUs that the client may use: its cgroup's quota, or the CPUs that it is pinned to if they are fewer; absent
-    # without either.
-    limit: float | None = None
-    # CPUs that the client used, on average; absent if it shares its cgroup, or the cgroup cannot be read.
-    used: float | None = None
-    # Scheduler periods in which a quota of its cgroup, or of one around it, stopped the client; absent if unknown.
-    throttled_periods: int | None = None
+    limit: float | None = None  # CPUs that the client may use, by quota or pinning; absent without either
+    used: float | None = None  # CPUs that it used, on average; absent without a readable cgroup of its own
+    throttled_periods: int | None = None  # in which a quota of its cgroup, or of one around it, stopped it
     throttled_seconds: float | None = None  # how long it was stopped, summed over CPUs; absent if unknown
-    # From and until when, in milliseconds after the start of measuring, it was stopped at least once, to about a
-    # second; in ascending order, and absent if unknown.
+    # From and until when, in ms of measuring, it was stopped at least once, to about a second, in ascending order.
     throttled: Annotated[tuple[tuple[int, int], ...], Field(max_length=MAX_GAPS, fail_fast=True)] | None = None
     node_busy: float  # part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts
     node_processors: int  # the node's CPUs
@@ -197,9 +174,7 @@ class MemoryUse(Model):
     """Memory during the measured part; bytes."""
 
     limit: int | None = None  # of the client's cgroup; absent without one
-    # The most that the client's cgroup used, page cache included; absent if the client shares its cgroup, or the cgroup
-    # cannot be read.
-    used: int | None = None
+    used: int | None = None  # the most of its cgroup, page cache included; absent without a readable one of its own
     node_total: int  # of the node
     node_available: int  # the least `MemAvailable` of the node
 
@@ -208,9 +183,8 @@ class NetworkUse(Model):
     """The physical interface of the client's network namespace that comes closest to the speed of its link.
 
     Bytes per second. If no physical interface reports its speed, this is their sum; without physical interfaces it is
-    the sum of all except the loopback. On a node, bonds, bridges and veths only forward the traffic of the physical
-    interfaces. The node's kernel sends the traffic of krbd and NFS over the node's interfaces, so it appears here only
-    if the client shares the node's network namespace.
+    the sum of all except the loopback. The traffic of krbd and NFS appears here only if the client shares the node's
+    network namespace.
     """
 
     received: float
@@ -232,10 +206,7 @@ class DeviceUse(Model):
 
 
 class ToolIo(Model):
-    """The tool's own I/O on storage as the kernel counts it, in bytes per second (`proc_pid_io(5)`).
-
-    It includes neither I/O that a cache or a hole answered, nor the metadata that a file system writes.
-    """
+    """The tool's own bytes per second, as the kernel counts them: without metadata, and without what caches answer."""
 
     read: float
     written: float
@@ -254,11 +225,8 @@ class HostUse(Model):
     disk: DeviceUse | None = None
     uncut_bytes: int | None = None  # operations up to this size reach the disk in one piece; absent if unknown
     tool: ToolIo | None = None  # absent if the kernel does not count a process's I/O, or does not expose it
-    # What a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
-    unseen: str = Field(default="", max_length=128)
-    # What identifies the storage below the data set under any device number, such as the serial number of a disk or the
-    # source of a network mount; empty if unknown.
-    volume: Name = ""
+    unseen: str = Field(default="", max_length=128)  # below a data set without a visible device, such as `tmpfs`
+    volume: Name = ""  # identifies the storage, such as the serial number of a disk or the source of a network mount
 
 
 class ClientDocument(Model):
@@ -276,8 +244,7 @@ class ClientDocument(Model):
     raw_sha256: Name = ""  # of everything that the tool wrote; see `plimsoll.measure.intake`
     clock: Clock | None = None
     data_set_bytes: int = 0
-    # Every byte of the data set was written before, and none trimmed since: reads of unwritten extents measure nothing,
-    # and first writes allocate.
+    # Every byte of the data set was written before, and none trimmed since.
     prefilled: bool = True
     host: HostUse | None = None  # absent if the host could not be observed, or if the tool ended before it measured
     foreign_target: Text = ""  # why the target that the tool had open is not the client's volume; empty if unknown

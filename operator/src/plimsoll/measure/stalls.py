@@ -6,12 +6,9 @@
 - A freeze is shorter than 1 s, and as many operations should have completed in it. If pauses are so frequent that the
   99th percentile shows them (`_is_slow`), only one of 0.5 s or three times their mean is a freeze.
 
-Against the numbers count (`IdleTime.counted`):
-
-- all stalls of a client that is so fast outside of its stalls that an empty second is more than chance: `least_pace`
-  operations a second, 10 or more (13 in a window of 60 s with 100 clients). Of a slower client the stalls in which as
-  many operations should have completed as in a second at that pace, as in a freeze, and four queues;
-- freezes, if a stall counts, or if all of them take 5 % of the window.
+Against the numbers count (`_counted`) all stalls of a client so fast outside of its stalls that an empty second
+is more than chance (`least_pace`), and of a slower one those in which as many operations should have completed as in a
+second at that pace, as in a freeze, and four queues; and freezes, if a stall counts, or if they take 5 % of the window.
 """
 
 import math
@@ -34,69 +31,36 @@ _CLOCK_DIFFERENCE = 10 * _MILLISECOND  # the tolerated difference between the cl
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
 _QUEUES_MISSED = 4
-_QUEUES_BETWEEN = 100
-"""With fewer between two pauses, the 99th percentile shows them: more than a hundredth of the operations wait."""
-_NO_BATCH = 500 * _MILLISECOND
-"""A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
+_QUEUES_BETWEEN = 100  # with fewer between two pauses, the 99th percentile shows them: over a hundredth wait
+_NO_BATCH = 500 * _MILLISECOND  # a pause of this length is a freeze, however much completes at once around it
 _UNUSUAL = 3  # on slow storage, a pause this many times as long as their mean is a freeze
-LEAST_PACE = 10
-"""The least operations per second, outside stalls, at which an empty second may be a stall: even if completions came at
-random, fewer than one second in 20 000 would be empty."""
+LEAST_PACE = 10  # operations per second at which, even if completions came at random, one second in 22 000 is empty
 _CHANCE = 100  # one of so many trials, of any number of clients and seconds, may have an empty second by chance
 _BESIDE_SYNC = 100 * _MILLISECOND  # time between a sync and the completions next to it that belongs to the sync
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleTime:
-    """The idle time of a client, or of all clients together, in seconds."""
-
-    stalled: float  # in stalls
-    significant: float  # in the stalls that exceed chance at the client's pace
-    frozen: float  # in freezes
-    unsure: float  # how much longer the freezes may have been
-
-    @property
-    def seconds(self) -> float:
-        """All certain idle time."""
-        return self.stalled + self.frozen
-
-    def counted(self, window: float) -> float:
-        """Return the seconds that count against the numbers of a window of so many seconds."""
-        freezes_count = self.significant or self.frozen + self.unsure >= LEAST_FROZEN_PART * window
-        return self.significant + (self.frozen if freezes_count else 0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """The idle time of a trial's clients in the common window."""
+    """The idle time of a trial's clients in the common window, in seconds."""
 
-    window: float  # seconds
-    clients: Mapping[int, float]  # client -> seconds in which it was idle
-    together: IdleTime  # the time in which all clients were idle
-    alone: Mapping[int, IdleTime]  # client -> its idle time while another one worked
-
-    def counted_of_all(self) -> float:
-        """Return the seconds that count against the numbers of all clients together."""
-        return self.together.counted(self.window)
-
-    def counted_of(self, client: int) -> float:
-        """Return the seconds that count against the numbers of one client alone."""
-        return self.alone[client].counted(self.window)
+    window: float
+    clients: Mapping[int, float]  # client -> its idle time
+    seconds: float  # in which all clients were idle
+    counted: float  # what of that counts against the numbers
+    alone: Mapping[int, float]  # client -> what counts of its idle time while another one worked
 
     def published(self) -> Stalls:
         worst = min(self.clients, key=lambda client: (-self.clients[client], client))
         return Stalls(
-            seconds=self.together.seconds,
+            seconds=self.seconds,
             worst_client_seconds=self.clients[worst],
             worst_client=worst if self.clients[worst] else None,
         )
 
 
 def least_pace(seconds: float) -> float:
-    """Return the operations per second from which on an empty second in so many seconds is more than chance.
-
-    If completions come at random, `e^-pace` of all seconds are empty.
-    """
+    """Return the operations per second from which on an empty second in so many seconds is more than chance."""
+    # If completions come at random, `e^-pace` of all seconds are empty.
     return max(LEAST_PACE, math.log(_CHANCE * max(1.0, seconds)))
 
 
@@ -122,8 +86,7 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         not_working=reduce(both, (part.not_working for part in progress.values())),
     )
     stalls, freezes = _stalls_and_freezes(of_all, window, shortest)
-    # The same stall may begin and end differently on each client: by an interval, by which stalls are known, or by as
-    # much as the ends of a freeze are unknown.
+    # The same stall may begin and end differently on each client, by an interval, and a freeze by its blur.
     widths = (share.curve.width for item in measured for share in _timed(item) if share.curve is not None)
     near = joined([*joined(stalls, wider_by=max(widths, default=LONG)), *joined(freezes, wider_by=blur)])
     active = {client: window.length - length_of(part.not_working) for client, part in progress.items()}
@@ -133,16 +96,18 @@ def standstill_of(measured: Collection[ClientMeasurement], window: Interval) -> 
         client_stalls, client_freezes = _stalls_and_freezes(client_progress, window, shortest)
         clients[client] = length_of(joined([*client_stalls, *client_freezes, *stalls, *freezes])) / NANOSECONDS
         rest = [stretch for stretch in without(client_freezes, near) if stretch.length >= shortest]
-        alone_stalled = without(client_stalls, near)
         # For a client that completes nothing, the mean of the others.
         pace = _pace(client_progress.ios, active[client]) if client_progress.ios else usual
-        significant = _significant(alone_stalled, client_progress, pace, window, clients=len(progress))
-        alone[client] = _idle_time(alone_stalled, significant, rest, blur)
+        least = least_pace(window.length / NANOSECONDS * len(progress))
+        significant = _significant(without(client_stalls, near), client_progress, pace, window, least)
+        alone[client] = _counted(significant, rest, blur, window)
     pace = _pace(of_all.ios, window.length - length_of(of_all.not_working))
+    significant = _significant(stalls, of_all, pace, window, least_pace(window.length / NANOSECONDS))
     return Standstill(
         window=window.length / NANOSECONDS,
         clients=clients,
-        together=_idle_time(stalls, _significant(stalls, of_all, pace, window), freezes, blur),
+        seconds=length_of([*stalls, *freezes]) / NANOSECONDS,
+        counted=_counted(significant, freezes, blur, window),
         alone=alone,
     )
 
@@ -155,15 +120,11 @@ def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-def _idle_time(
-    stalls: Iterable[Interval], significant: Iterable[Interval], freezes: Collection[Interval], blur: int
-) -> IdleTime:
-    return IdleTime(
-        stalled=length_of(stalls) / NANOSECONDS,
-        significant=length_of(significant) / NANOSECONDS,
-        frozen=length_of(freezes) / NANOSECONDS,
-        unsure=len(freezes) * blur / NANOSECONDS,
-    )
+def _counted(stalls: Iterable[Interval], freezes: Collection[Interval], blur: int, window: Interval) -> float:
+    """Return the seconds that count; freezes may have been longer than they appear by `blur` each."""
+    stalled, frozen = length_of(stalls), length_of(freezes)
+    freezes_count = stalled or frozen + len(freezes) * blur >= LEAST_FROZEN_PART * window.length
+    return (stalled + (frozen if freezes_count else 0)) / NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +136,7 @@ class _Progress:
     idle: list[Interval]  # all recorded idle time
     pauses: int  # the number of idle stretches, some of which may not be recorded
     stalls: list[Interval]  # the part of it that is a stall at any pace
-    # The part that does not count as working time when the pace is computed: a gap between two completions except half
-    # a second at either end, so that a client that rarely completes anything does not seem fast.
+    # Gaps but half a second at either end: no working time for the pace, so that a slow client does not seem fast.
     not_working: list[Interval]
 
     @property
@@ -186,15 +146,12 @@ class _Progress:
 
 
 def _significant(
-    stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, clients: int = 1
+    stalls: Collection[Interval], progress: _Progress, pace: float, window: Interval, least: float
 ) -> Collection[Interval]:
-    """Return the stalls that exceed chance at this pace; the head of the module has the rule.
-
-    Four queues have to be missing because storage may complete its queue at once.
-    """
-    least = least_pace(window.length / NANOSECONDS * clients)
+    """Return the stalls that exceed chance at this pace."""
     if pace >= least:
         return stalls
+    # Storage may complete its queue at once.
     missed = max(least, progress.least_missed, _QUEUES_MISSED * progress.in_flight)
 
     def expected(stall: Interval) -> float:
@@ -222,9 +179,7 @@ def _progress(item: ClientMeasurement, window: Interval) -> _Progress:
         for start, length in zip(gaps.starts, gaps.lengths, strict=True)
     ]
     least = longest_sync + _BESIDE_SYNC if longest_sync else 0
-    idle = [gap for gap in both(reported, [item.interval]) if not least or gap.length > least]
-    # Half a second at either end of a long gap counts as working time.
-    half = LONG // 2
+    idle, half = [gap for gap in both(reported, [item.interval]) if gap.length > least], LONG // 2
     narrowed = [Interval(start=gap.start + half, end=gap.end - half) for gap in idle if gap.length > LONG]
     recorded = both(joined(idle), [window])
     return _Progress(

@@ -1,7 +1,7 @@
 """Mean, deviation, confidence interval, trend and groups of the trials of a point.
 
-The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is the inverse of its distribution,
-a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
+The quantile of Student's t is the inverse of its distribution, a regularised incomplete beta function: P(|T| > t) =
+I_x(df/2, 1/2) with x = df / (df + t^2).
 """
 
 import math
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from statistics import fmean, linear_regression
 
 from plimsoll.api.operation import Statistic
 
@@ -22,10 +23,7 @@ _MOST_CORRELATED = 0.99
 
 def describe(values: Sequence[float]) -> Statistic:
     """Describe one quantity over the trials of a point, all with the same weight; ValueError without a value."""
-    n = len(values)
-    if not n:
-        raise ValueError("nothing to describe: at least one value is needed")
-    mean = math.fsum(values) / n
+    n, mean = len(values), fmean(values)
     if n == 1:
         return Statistic(trials=n, mean=mean)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
@@ -47,11 +45,9 @@ def half_width(error: float, degrees_of_freedom: float, confidence: float = CONF
 
 @lru_cache(maxsize=1024)  # the same few for every quantity of every point
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """Return the quantile of Student's distribution; ValueError for impossible probabilities or degrees of freedom."""
-    if not 0 < probability < 1 or degrees_of_freedom <= 0:
+    """Return the quantile of Student's distribution for a probability from 0.5 on; ValueError for impossible ones."""
+    if not 0.5 <= probability < 1 or degrees_of_freedom <= 0:  # noqa: PLR2004  # the upper half
         raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")
-    if probability < 0.5:  # noqa: PLR2004  # the middle of a symmetric distribution
-        return -t_quantile(1 - probability, degrees_of_freedom)
     return _inverse(lambda t: t_two_sided_p_value(t, degrees_of_freedom), 2 * (1 - probability))
 
 
@@ -84,13 +80,12 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
     """Return half the width of the confidence interval of the difference of two means of consecutive values.
 
     Student's t test with a pooled variance and equivalent sample sizes n (1 - r) / (1 + r), where r is the correlation
-    of each value with the next one (Zwiers and von Storch, "Taking serial correlation into account in tests of the
-    mean", Journal of Climate 8, 1995), without the bias of its estimate (Kendall, "Note on bias in the estimation of
-    autocorrelation", Biometrika 41, 1954). Infinite with fewer than three values, or if one of the two has none.
+    of each value with the next one (Zwiers and von Storch, Journal of Climate 8, 1995), without the bias of its
+    estimate (Kendall, Biometrika 41, 1954). Infinite with fewer than three values, or if one of the two has none.
     """
     if not first or not second or len(first) + len(second) < 3:  # noqa: PLR2004  # two means use up two
         return math.inf
-    residuals = [[value - math.fsum(values) / len(values) for value in values] for values in (first, second)]
+    residuals = [[value - mean for value in values] for values in (first, second) for mean in [fmean(values)]]
     squares = math.fsum(residual * residual for part in residuals for residual in part)
     if not squares:
         return 0.0
@@ -105,10 +100,7 @@ def margin_of_difference(first: Sequence[float], second: Sequence[float], confid
 
 
 def f_p_value(f: float, numerator: float, denominator: float) -> float:
-    """Return the probability that a ratio of two variances with these degrees of freedom exceeds `f`, by chance.
-
-    P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f).
-    """
+    """Return P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f)."""
     whole = denominator + numerator * f
     return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
 
@@ -143,14 +135,10 @@ def chi_square_quantile(probability: float, degrees_of_freedom: int) -> float:
 
 
 def least_variation(statistic: Statistic, confidence: float) -> float | None:
-    """Return the lower confidence limit of the coefficient of variation; None without one.
+    """Return the lower confidence limit of the coefficient of variation of independent normal values; None without one.
 
-    With c the coefficient in n values, and u the quantile of chi-square with n - 1 degrees of freedom, it is
-
-        c / sqrt(((u + 2) / n - 1) c^2 + u / (n - 1)),
-
-    McKay's approximation (1932) as Vangel modified it ("Confidence intervals for a normal coefficient of variation",
-    The American Statistician 50, 1996), for independent normal values.
+    McKay's approximation as Vangel modified it ("Confidence intervals for a normal coefficient of variation", The
+    American Statistician 50, 1996).
     """
     coefficient, n = statistic.coefficient_of_variation, statistic.trials
     if coefficient is None:
@@ -174,21 +162,16 @@ class Trend:
 
 
 def trend_of(values: Sequence[float]) -> Trend:
-    """Return the trend of equally spaced values with a mean above 0; ValueError if there are fewer than three.
+    """Return the trend of three or more equally spaced values with a mean above 0.
 
-    The p-value is of the slope divided by its standard error: Student's t with n - 2 degrees of freedom (Draper and
-    Smith, Applied Regression Analysis, section 1.4).
+    The p-value is that of Student's t of the slope (Draper and Smith, Applied Regression Analysis, section 1.4).
     """
     n = len(values)
-    if n < 3:  # noqa: PLR2004  # a line through two points has no error
-        raise ValueError("no trend of fewer than three values")
-    mean, middle = math.fsum(values) / n, (n - 1) / 2
-    squares = math.fsum((index - middle) ** 2 for index in range(n))
-    slope = math.fsum((index - middle) * value for index, value in enumerate(values)) / squares
-    residuals = math.fsum((value - mean - (index - middle) * slope) ** 2 for index, value in enumerate(values))
-    error = math.sqrt(residuals / (n - 2) / squares)
+    slope, first = linear_regression(range(n), values)
+    residuals = math.fsum((value - first - index * slope) ** 2 for index, value in enumerate(values))
+    error = math.sqrt(12 * residuals / (n - 2) / (n**3 - n))
     p_value = t_two_sided_p_value(slope / error, n - 2) if error else float(not slope)
-    return Trend(first=mean - middle * slope, last=mean + middle * slope, p_value=p_value)
+    return Trend(first=first, last=first + (n - 1) * slope, p_value=p_value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,26 +185,22 @@ class TwoGroups:
 
 
 def two_groups_of(values: Sequence[float]) -> TwoGroups:
-    """Return the division of values into two groups that differ most; ValueError if there are fewer than three.
+    """Return the division of three or more values into two groups that differ most.
 
-    For a group of one, an outlier, this is the test of Grubbs ("Sample criteria for testing outlying observations",
-    Annals of Mathematical Statistics 21, 1950); for several, the two-sided test of Tietjen and Moore ("Some Grubbs-type
-    statistics for the detection of several outliers", Technometrics 14, 1972). For given members of a group, the square
-    of Student's t between the groups has an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!)
-    groups of k values, and n / 2 sizes of the smaller one, could have differed as much (Bonferroni).
+    This is the test of Grubbs (Annals of Mathematical Statistics 21, 1950) for one outlier, and of Tietjen and Moore
+    (Technometrics 14, 1972) for several. For given members of a group, the square of Student's t between the groups has
+    an F distribution with 1 and n - 2 degrees of freedom; n! / (k! (n - k)!) groups of k values, and n / 2 sizes of the
+    smaller one, could have differed as much (Bonferroni).
     """
-    n = len(values)
-    if n < 3:  # noqa: PLR2004  # two groups of one have no scatter
-        raise ValueError("no groups of fewer than three values")
-    ordered = sorted(values)
+    n, ordered = len(values), sorted(values)
     # The mean of equal values may not equal them, and this scatter of rounding would divide them for certain.
     if math.isclose(ordered[0], ordered[-1], rel_tol=1e-12):
         return TwoGroups(lows=1, low=ordered[0], high=ordered[-1], p_value=1)
-    mean = math.fsum(ordered) / n
+    mean = fmean(ordered)
     squares = math.fsum((value - mean) ** 2 for value in ordered)
     divisions = list[TwoGroups]()
     for lows in range(1, n):
-        low, high = math.fsum(ordered[:lows]) / lows, math.fsum(ordered[lows:]) / (n - lows)
+        low, high = fmean(ordered[:lows]), fmean(ordered[lows:])
         between = (high - low) ** 2 * lows * (n - lows) / n
         within = max(0.0, squares - between)
         p_value = f_p_value(between * (n - 2) / within, 1, n - 2) if within else float(not between)

@@ -3,44 +3,38 @@
 The window is divided into equal rounds. Of all its parts (the beginning, the end, a stretch in the middle) the test
 takes the part that differs most from the rest: the likelihood ratio test for a change at an unknown time (Quandt, JASA
 55, 1960), with the epidemic alternative of a change that ends again (Levin and Kline, Statistics in Medicine 4, 1985).
-A drift shows as a difference between halves, a burst or a disturbance as a difference from the time around it.
 
 Chance is the scatter of counts (Poisson), or of the rounds themselves if that is larger: the Allan variance (Allan,
 Proc. IEEE 54, 1966; overlapping, as in NIST SP 1065), which compares only neighbours, so that the change in question
-does not count as chance. Over means of more and more rounds it also shows scatter of many seconds.
+does not count as chance.
 """
 
 import math
-from bisect import bisect
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, combinations
+from itertools import accumulate, combinations
+from operator import sub
 
 from plimsoll.api.names import Operation
 from plimsoll.api.operation import Steadiness, SteadinessState
 from plimsoll.measure.histogram import MINIMUM_BEYOND, Histogram, HistogramError, bin_midpoint
 from plimsoll.measure.rates import ALL_QUANTITIES, Quantities
 from plimsoll.measure.text import number_text, percent_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, amounts_between, divided, histograms_between
 
-LEAST_ROUNDS = 10
-"""With fewer, chance is hardly known. Rounds are no shorter than the intervals of the series, usually a second."""
-FEWEST_ROUNDS = 5
-"""A window with fewer than `LEAST_ROUNDS` is never called steady, and not steady only because of a burst; of one with
-fewer than these nothing is known."""
+LEAST_ROUNDS = 10  # with fewer, a window is never called steady, and not steady only because of a burst
+FEWEST_ROUNDS = 5  # with fewer, nothing is known; rounds are no shorter than the intervals of the series
 MAX_ROUNDS = 40
 MAX_RATE_CHANGE = 0.10
 MAX_LATENCY_CHANGE = 0.20
 """Parts of the mean over the window; a smaller change moves the mean by half of it at most, and is no finding."""
 MAX_SHIFT, MAX_SHIFT_OF_FEW = 0.20, 0.40
-"""A burst, however short, is a change only if it raises the mean by more than this part of the mean above the rate of
-the rest of the window; with fewer than `LEAST_ROUNDS`, by more than the latter."""
+"""A burst is a change only if it raises the mean by more above the rate of the rest; of fewer rounds by the latter."""
 LEAST_DEVIATIONS = 6  # standard deviations of chance from which a change is one
 
 _DECIMALS = 6
 _EDGE, _MIDDLE = 5, 3
-"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest. What is shorter
-is scatter, such as a flush, unless it is so much that the mean is no rate of most of the window."""
+"""A part at an edge of the window is at least a fifth of it, one in the middle a third; so is the rest."""
 _LONGEST = 10  # scatter is averaged over up to this part of the window: half of the shortest part
 _MOST_DEVIATIONS = 1000
 _SURE = 3  # standard deviations to be sure that a change is below twice its limit
@@ -78,20 +72,36 @@ def _rates(shares: Collection[Share], window: Interval, quantities: Quantities) 
     return [total * per_second for total in totals], counting * per_second**2
 
 
-def is_change_of_states(
-    measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+def doubts_about(
+    measured: Steadiness | None, shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> list[str]:
+    """Return why it is unknown whether the rate was steady: a short window, or a rate that may have several states."""
+    seconds, doubts = window.length / NANOSECONDS, list[str]()
+    if seconds < LEAST_ROUNDS and not (measured and measured.state is SteadinessState.NOT_STEADY):
+        doubts.append(
+            f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
+            f"{LEAST_ROUNDS} s or longer"
+        )
+    if measured and _is_change_of_states(measured, shares, window, quantities):
+        change = steadiness_text(measured, f"{quantities.unit}/s", number_text, seconds)
+        doubts.append(
+            f"it is unknown whether the rate was steady: {change}, but the scatter is too large to call that a "
+            "change; if the series shows different states, measure many times longer than they last"
+        )
+    return doubts
+
+
+def _is_change_of_states(
+    measured: Steadiness, shares: Collection[Share], window: Interval, quantities: Quantities
 ) -> bool:
-    """Whether it is unknown if the rate was steady although it changed by more than twice the limit.
+    """Whether the state is unknown although the rate changed by more than twice the limit.
 
     Neither counting nor scatter from round to round explains the change, only a rate that goes up and down for several
-    rounds at a time, for which the window is then too short. Standstills have checks of their own. A change beyond all
-    scatter is unknown only because the rounds are few.
+    rounds at a time. Standstills have checks of their own.
     """
     is_unknown = measured.state is SteadinessState.UNKNOWN and _deviations(measured) <= LEAST_DEVIATIONS
-    if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE:
-        return False
     rates, variance = _rates(shares, window, quantities)
-    if 0 in rates:
+    if not is_unknown or abs(measured.change) <= 2 * MAX_RATE_CHANGE or 0 in rates:
         return False
     part = _rounds_of(measured, window, len(rates))
     scatter = max(variance, _scatter([*accumulate(rates, initial=0.0)], part, longest=1))
@@ -102,42 +112,37 @@ def is_change_of_states(
 def latency_steadiness(shares: Collection[Share], window: Interval, percentile: int) -> Steadiness | None:
     """Judge a percentile, 0 to 100, of one operation's latency, in nanoseconds, over all clients.
 
-    Where there are not ten rounds with ten operations beyond the percentile, only a change that these operations show
-    is judged (`_of_few`), and otherwise nothing is known: None, as if the tool keeps no latencies over time, or if they
-    are incomplete or damaged.
+    Without ten rounds with ten operations beyond the percentile, only a change that these operations show is judged
+    (`_of_few`). None if nothing is known, as without usable latencies over time.
     """
-    try:
-        slices = []
-        for share in shares:
-            pieces, series = [*share.slices()], share.sample.slices
-            # The last one may be missing, and so may one that ended just before the tool did.
-            if share.sample.ios and series and len(pieces) + 1 < share.interval.length // series.width_nanoseconds:
-                return None
-            slices += [pieces] if pieces else []
-        if not slices:
+    widths, ends = list[int](), [window.end]
+    for share in shares:
+        slices = share.sample.slices
+        if not share.sample.ios or slices is None or slices.width_nanoseconds <= 0:
+            continue
+        width, number = slices.width_nanoseconds, len(slices.histograms)
+        # The last one, which is partial, may be missing, and so may one that ended just before the tool did.
+        if number + 1 < share.interval.length // width:
             return None
-        # The last one, which is partial, may be missing.
-        covered = Interval(start=window.start, end=min(window.end, *(part[-1][0].end for part in slices)))
-        timed = sum(share.sample.latency.count for share in shares)
-        widths, most = [part[0][0].length for part in slices], timed * (100 - percentile) // (100 * MINIMUM_BEYOND)
-        rounds = _rounds(covered, widths, most=most if most >= LEAST_ROUNDS else MAX_ROUNDS)
-        edges = divided(covered, max(1, rounds))
-        texts: list[list[str]] = [[] for _ in range(rounds)]
-        for piece, text in chain.from_iterable(slices):
-            # A slice belongs to the round in which its midpoint lies.
-            number = bisect(edges, piece.start + piece.length // 2) - 1
-            if 0 <= number < rounds:
-                texts[number].append(text)
-        merged = [Histogram.merge_texts(part) for part in texts]
+        if number:
+            widths.append(width)
+            ends.append(share.interval.start + number * width)
+    covered = Interval(start=window.start, end=min(ends))
+    most = sum(share.sample.latency.count for share in shares) * (100 - percentile) // (100 * MINIMUM_BEYOND)
+    rounds = _rounds(covered, widths, most=most if most >= LEAST_ROUNDS else MAX_ROUNDS)
+    if not rounds:
+        return None
+    try:
+        merged = histograms_between(shares, divided(covered, rounds))
     except HistogramError:
         return None
     if most < LEAST_ROUNDS:
         return _of_few(merged, covered, percentile)
     tails = [tail for histogram in merged if (tail := _value(histogram, percentile)) is not None]
-    if not tails or len(tails) < rounds:
+    if len(tails) < rounds:
         return None
-    variance = math.fsum(deviation**2 for _, deviation in tails) / rounds
-    values = [value for value, _ in tails]
+    values, deviations = zip(*tails, strict=True)
+    variance = math.fsum(deviation**2 for deviation in deviations) / rounds
     return _judged(values, covered, _parts(rounds), variance=variance, limit=MAX_LATENCY_CHANGE)
 
 
@@ -163,12 +168,6 @@ def _of_few(rounds: Sequence[Histogram], window: Interval, percentile: int) -> S
         return None
     values = {"inside": inside, "outside": outside, "change": round(change, _DECIMALS)}
     return counted.model_copy(update=values | {"deviation": round(abs(change) / _deviations(counted), _DECIMALS)})
-
-
-def is_too_short(window: Interval, steadiness: Steadiness | None) -> bool:
-    """Whether it is unknown if the rate was steady because the window is too short, if intervals are seconds."""
-    is_found = steadiness is not None and steadiness.state is SteadinessState.NOT_STEADY
-    return window.length < LEAST_ROUNDS * NANOSECONDS and not is_found
 
 
 def steadiness_text(measured: Steadiness, quantity: str, show: Callable[[float], str], window_seconds: float) -> str:
@@ -222,31 +221,30 @@ def _judged(
     if total <= 0 or not parts:
         return None
 
-    def difference(part: _Part) -> float:
+    def means(part: _Part) -> tuple[float, float]:
         start, end = part
-        inside, length = sums[end] - sums[start], end - start
-        return inside / length - (total - inside) / (number - length)
+        inside = sums[end] - sums[start]
+        return inside / (end - start), (total - inside) / (number - end + start)
 
-    part = max(parts, key=lambda part: abs(difference(part)) / _spread(number, part))
-    start, end = part
-    mean = total / number
-    inside = sums[end] - sums[start]
-    change = difference(part) / mean
+    start, end = part = max(parts, key=lambda part: abs(sub(*means(part))) / _spread(number, part))
+    (inside, outside), mean = means(part), total / number
+    change = (inside - outside) / mean
     deviation = math.sqrt(max(variance, _scatter(sums, part))) * _spread(number, part) / mean
-    measured = Steadiness(
-        state=SteadinessState.UNKNOWN,
+    state = SteadinessState.UNKNOWN
+    if abs(change) > limit and abs(change) > LEAST_DEVIATIONS * deviation:
+        state = SteadinessState.NOT_STEADY
+    # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
+    elif abs(change) + _SURE * deviation <= 2 * limit:
+        state = SteadinessState.STEADY
+    return Steadiness(
+        state=state,
         start_seconds=round(window.length * start / number / NANOSECONDS, _DECIMALS),
         end_seconds=round(window.length * end / number / NANOSECONDS, _DECIMALS),
-        inside=round(inside / (end - start), _DECIMALS),
-        outside=round((total - inside) / (number - end + start), _DECIMALS),
+        inside=round(inside, _DECIMALS),
+        outside=round(outside, _DECIMALS),
         change=round(change, _DECIMALS),
         deviation=round(deviation, _DECIMALS),
     )
-    if abs(change) > limit and _deviations(measured) > LEAST_DEVIATIONS:
-        return measured.model_copy(update={"state": SteadinessState.NOT_STEADY})
-    # Two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
-    is_steady = abs(change) + _SURE * deviation <= 2 * limit
-    return measured.model_copy(update={"state": SteadinessState.STEADY}) if is_steady else measured
 
 
 @lru_cache(maxsize=MAX_ROUNDS)
@@ -266,8 +264,7 @@ def _parts(rounds: int) -> tuple[_Part, ...]:
 def _bursts(rounds: Sequence[float]) -> list[_Part]:
     """Return the parts, of any length up to half of the window, that raise the mean far above the rate of the rest.
 
-    None if nothing completed in half of the rounds: then most of the window has no rate. Standstills, which lower the
-    mean, have checks of their own.
+    None if nothing completed in half of the rounds: then most of the window has no rate.
     """
     sums = [*accumulate(rounds, initial=0.0)]
     number, total = len(rounds), sums[-1]
@@ -297,8 +294,8 @@ def _scatter(sums: Sequence[float], part: _Part, *, longest: int | None = None) 
     """Return the variance of one round that explains the means of several: times their number, it is the largest.
 
     It is the overlapping Allan variance over neighbours on the same side of the part's edges, of means over up to
-    `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, because few
-    neighbours underestimate it easily: sqrt(2 / degrees of freedom) of a variance.
+    `longest` rounds, by default a tenth of the window. Each estimate is taken one standard error high, sqrt(2 / degrees
+    of freedom) of a variance, because few neighbours underestimate it easily.
     """
     number = len(sums) - 1
     worst = 0.0

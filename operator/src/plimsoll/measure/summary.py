@@ -1,16 +1,13 @@
 """The numbers of a point over its trials, and their verdict.
 
-The unit of statistics is the trial: all trials have the same weight, and a percentile is a statistic of the trials' own
-percentiles. Histograms are merged over trials for display only, since pooling hides how much trials differ.
-
-A missing value is missing, never 0. It is not missing by chance: fast trials lack rates, because a tool could not time
-them, and slow ones lack percentiles, because too few operations completed. The others would be a selection, so a metric
-has a value at a point only if every trial that counts has one. Summaries, comparisons and hypotheses all use this rule.
+The unit of statistics is the trial: all trials have the same weight, and histograms are merged over trials for display
+only, since pooling hides how much trials differ. Values are not missing by chance: fast trials lack rates, because a
+tool could not time them, and slow ones percentiles, because too few operations completed. The others would be a
+selection, so a metric has a value at a point only if every trial that counts has one, also in comparisons.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,9 +19,9 @@ from plimsoll.measure.checks.check import CheckedValue, evaluate, rolled_up, ver
 from plimsoll.measure.checks.judge import NO_TRIAL_COUNTS, PASSES_MISSING, UNREPLICATED, VERSIONS_CHANGED, in_order
 from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients
 from plimsoll.measure.histogram import MINIMUM_BEYOND, PERCENTILES, merge_latencies
-from plimsoll.measure.rates import counts_operations
+from plimsoll.measure.rates import counts_operations, grouped
 from plimsoll.measure.statistics import describe
-from plimsoll.measure.text import passes_text
+from plimsoll.measure.text import numbered
 
 MINIMUM_TRIALS = 3  # trials, or runs, on each side; the deviation of two is nearly meaningless
 OF_DISTURBANCES = frozenset({Metric.DURING, Metric.RECOVERY})
@@ -47,13 +44,12 @@ def iops_of(operation: OperationSummary) -> Statistic | None:
 
 def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None = None) -> PointNumbers:
     """Summarise a point with `repetitions` planned trials, and the `matrix` of the trials that count."""
-    last = last_attempts(trials)
-    good = counted(trials)
-    missing = [(number, "not recorded") for number in range(repetitions) if number not in last]
-    for number, trial in last.items():
-        if not counts(trial):
-            verdict = Outcome.ABORTED if trial.abort else trial.verdict
-            missing.append((number, f"{verdict} ({', '.join(why_not_counted(trial))})"))
+    last, good = last_attempts(trials), counted(trials)
+    missing = [(number, "not recorded") for number in range(repetitions) if number not in last] + [
+        (number, f"{Outcome.ABORTED if trial.abort else trial.verdict} ({', '.join(why_not_counted(trial))})")
+        for number, trial in last.items()
+        if not counts(trial)
+    ]
     causes = _listed(sorted(missing))
     if good:
         absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {causes}")
@@ -67,7 +63,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
         detail = f"no repetition counts: {causes or 'none is planned'}{tried}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     agreement = (*judge_versions(good), *judge_clients(trials, good), *_agreement_findings(good))
-    findings = in_order([*rolled_up(numbered_findings(good or last.values()), passes_text), *agreement, *replication])
+    of_trials = ((trial.pass_number, trial.findings) for trial in good or last.values())
+    findings = in_order([*rolled_up(of_trials, "pass"), *agreement, *replication])
     results = {operation: complete(results_of(good, operation)) for operation in operations_of(good)}
     operations = tuple(_operation(operation, of_all) for operation, of_all in results.items() if of_all)
     return PointNumbers(
@@ -79,13 +76,9 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
 
 def judge_versions(good: Sequence[Trial]) -> tuple[Finding, ...]:
     """Compare the versions of the repetitions; different versions within one are a finding of that trial."""
-    passes = defaultdict[tuple[str, ...], set[int]](set)
-    for trial in good:
-        if trial.tool is not None and trial.tool.versions:
-            passes[trial.tool.versions].add(trial.pass_number)
-    named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
-    detail = f"the version of the tool differs between repetitions: {named}"
-    return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
+    versions = [(it.pass_number, ", ".join(it.tool.versions)) for it in good if it.tool and it.tool.versions]
+    detail = f"the version of the tool differs between repetitions: {_listed(versions)}"
+    return evaluate(VERSIONS_CHANGED, [CheckedValue(value=len({text for _, text in versions}), detail=detail)])
 
 
 def _agreement_findings(good: Iterable[Trial]) -> tuple[Finding, ...]:
@@ -104,33 +97,23 @@ def _agreement_findings(good: Iterable[Trial]) -> tuple[Finding, ...]:
 
 
 def _listed(causes: Iterable[tuple[int, str]]) -> str:
-    by_cause = defaultdict[str, set[int]](set)
-    for number, cause in causes:
-        by_cause[cause].add(number)
-    return "; ".join([f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()][:8])
-
-
-def numbered_findings(trials: Iterable[Trial]) -> Iterator[tuple[int, Finding]]:
-    """Yield the findings of trials, each with the number of its pass."""
-    return ((trial.pass_number, finding) for trial in trials for finding in trial.findings)
+    by_cause = grouped(causes, lambda case: case[1])
+    texts = [f"{numbered('pass', {number for number, _ in cases})} {cause}" for cause, cases in by_cause.items()]
+    return "; ".join(texts[:8])
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:
     latencies = [result.latency for result in results]
-    percentiles = {p: _statistic([latency.percentiles.get(p) for latency in latencies]) for p in map(str, PERCENTILES)}
+    percentiles = {p: complete([latency.percentiles.get(p) for latency in latencies]) for p in map(str, PERCENTILES)}
+    means = complete([latency.mean_nanoseconds for latency in latencies])
     return OperationSummary(
         operation=operation,
         iops=describe([result.rates.iops for result in results]),
         bytes_per_second=describe([result.rates.bytes_per_second for result in results]),
-        mean_latency=_statistic([latency.mean_nanoseconds for latency in latencies]),
-        percentiles={key: value for key, value in percentiles.items() if value is not None},
+        mean_latency=describe(means) if means else None,
+        percentiles={p: describe(values) for p, values in percentiles.items() if values},
         latency=merge_latencies(latencies),
     )
-
-
-def _statistic(values: Sequence[float | None]) -> Statistic | None:
-    present = complete(values)
-    return describe(present) if present else None
 
 
 class PartialOperation(OperationResult):
@@ -153,17 +136,15 @@ def values_of(trials: Iterable[Trial], operation: Operation, metric: Metric) -> 
     """Return the value of each trial; None where it is missing."""
     if metric in OF_DISTURBANCES:
         return [_while_disturbed(trial, operation, metric) for trial in trials]
-    values = list[float | None]()
-    for result in results_of(trials, operation):
-        if result is None or (metric.is_rate and not is_reported([result], metric)):
-            values.append(None)
-        elif metric.percentile:
-            values.append(result.latency.percentiles.get(metric.percentile))
-        elif metric is Metric.MEAN:
-            values.append(result.latency.mean_nanoseconds)
-        else:
-            values.append(result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops)
-    return values
+    return [None if result is None else _value(result, metric) for result in results_of(trials, operation)]
+
+
+def _value(result: OperationResult, metric: Metric) -> float | None:
+    if metric.is_rate and not is_reported([result], metric):
+        return None
+    if metric.is_rate:
+        return result.rates.bytes_per_second if metric is Metric.BYTES else result.rates.iops
+    return result.latency.percentiles.get(metric.percentile) if metric.percentile else result.latency.mean_nanoseconds
 
 
 def _while_disturbed(trial: Trial, operation: Operation, metric: Metric) -> float | None:

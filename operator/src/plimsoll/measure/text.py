@@ -73,30 +73,10 @@ def listed(texts: Sequence[str], last: Literal["and", "or"] = "and", named: int 
     return f" {last} ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
-def clients_text(clients: Collection[int]) -> str:
-    """Name clients, the first few of many: `client 3`, `clients 0, 1 and 2`; empty without clients."""
-    return _numbered("client", "clients", clients)
-
-
-def passes_text(passes: Collection[int]) -> str:
-    """Name passes in the same way."""
-    return _numbered("pass", "passes", passes)
-
-
-def probes_text(probes: Collection[int]) -> str:
-    """Name the probes of a search in the same way."""
-    return _numbered("probe", "probes", probes)
-
-
-def rounds_text(rounds: Collection[int]) -> str:
-    """Name the rounds of a trial in the same way."""
-    return _numbered("round", "rounds", rounds)
-
-
-def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
+def numbered(noun: str, numbers: Collection[int]) -> str:
+    """Name things by their numbers, the first few of many: `client 3`, `passes 0, 1 and 2`; empty without numbers."""
     texts = [str(number) for number in sorted(numbers)]
     if len(texts) < 2:  # noqa: PLR2004  # a plural
-        return " ".join([singular, *texts]) if texts else ""
-    if len(texts) > _NAMED:
-        return f"{plural} {first_few(texts, _NAMED - 1)}"
-    return f"{plural} {', '.join(texts[:-1])} and {texts[-1]}"
+        return " ".join([noun, *texts]) if texts else ""
+    plural = f"{noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{plural} {first_few(texts, _NAMED - 1) if len(texts) > _NAMED else listed(texts)}"

@@ -5,13 +5,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 
 from plimsoll.api.operation import Series
 from plimsoll.api.result import Window
-from plimsoll.measure.histogram import HistogramError
+from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.sample import OperationSample
 
 NANOSECONDS = 10**9
@@ -51,14 +50,11 @@ def union_interval(intervals: Collection[Interval]) -> Interval | None:
 
 
 def window_of(intervals: Collection[Interval]) -> Window | None:
-    """Describe the common window; None without intervals.
-
-    Its end is the first client's end even if that precedes the last client's start, so that the gap is visible.
-    """
+    """Describe the common window, whose end shows a gap before the last client's start; None without intervals."""
     common, whole = common_interval(intervals), union_interval(intervals)
     if common is None or whole is None:
         return None
-    runtime = Fraction(sum(interval.length for interval in intervals), len(intervals))
+    runtimes = sum(interval.length for interval in intervals)
     return Window(
         start_nanoseconds=common.start,
         end_nanoseconds=min(interval.end for interval in intervals),
@@ -66,28 +62,26 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
         seconds=common.length / NANOSECONDS,
         whole_seconds=whole.length / NANOSECONDS,
         spread_seconds=(common.start - whole.start) / NANOSECONDS,
-        overlap=float(common.length / runtime) if runtime else 0.0,
+        overlap=common.length * len(intervals) / runtimes if runtimes else 0.0,
     )
 
 
 def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
     """Return the intersection of two lists."""
-    shared, rest = list[Interval](), list(reversed(others))
-    for stretch in some:
-        while rest and rest[-1].end <= stretch.start:
-            rest.pop()
-        while rest and rest[-1].start < stretch.end:
-            shared.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
-            if rest[-1].end > stretch.end:
-                break
-            rest.pop()
+    shared, first, second = list[Interval](), 0, 0
+    while first < len(some) and second < len(others):
+        one, other = some[first], others[second]
+        start, end = max(one.start, other.start), min(one.end, other.end)
+        if start < end:
+            shared.append(Interval(start=start, end=end))
+        first, second = (first + 1, second) if one.end <= other.end else (first, second + 1)
     return shared
 
 
 def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval]:
-    """Return the union of any intervals, each extended at both ends."""
+    """Return the union of all intervals that have a length, each extended at both ends."""
     union = list[Interval]()
-    for stretch in sorted(stretches, key=lambda item: item.start):
+    for stretch in sorted((item for item in stretches if item.length > 0), key=lambda item: item.start):
         start, end = stretch.start - wider_by, stretch.end + wider_by
         if union and union[-1].end >= start:
             before = union.pop()
@@ -112,10 +106,9 @@ def length_of(stretches: Iterable[Interval]) -> int:
 
 
 class Coverage:
-    """Answers, in logarithmic time, how much of an interval lies in a list of intervals, such as `joined` returns."""
+    """Answers, in logarithmic time, how much of an interval lies in a list of ordered and disjoint intervals."""
 
     def __init__(self, stretches: Sequence[Interval]) -> None:
-        """Prepare for these, which are in order and do not overlap."""
         self._stretches = stretches
         self._starts = [stretch.start for stretch in stretches]
         self._before = [*accumulate((stretch.length for stretch in stretches), initial=0)]
@@ -125,10 +118,9 @@ class Coverage:
         return self._until(interval.end) - self._until(interval.start)
 
     def _until(self, moment: int) -> int:
-        index = bisect_right(self._starts, moment) - 1
-        return (
-            self._before[index] + min(self._stretches[index].length, moment - self._starts[index]) if index >= 0 else 0
-        )
+        if (index := bisect_right(self._starts, moment) - 1) < 0:
+            return 0
+        return self._before[index] + min(self._stretches[index].length, moment - self._starts[index])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +140,7 @@ def add(amounts: Collection[Amount]) -> Amount:
     return Amount(ios=math.fsum(item.ios for item in amounts), bytes=math.fsum(item.bytes for item in amounts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Curve:
     """A client's cumulative I/O at each edge of its cells, from the start of measuring on."""
 
@@ -165,24 +157,16 @@ class Curve:
         last_width = length - last * width
         amounts = []
         for moment in moments:
-            passed = moment - start
-            if passed <= 0:
-                amounts.append((0.0, 0.0))
-            elif passed >= length:
-                amounts.append((ios[-1], volume[-1]))
-            else:
-                index = passed // width
-                part = (passed - index * width) / (width if index < last else last_width)
-                amounts.append((_between(ios, index, part), _between(volume, index, part)))
+            passed = min(max(0, moment - start), length)
+            index = min(passed // width, last)
+            part = (passed - index * width) / (width if index < last else last_width)
+            amounts.append((_between(ios, index, part), _between(volume, index, part)))
         return amounts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One client's part of an operation, and when the client measured it.
-
-    An operation with its own runtime counts as if it had begun with the measurement: its real start is unknown.
-    """
+    """One client's part of an operation, and when the client measured it: from the beginning on, if that is unknown."""
 
     sample: OperationSample
     interval: Interval
@@ -201,12 +185,8 @@ class Share:
         number, width = len(cells.ios), cells.width_nanoseconds
         if number != len(cells.bytes) or not (number - 1) * width < self.interval.length <= number * width:
             return None
-        return Curve(
-            interval=self.interval,
-            width=width,
-            ios=array("d", accumulate(cells.ios, initial=0.0)),
-            bytes=array("d", accumulate(cells.bytes, initial=0.0)),
-        )
+        sums = (array("d", accumulate(counts, initial=0.0)) for counts in (cells.ios, cells.bytes))
+        return Curve(self.interval, width, *sums)
 
     @property
     def lacks_series(self) -> bool:
@@ -234,19 +214,12 @@ class Share:
             yield Interval(start=start, end=start + slices.width_nanoseconds), text
 
     def slices_in(self, part: Interval) -> Iterator[str]:
-        """Yield the slices that end in a part of the time, but for their last tenth; see `slices`.
-
-        Operations are in the slice in which they complete, so those that wait from the start of a part on are in it.
-        The last slice may end a little after the measurement.
-        """
+        """Yield the slices that end in a part of the time, but for their last tenth: the last one may end too late."""
         return (text for piece, text in self.slices() if part.start < piece.start + piece.length * 9 // 10 <= part.end)
 
 
 def rounded_iops(rate: float) -> float:
-    """Return operations per second as they are published: with 3 decimals, below 1 with 6.
-
-    A sync may take seconds: rounded to whole operations, 2.52 and 2.48 per second would be 3 and 2.
-    """
+    """Return operations per second as they are published: with 3 decimals, and with 6 below 1, as for slow syncs."""
     return round(rate, 3 if rate >= 1 else 6)
 
 
@@ -267,12 +240,22 @@ def amounts_between(shares: Collection[Share], edges: Sequence[int]) -> list[Amo
     return [Amount(ios=after[0] - before[0], bytes=after[1] - before[1]) for before, after in pairwise(totals)]
 
 
+def histograms_between(shares: Iterable[Share], edges: Sequence[int]) -> list[Histogram]:
+    """Return all clients' latencies between consecutive edges, of slices by midpoint; HistogramError without them."""
+    texts: list[list[str]] = [[] for _ in edges[1:]]
+    for share in shares:
+        for piece, text in share.slices():
+            number = bisect_right(edges, piece.start + piece.length // 2) - 1
+            if 0 <= number < len(texts):
+                texts[number].append(text)
+    return [*map(Histogram.merge_texts, texts)]
+
+
 def series_of(shares: Collection[Share], window: Interval) -> Series | None:
     """Return the throughput of one operation over the window; None if a client has no usable series.
 
     The intervals are the fewest whole seconds that give no more than 120 of them. The remainder at the end is an
-    interval of its own if it is at least half as long, and otherwise part of the previous one: the rate of a few
-    milliseconds is meaningless.
+    interval of its own if it is at least half as long, and otherwise part of the previous one.
     """
     if not window.length:
         return None
@@ -292,7 +275,7 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
 
 
 def _between(done: Sequence[float], index: int, part: float) -> float:
-    return done[index] + (done[index + 1] - done[index]) * part
+    return done[index] * (1 - part) + done[index + 1] * part
 
 
 def _adds_up(cells: Sequence[float], expected: int) -> bool:

@@ -1,14 +1,15 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from statistics import median
 
 from plimsoll.api.line import OfferedLoad, Probe
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.operation import OperationResult, Rates, Steadiness
+from plimsoll.api.operation import OperationResult, Steadiness
 from plimsoll.api.result import (
     PHASES,
     ClientPlace,
@@ -16,6 +17,7 @@ from plimsoll.api.result import (
     DisturbanceResult,
     Finding,
     Phase,
+    PhaseName,
     PhaseOperation,
     Stalls,
     ToolUse,
@@ -41,32 +43,24 @@ from plimsoll.measure.intake import (
 )
 from plimsoll.measure.line.observe import client_load, observed, offered_load, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
-from plimsoll.measure.rates import OperationRates, by_operation, mean_rates, rates_of
+from plimsoll.measure.rates import by_operation, grouped, mean_rates, rates_of
 from plimsoll.measure.sample import ClientDocument, HostUse
 from plimsoll.measure.stalls import Standstill, standstill_of
-from plimsoll.measure.steadiness import (
-    LEAST_ROUNDS,
-    is_change_of_states,
-    is_too_short,
-    latency_steadiness,
-    rate_steadiness,
-    steadiness_text,
-)
-from plimsoll.measure.text import clients_text, number_text, quote, rounds_text
+from plimsoll.measure.steadiness import doubts_about, latency_steadiness, rate_steadiness
+from plimsoll.measure.text import numbered, quote
 from plimsoll.measure.timeline import (
     NANOSECONDS,
     Interval,
     Share,
     add,
     common_interval,
+    histograms_between,
     rounded_iops,
-    series_of,
     union_interval,
     window_of,
 )
 
 _DECIMALS = 4
-_MOST_BYTES = 2**63
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
 _WARNING_CHARACTERS = 200
@@ -74,25 +68,25 @@ _WARNING_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialNumbers:
-    """The numbers of a trial."""
+    """The numbers of a trial, by the names of the fields of `Trial`, and the rates between pairs of clients."""
 
     verdict: Verdict
     findings: tuple[Finding, ...]
-    window: Window | None  # None if no client measured, or if the tool has no window
-    stalls: Stalls | None  # None without a window, or if a client has no series
-    steadiness: Steadiness | None  # of the rate of all operations; None if it is not judged
+    window: Window | None = None
+    stalls: Stalls | None = None
+    steadiness: Steadiness | None = None
     operations: tuple[OperationResult, ...]  # over all clients that measured; the verdict shows whether others did not
-    hosts: Hosts | None  # of all clients that measured; None if no host could be observed
-    slowest: tuple[ClientSummary, ...]  # the clients with the lowest rates, slowest first
-    osds: Osds | None  # None unless the tool measures OSDs
-    cluster: ClusterSummary | None  # None if the run watches no cluster
-    tool: ToolUse | None  # None if no client answered
-    warnings: tuple[str, ...]  # of the clients' tools and parsers, one line for each text
-    disturbance: DisturbanceResult | None = None  # before, during and after a disturbance; None without one
-    matrix: tuple[MatrixCell, ...] = ()  # the rates between pairs of clients, if the tool measures them
-    probe: Probe | None = None  # the load that was offered and whether it met the objectives, in a search for the line
-    places: tuple[ClientPlace, ...] = ()  # where the clients ran, those that served included; by ascending client
-    load: OfferedLoad | None = None  # the rate that the workload offers and what of it arrived; None in a search
+    hosts: Hosts | None = None
+    slowest: tuple[ClientSummary, ...]
+    osds: Osds | None = None
+    cluster: ClusterSummary | None = None
+    tool: ToolUse | None
+    warnings: tuple[str, ...]
+    disturbance: DisturbanceResult | None = None
+    matrix: tuple[MatrixCell, ...] = ()
+    probe: Probe | None = None
+    places: tuple[ClientPlace, ...]
+    load: OfferedLoad | None = None
 
 
 def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
@@ -108,40 +102,41 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     # The sum of an operation is unknown if one client did it too fast to be timed.
     untimed = {operation for item in measured for operation in item.measurement.untimed}
     timed = [(item, share) for item in measured for share in item.shares if share.sample.operation not in untimed]
-    shares = by_operation((share for _, share in timed), lambda share: share.sample.operation)
-    rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
+    shares = by_operation(share for _, share in timed)
     window = window_of(intervals) if facts.windowed else None
     # Of a disturbed trial, only the part before shows whether the rate would have been steady.
-    calm = _calm_part(facts, common)
-    judged = calm if facts.is_judged_for_steadiness else None
-    # The load that a trial offers, and not its storage, decides its rate; then latencies tell whether it was steady.
-    offers = facts.offer is not None and facts.search is None
+    calm, clean = common, None
+    if facts.outage and facts.cluster:
+        clean = clean_after(facts.cluster.samples, facts.outage)
+        if common is not None:
+            calm = Interval(start=common.start, end=min(max(facts.outage.start, common.start), common.end))
+    # In a search by rate, latency near the line depends on the bursts among arrivals: it compares many trials.
+    judged = calm if facts.windowed and not facts.ends_when_done and not facts.searches_rate else None
     operations = tuple(
-        _operation(name, shares[name], rates[name], common, judged, offers_load=offers) for name in rates
+        _judged(rates_of(part, common=common, whole=whole), part, facts, common, judged)
+        for part in shares.values()
+        if whole is not None
     )
-    if facts.outage and common is not None:
-        operations = tuple(_with_latencies(each, shares[each.operation], common) for each in operations)
     cells = tuple(cells_of(measured, facts.nodes))
-    storm = _storm_of(facts, common)
+    storm = _storm_of(facts, common, clean)
     observation = None
     if facts.offer is not None and common is not None:
-        if storm is None:
-            observation = observed(facts.offer, operations, window, [client_load(item, common) for item in measured])
-        elif parts := parts_within(measured, storm):
-            stormy = by_operation((share for item in parts for share in item.shares), lambda it: it.sample.operation)
-            theirs = {name: rates_of(part, common=storm, whole=storm) for name, part in stormy.items()}
-            loads = [_operation(name, stormy[name], theirs[name], None, None) for name in theirs]
-            observation = observed(facts.offer, loads, window_of([storm]), [client_load(it, storm) for it in parts])
+        parts, loads, seen = measured, operations, window
+        if storm is not None:
+            parts, seen = tuple(parts_within(measured, storm)), window_of([storm])
+            stormy = by_operation(share for item in parts for share in item.shares)
+            loads = tuple(rates_of(part, common=storm, whole=storm) for part in stormy.values())
+        if parts or storm is None:
+            observation = observed(facts.offer, loads, seen, [client_load(item, storm or common) for item in parts])
     standstill = None if common is None else standstill_of(measured, common)
     calm_standstill = standstill if calm is None or calm == common else standstill_of(measured, calm)
-    everything = [share for part in shares.values() for share in part]
+    everything = [share for _, share in timed]
     steadiness = None if judged is None else rate_steadiness(everything, judged, facts.quantities)
     evidence = Evidence(
         facts=facts,
         intake=intake,
         window=window,
         span=common or whole,
-        rates=rates,
         operations=operations,
         standstill=calm_standstill,
         steadiness=steadiness,
@@ -149,27 +144,33 @@ def measure_round(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     )
     findings, explained = judge(evidence)
     verdict = verdict_of(findings)
-    doubts = _doubts(judged, steadiness, everything, facts) if judged and verdict is not Verdict.INVALID else []
+    doubts = list[str]()
+    if judged and verdict is not Verdict.INVALID:
+        doubts = doubts_about(steadiness, everything, judged, facts.quantities)
+    published = operations
+    # The traffic between clients on one node is not in the numbers.
+    if whole is not None and any(cell.is_local for cell in cells):
+        crossing = by_operation(_between_nodes(timed, cells))
+        published = tuple(rates_of(part, common=common, whole=whole) for part in crossing.values())
+    probe = None
+    if facts.offer and facts.search:
+        probe = probe_of(facts.offer, observation, verdict, has_recovered=storm is None or clean is not None)
     return TrialNumbers(
         verdict=verdict,
         findings=findings,
         window=window,
         stalls=standstill.published() if standstill else None,
         steadiness=steadiness,
-        operations=_between_nodes(operations, cells, timed, common, whole) if whole else (),
+        operations=published,
         hosts=hosts_of([host_summary(host) for item in measured if (host := item.answer.host)]),
         slowest=_slowest(measured, standstill),
         osds=osds_summary(item.measurement for item in measured),
         cluster=cluster_summary(facts.cluster, evidence.span, bytes_read_from(measured)),
-        disturbance=_disturbance_of(facts, common, storm, shares, measured),
+        disturbance=_disturbance_of(facts, common, storm, clean, measured),
         tool=tool_use(intake.answers, measured),
         warnings=_warnings(intake, explained, doubts, cause="disturbance" if facts.outage else "load"),
         matrix=cells,
-        probe=(
-            probe_of(facts.offer, observation, verdict, has_recovered=storm is None or _clean_after(facts) is not None)
-            if facts.offer and facts.search
-            else None
-        ),
+        probe=probe,
         places=places_of(measured, facts.nodes),
         load=offered_load(facts.offer, observation) if facts.offer and not facts.search else None,
     )
@@ -207,102 +208,61 @@ def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:
 
 def _request_bytes(volume: float, requests: float | None) -> int | None:
     """Return the mean size of a request from bytes and requests per second; None without requests, or beyond 2^63."""
-    mean = volume / requests if requests else _MOST_BYTES
-    return round(mean) if mean < _MOST_BYTES else None
+    return round(volume / requests) if requests and volume / requests < 2**63 else None
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, _DECIMALS)
 
 
-def _operation(
-    operation: Operation,
-    shares: list[Share],
-    rates: OperationRates,
-    common: Interval | None,
-    judged: Interval | None,
-    *,
-    offers_load: bool = False,
+def _judged(
+    result: OperationResult, shares: Sequence[Share], facts: TrialFacts, common: Interval | None, calm: Interval | None
 ) -> OperationResult:
-    return OperationResult(
-        operation=operation,
-        ios=sum(share.sample.ios for share in shares),
-        bytes=sum(share.sample.bytes for share in shares),
-        rates=rates.rates,
-        whole_run=rates.whole_run,
-        sum_of_rates=rates.sum_of_rates,
-        bias=rates.bias,
-        latency=merge_latencies(share.sample.latency for share in shares),
-        processor_percent=max(
-            (percent for share in shares if (percent := share.sample.processor_percent) is not None), default=None
-        ),
-        series=None if common is None else series_of(shares, common),
-        p50_steadiness=latency_steadiness(shares, judged, 50) if judged and offers_load else None,
-        p99_steadiness=latency_steadiness(shares, judged, 99) if judged else None,
-    )
+    """Return the result with the steadiness of its latencies, and of a disturbed trial their course over time."""
+    update: dict[str, object] = {}
+    if calm is not None:
+        update["p99_steadiness"] = latency_steadiness(shares, calm, 99)
+        # The load that a trial offers, and not its storage, decides its rate.
+        if facts.offer and not facts.search:
+            update["p50_steadiness"] = latency_steadiness(shares, calm, 50)
+    series = result.series
+    if facts.outage and common is not None and series is not None and series.iops:
+        starts = [common.start + number * series.interval_seconds * NANOSECONDS for number in range(len(series.iops))]
+        try:
+            latencies = histograms_between(shares, [*starts, common.end])
+        except HistogramError:
+            latencies = []
+        tails = tuple(histogram.percentile(99) or 0 for histogram in latencies)
+        update["series"] = series.model_copy(update={"p99_nanoseconds": tails if any(tails) else ()})
+    return result.model_copy(update=update)
 
 
-def _between_nodes(
-    operations: tuple[OperationResult, ...],
-    cells: Sequence[MatrixCell],
-    shares: Sequence[tuple[ClientMeasurement, Share]],
-    common: Interval | None,
-    whole: Interval,
-) -> tuple[OperationResult, ...]:
-    """Return the operations without the traffic between clients on one node; of a tool without pairs, all of them.
-
-    The rate of a client with pairs of both kinds is divided as its pairs' rates are; its latencies cannot be.
-    """
-    if not any(cell.is_local for cell in cells):
-        return operations
-    crossing = {cell.client for cell in cells if not cell.is_local}
-    theirs = [cell for cell in cells if cell.client in crossing]
+def _between_nodes(shares: Iterable[tuple[ClientMeasurement, Share]], cells: Sequence[MatrixCell]) -> Iterator[Share]:
+    """Yield the clients' shares without the traffic to clients on their own node; latencies cannot be divided."""
     by_bytes = any(cell.bytes_per_second for cell in cells)
-    amounts = [(cell.bytes_per_second if by_bytes else cell.iops, cell.is_local) for cell in theirs]
-    everything = sum(amount for amount, _ in amounts)
-    part = sum(amount for amount, is_local in amounts if not is_local) / everything if everything else 0.0
-    left = by_operation(
-        (share for item, share in shares if item.client in crossing), lambda share: share.sample.operation
-    )
-
-    def scaled(rates: Rates) -> Rates:
-        return Rates(iops=rounded_iops(part * rates.iops), bytes_per_second=round(part * rates.bytes_per_second))
-
-    scaled_results = []
-    for operation, of_operation in left.items():
-        rates = rates_of(of_operation, common=common, whole=whole)
-        result = _operation(operation, of_operation, rates, common, None)
-        update = {
-            "ios": round(part * result.ios),
-            "bytes": round(part * result.bytes),
-            "rates": scaled(result.rates),
-            "whole_run": scaled(result.whole_run),
-            "sum_of_rates": scaled(result.sum_of_rates),
-            "series": result.series if part == 1 else None,
-        }
-        scaled_results.append(result.model_copy(update=update))
-    return tuple(scaled_results)
+    cells_of_clients = grouped(cells, lambda cell: cell.client)
+    for item, share in shares:
+        rates = [
+            (cell.bytes_per_second if by_bytes else cell.iops, cell.is_local)
+            for cell in cells_of_clients.get(item.client, [])
+        ]
+        total = sum(rate for rate, _ in rates)
+        part = sum(rate for rate, is_local in rates if not is_local) / total if total else 0.0
+        if part == 1:
+            yield share
+        elif part:
+            ios, volume = round(part * share.sample.ios), round(part * share.sample.bytes)
+            update = {"ios": ios, "bytes": volume, "cells": None}
+            yield Share(sample=share.sample.model_copy(update=update), interval=share.interval)
 
 
-def _calm_part(facts: TrialFacts, window: Interval | None) -> Interval | None:
-    """Return the part of a window before the disturbance; all of it without one."""
-    if window is None or (outage := facts.outage) is None:
-        return window
-    return Interval(start=window.start, end=min(max(outage.start, window.start), window.end))
-
-
-def _clean_after(facts: TrialFacts) -> float | None:
-    return clean_after(facts.cluster.samples, facts.outage) if facts.cluster and facts.outage else None
-
-
-def _storm_of(facts: TrialFacts, window: Interval | None) -> Interval | None:
+def _storm_of(facts: TrialFacts, window: Interval | None, clean: float | None) -> Interval | None:
     """Return the time that a probe of a storm line is judged by; None of other trials, and if no OSD was away in it.
 
     It lasts from the start of the disturbance until all placement groups are clean, or until the end of the window.
     """
     if facts.search is None or (outage := facts.outage) is None or window is None or outage.start >= window.end:
         return None
-    clean = _clean_after(facts)
     end = window.end if clean is None else min(window.end, outage.end + round(clean * NANOSECONDS))
     return Interval(start=max(outage.start, window.start), end=end)
 
@@ -311,7 +271,7 @@ def _disturbance_of(
     facts: TrialFacts,
     window: Interval | None,
     storm: Interval | None,
-    shares: Mapping[Operation, Sequence[Share]],
+    clean: float | None,
     measured: Sequence[ClientMeasurement],
 ) -> DisturbanceResult | None:
     """Return the phases of a trial, and when its cluster was clean again; None if no OSD was away in the window."""
@@ -323,18 +283,6 @@ def _disturbance_of(
     parts = {name: Interval(start=start, end=end) for name, (start, end) in zip(PHASES, pairwise(edges), strict=True)}
     if storm is not None:
         parts["Storm"] = storm
-    phases = []
-    for name, part in parts.items():
-        standstill = standstill_of(measured, part)
-        phases.append(
-            Phase(
-                name=name,
-                seconds=round(part.length / NANOSECONDS, 3),
-                stall_seconds=round(standstill.published().seconds, 3) if standstill else None,
-                operations=tuple(_phase_operations(shares, part)),
-            )
-        )
-    clean = _clean_after(facts)
     return DisturbanceResult(
         action=outage.action,
         osds=outage.osds,
@@ -342,47 +290,28 @@ def _disturbance_of(
         end_seconds=round((outage.end - window.start) / NANOSECONDS, 3),
         clean_seconds=None if clean is None else round(clean, 3),
         watched_seconds=round(max(0, last - outage.end) / NANOSECONDS, 3),
-        phases=tuple(phases),
+        phases=tuple(_phase(name, part, measured) for name, part in parts.items()),
     )
 
 
-def _with_latencies(result: OperationResult, shares: Sequence[Share], window: Interval) -> OperationResult:
-    """Return the result with the 99th percentile in each interval of its series, if the tool records latencies."""
-    series = result.series
-    if series is None or not series.iops:
-        return result
-    width = series.interval_seconds * NANOSECONDS
-    starts = [window.start + number * width for number in range(len(series.iops))]
-    try:
-        texts: list[list[str]] = [[] for _ in starts]
-        for piece, text in chain.from_iterable(share.slices() for share in shares):
-            number = min((piece.start + piece.length // 2 - window.start) // width, len(starts) - 1)
-            if number >= 0:
-                texts[number].append(text)
-        values = [Histogram.merge_texts(part).percentile(99) for part in texts]
-    except HistogramError:
-        return result
-    tails = tuple(value or 0 for value in values) if any(values) else ()
-    return result.model_copy(update={"series": series.model_copy(update={"p99_nanoseconds": tails})})
-
-
-def _phase_operations(shares: Mapping[Operation, Sequence[Share]], part: Interval) -> Iterator[PhaseOperation]:
-    for operation, of_operation in shares.items():
-        rate = add([share.within(part) for share in of_operation]).per_second(part.length)
-        yield PhaseOperation(
-            operation=operation,
-            iops=rounded_iops(rate.ios),
-            bytes_per_second=round(rate.bytes),
-            percentiles=_phase_percentiles(of_operation, part),
+def _phase(name: PhaseName, part: Interval, measured: Sequence[ClientMeasurement]) -> Phase:
+    operations = []
+    for operation, shares in by_operation(share for item in measured for share in item.shares).items():
+        rate = add([share.within(part) for share in shares]).per_second(part.length)
+        result = PhaseOperation(
+            operation=operation, iops=rounded_iops(rate.ios), bytes_per_second=round(rate.bytes), percentiles={}
         )
-
-
-def _phase_percentiles(shares: Collection[Share], part: Interval) -> dict[str, int]:
-    try:
-        texts = [text for share in shares for text in share.slices_in(part)]
-        return percentiles_of(Histogram.merge_texts(texts)) if texts else {}
-    except HistogramError:
-        return {}
+        with suppress(HistogramError):
+            latencies = Histogram.merge_texts(text for share in shares for text in share.slices_in(part))
+            result = result.model_copy(update={"percentiles": percentiles_of(latencies)})
+        operations.append(result)
+    standstill = standstill_of(measured, part)
+    return Phase(
+        name=name,
+        seconds=round(part.length / NANOSECONDS, 3),
+        stall_seconds=round(standstill.published().seconds, 3) if standstill else None,
+        operations=tuple(operations),
+    )
 
 
 def _slowest(measured: Sequence[ClientMeasurement], standstill: Standstill | None) -> tuple[ClientSummary, ...]:
@@ -411,40 +340,20 @@ def _client_rates(item: ClientMeasurement) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _doubts(window: Interval, steadiness: Steadiness | None, shares: Collection[Share], facts: TrialFacts) -> list[str]:
-    """Return why it is unknown whether the rate was steady."""
-    seconds, doubts = window.length / NANOSECONDS, list[str]()
-    if is_too_short(window, steadiness):
-        doubts.append(
-            f"the window of {number_text(seconds)} s is too short to show whether the rate was steady; measure for "
-            f"{LEAST_ROUNDS} s or longer"
-        )
-    if steadiness is not None and is_change_of_states(steadiness, shares, window, facts.quantities):
-        change = steadiness_text(steadiness, f"{facts.quantities.unit}/s", number_text, seconds)
-        doubts.append(
-            f"it is unknown whether the rate was steady: {change}, but the scatter is too large to call that a "
-            "change; if the series shows different states, measure many times longer than they last, or measure each "
-            "state separately"
-        )
-    return doubts
-
-
 def _warnings(
     intake: Intake, explained: Iterable[Finding], doubts: Iterable[str], *, cause: str = "load"
 ) -> tuple[str, ...]:
     """Return the warnings, each once with its clients: what `cause` explains, and the window's doubts."""
     clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
-        warnings = [*answer.measurement.warnings] if answer.measurement else []
+        warnings = [*answer.document.measurement.warnings] if answer.document.measurement else []
         if answer.implausible_host:
             warnings.append(f"the observation of its host was discarded: {answer.implausible_host}")
         for warning in warnings:
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
-    for client in intake.unplanned:
-        clients["takes no part in this trial; its document was ignored"].add(client)
     lines = [
         *(quote(f"the {cause} explains {it.reason}: {it.message}", _WARNING_CHARACTERS) for it in explained),
-        *(f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()),
+        *(f"{numbered('client', numbers)}: {text}" for text, numbers in clients.items()),
         *doubts,
     ]
     if len(lines) <= MAX_WARNINGS:
@@ -455,8 +364,7 @@ def _warnings(
 def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """Return the numbers of a trial: of its only round, or the means of the rounds' rates.
 
-    Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
-    together.
+    Several rounds have no time in common, so the result has no window and no series.
     """
     matrix, links = judge_links([numbers.matrix for numbers in rounds])
     operations = rounds[0].operations if len(rounds) == 1 else tuple(_mean_operations(rounds))
@@ -475,8 +383,7 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     if len(rounds) == 1:
         findings = in_order([*rounds[0].findings, *links])
         return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
-    numbered = ((number, finding) for number, part in enumerate(rounds, start=1) for finding in part.findings)
-    findings = in_order([*rolled_up(numbered, rounds_text), *links])
+    findings = in_order([*rolled_up(enumerate((part.findings for part in rounds), start=1), "round"), *links])
     slowest = sorted((client for numbers in rounds for client in numbers.slowest), key=lambda client: client.iops)
     # The versions of all rounds and the command of the first; no digest covers several rounds.
     tools = [numbers.tool for numbers in rounds if numbers.tool]
@@ -484,13 +391,8 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     return TrialNumbers(
         verdict=verdict_of(findings),
         findings=findings,
-        window=None,
-        stalls=None,
-        steadiness=None,
         operations=operations,
-        hosts=None,
         slowest=tuple(slowest[:MAX_SLOWEST]),
-        osds=None,
         cluster=next((numbers.cluster for numbers in rounds if numbers.cluster), None),
         tool=tools[0].model_copy(update={"versions": versions, "raw_sha256": None}) if tools else None,
         warnings=warnings,
@@ -500,9 +402,9 @@ def trial_of_rounds(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
 
 
 def _mean_operations(rounds: Sequence[TrialNumbers]) -> Iterator[OperationResult]:
-    results = (result for numbers in rounds for result in numbers.operations)
-    results_of = by_operation(results, lambda result: result.operation)
-    for operation, parts in results_of.items():
+    results = grouped((each for numbers in rounds for each in numbers.operations), lambda each: each.operation)
+    for operation in filter(results.__contains__, Operation):
+        parts = results[operation]
         yield OperationResult(
             operation=operation,
             ios=sum(part.ios for part in parts),

@@ -45,23 +45,11 @@ class MetricFamily:
     buckets: tuple[float, ...] = ()  # upper edges of a histogram
 
 
-def _gauge(
-    source: Source, subject: tuple[str, ...], name: str, text: str, labels: tuple[str, ...] = ()
+def _family(
+    kind: MetricType, source: Source, subject: tuple[str, ...], name: str, text: str, labels: tuple[str, ...] = ()
 ) -> MetricFamily:
-    return MetricFamily(f"plimsoll_{name}", MetricType.GAUGE, source, (*subject, *labels), text)
-
-
-def _quantiles(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
-    """Return a summary that exposes only quantiles."""
-    return MetricFamily(f"plimsoll_{name}", MetricType.SUMMARY, source, (*labels, "quantile"), text)
-
-
-def _counter(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
-    return MetricFamily(f"plimsoll_{name}_total", MetricType.COUNTER, source, labels, text)
-
-
-def _histogram(source: Source, name: str, labels: tuple[str, ...], text: str) -> MetricFamily:
-    return MetricFamily(f"plimsoll_{name}_seconds", MetricType.HISTOGRAM, source, labels, text, _SECONDS)
+    buckets = _SECONDS if kind is MetricType.HISTOGRAM else ()
+    return MetricFamily(f"plimsoll_{name}", kind, source, (*subject, *labels), text, buckets)
 
 
 QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}
@@ -73,10 +61,14 @@ _OPERATION = (*_POINT, "operation")
 _STORM = ("storm",)
 _SUITE = ("namespace", "suite")
 
+_gauge = partial(_family, MetricType.GAUGE)
+_quantiles = partial(_family, MetricType.SUMMARY)
 _result_gauge = partial(_gauge, Source.RESULTS, _POINT)
 _run_gauge = partial(_gauge, Source.RUNS, _RUN)
 _suite_gauge = partial(_gauge, Source.SUITES, _SUITE)
 _operator_gauge = partial(_gauge, Source.OPERATOR, ())
+_operator_counter = partial(_family, MetricType.COUNTER, Source.OPERATOR, ())
+_operator_histogram = partial(_family, MetricType.HISTOGRAM, Source.OPERATOR, ())
 _live_gauge = partial(_gauge, Source.CONDUCTOR, _RUN)
 
 # -- results: of every BenchmarkResult with numbers, the newest ones if there are too many
@@ -100,9 +92,10 @@ RESULT_IOPS_BOUND = _result_gauge(
 RESULT_BYTES = _result_gauge("result_bytes_per_second", "The same rate in bytes.", ("operation",))
 RESULT_LATENCY = _quantiles(
     Source.RESULTS,
-    "result_latency_seconds",
     _OPERATION,
+    "result_latency_seconds",
     "Latency, from the merged histograms of all clients and trials; absent if the tool records none.",
+    ("quantile",),
 )
 RESULT_LATENCY_MEAN = _result_gauge(
     "result_latency_mean_seconds",
@@ -300,39 +293,34 @@ OPERATOR_RUNS = _operator_gauge(
 OPERATOR_SUITES = _operator_gauge(
     "operator_suites", "Number of suites that `kubectl get bsuite` shows with this status.", ("status",)
 )
-OPERATOR_STEP = _histogram(
-    Source.OPERATOR,
-    "operator_step_duration",
-    ("step",),
+OPERATOR_STEP = _operator_histogram(
+    "operator_step_duration_seconds",
     "Duration of a step in reconciling a run: observe, decide, say (write the status), act, or remove (a deleted run).",
+    ("step",),
 )
-OPERATOR_STEP_ERRORS = _counter(
-    Source.OPERATOR,
-    "operator_step_errors",
-    ("reason",),
+OPERATOR_STEP_ERRORS = _operator_counter(
+    "operator_step_errors_total",
     "Failed reconciliations of runs, by reason: the class of the API's answer, or Unexpected.",
+    ("reason",),
 )
-OPERATOR_REQUESTS = _histogram(
-    Source.OPERATOR,
-    "operator_api_request_duration",
-    ("verb",),
+OPERATOR_REQUESTS = _operator_histogram(
+    "operator_api_request_duration_seconds",
     "Duration of the operator's requests to the API server, without retries and without kopf's own watches.",
+    ("verb",),
 )
-OPERATOR_REQUEST_ERRORS = _counter(
-    Source.OPERATOR,
-    "operator_api_request_errors",
-    ("verb", "code"),
+OPERATOR_REQUEST_ERRORS = _operator_counter(
+    "operator_api_request_errors_total",
     "Requests that the API server refused, by HTTP status, or did not answer (code is then empty). 404 and 409 are "
     "normal: the object does not exist yet, or exists already.",
+    ("verb", "code"),
 )
-OPERATOR_ENDED = _counter(
-    Source.OPERATOR,
-    "operator_runs_ended",
-    ("reason",),
+OPERATOR_ENDED = _operator_counter(
+    "operator_runs_ended_total",
     "Runs that ended while this process ran, by the reason of the condition Succeeded.",
+    ("reason",),
 )
-OPERATOR_LAG = _histogram(
-    Source.OPERATOR, "operator_loop_lag", (), "Delay of the event loop's wake-ups, measured every second."
+OPERATOR_LAG = _operator_histogram(
+    "operator_loop_lag_seconds", "Delay of the event loop's wake-ups, measured every second."
 )
 
 # -- the conductor: the current run
@@ -346,8 +334,13 @@ LIVE_CLIENTS = _live_gauge(
 LIVE_TRIALS = _live_gauge(
     "live_trials", "Trials of the run: planned, and done (without need for a further attempt).", ("state",)
 )
-LIVE_ATTEMPTS = _counter(
-    Source.CONDUCTOR, "live_attempts", (*_RUN, "outcome", "verdict"), "Attempts at trials that this conductor recorded."
+LIVE_ATTEMPTS = _family(
+    MetricType.COUNTER,
+    Source.CONDUCTOR,
+    _RUN,
+    "live_attempts_total",
+    "Attempts at trials that this conductor recorded.",
+    ("outcome", "verdict"),
 )
 LIVE_TRIAL_INFO = _live_gauge(
     "live_trial_info", "1 for the current trial.", ("workload", "point", "parameters", "pass", "attempt")
@@ -368,9 +361,10 @@ LIVE_REPORTING = _live_gauge(
 )
 LIVE_LATENCY = _quantiles(
     Source.CONDUCTOR,
-    "live_latency_seconds",
     _OPERATION,
+    "live_latency_seconds",
     "Latency of this conductor's last trial that is not Invalid, merged over clients: tools report it at their end.",
+    ("quantile",),
 )
 LIVE_PREFILL = _live_gauge("live_prefill_bytes", "The data set of all clients: total, and done.", ("state",))
 LIVE_GATE = _live_gauge(

@@ -79,7 +79,6 @@ class Instruments:
             self._step_errors.labels(reason)
 
     def step(self, name: StepName) -> AbstractContextManager[object]:
-        """Return a context manager that measures a step, even if it fails."""
         return self._steps.labels(name).time()
 
     def step_failed(self, reason: str) -> None:

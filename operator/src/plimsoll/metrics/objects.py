@@ -150,14 +150,12 @@ def _read(model: type[M], body: Mapping[str, Any]) -> M:
 
 
 def _identity(body: Mapping[str, Any]) -> tuple[tuple[str, str], float]:
-    """Return the labels of a run or a suite, and when it was created."""
     metadata = body["metadata"]
     created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
     return (str(metadata["namespace"]), str(metadata["name"])), created
 
 
 def _display(status: BenchmarkRunStatus | BenchmarkSuiteStatus) -> tuple[str, str]:
-    """Return the status and the verdict that `kubectl get` shows."""
     return ("", "") if status.display is None else (status.display.status or "", status.display.verdict or "")
 
 
@@ -217,7 +215,6 @@ def _latest(trials: Iterable[Trial], now: float) -> float | None:
 
 
 def _numbers(labels: tuple[str, ...], status: ResultStatus, search: LineSearch | None, now: float) -> Iterator[Sample]:
-    """Yield the numbers of a point over the trials that count."""
     summary, line = status.summary, status.line
     # A search has no operations of its own, because its trials had different loads.
     if summary is not None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Stranger:
     """A connection that has not authenticated yet; `since` is monotonic time."""
 
@@ -12,23 +13,26 @@ class Stranger:
     since: float
 
 
-class Crowd:
+S = TypeVar("S", bound=Stranger)
+
+
+class Crowd(Generic[S]):
     """Strangers by address. The address with the most loses one first, so a flood from one cannot lock out others."""
 
     def __init__(self, *, most: int, patience_seconds: float) -> None:
         """Hold at most `most` strangers; among equals, a stranger loses its place only after `patience_seconds`."""
         self._most = most
         self._patience = patience_seconds
-        self._by_address: dict[str, dict[Stranger, None]] = {}
+        self._by_address: dict[str, dict[S, None]] = {}
         self._count = 0
 
-    def __iter__(self) -> Iterator[Stranger]:
+    def __iter__(self) -> Iterator[S]:
         return iter([stranger for strangers in self._by_address.values() for stranger in strangers])
 
     def __len__(self) -> int:
         return self._count
 
-    def admit(self, newcomer: Stranger) -> Stranger | None:
+    def admit(self, newcomer: S) -> S | None:
         """Admit a newcomer; return the stranger to dismiss, perhaps the newcomer itself, or None if there is room."""
         victim = None
         if self._count >= self._most:
@@ -45,7 +49,7 @@ class Crowd:
             self._count += 1
         return victim
 
-    def remove(self, stranger: Stranger) -> None:
+    def remove(self, stranger: S) -> None:
         """Forget a stranger, if it is known."""
         strangers = self._by_address.get(stranger.address, {})
         if stranger in strangers:

@@ -20,8 +20,7 @@ from plimsoll.net.crowd import Crowd, Stranger
 
 _BACKLOG = 1024
 _ACCEPT_PAUSE_SECONDS = 0.5
-_SHUTDOWN_SECONDS = 1.0
-"""A client that does not read its answer must not keep the process from exiting."""
+_SHUTDOWN_SECONDS = 1.0  # a client that does not read its answer must not keep the process from exiting
 
 # asyncio would allocate 256 KiB for each TLS connection: half of the memory of a conductor with a thousand agents.
 sslproto.SSLProtocol.max_size = 32 * 1024
@@ -41,9 +40,8 @@ class ListenerLimits:
     connections: int = 8  # number of connections of one authenticated client; the newest are kept
 
 
+# Clients are not authenticated: a connection serves one request and ends, whether or not the client reads it.
 _AT_ADDRESS = ListenerLimits(strangers=64, stranger_seconds=60.0)
-"""Clients are not authenticated: a connection serves one request and ends, whether or not the client reads it."""
-
 _IDLE_SECONDS = 5.0
 
 
@@ -51,12 +49,12 @@ class AddressError(Exception):
     """The address cannot be served; the message has the reason."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Visit:
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Visit(Stranger):
     """The connection of a stranger; `protocol` is set once the TLS handshake starts."""
 
     socket: socket.socket
-    timer: asyncio.TimerHandle
+    timer: asyncio.TimerHandle | None = None  # None once it is a stranger no more
     protocol: web.RequestHandler | None = None
 
 
@@ -67,18 +65,16 @@ class Listener:
         """Create a listener without sockets; `tls` is None for plain HTTP."""
         self._limits = limits
         self._tls = tls
-        self._crowd = Crowd(most=limits.strangers, patience_seconds=limits.patience_seconds)
-        self._visits: dict[Stranger, _Visit] = {}
-        self._strangers: dict[web.RequestHandler, Stranger] = {}
+        self._crowd = Crowd[_Visit](most=limits.strangers, patience_seconds=limits.patience_seconds)
+        self._strangers: dict[web.RequestHandler, _Visit] = {}
         self._known: defaultdict[int, list[web.RequestHandler]] = defaultdict(list)
         self._handshakes: set[asyncio.Task[None]] = set()
 
     def know(self, protocol: web.RequestHandler, client: int) -> None:
         """Keep a connection that `client` has authenticated, and close its oldest ones beyond the limit."""
-        stranger = self._strangers.get(protocol)
-        if stranger is None:
+        if protocol not in self._strangers:
             return
-        self._forget(stranger)
+        self._forget(self._strangers[protocol])
         connections = [*(other for other in self._known[client] if other.transport is not None), protocol]
         while len(connections) > self._limits.connections:
             _hang_up(connections.pop(0))
@@ -86,10 +82,7 @@ class Listener:
 
     @asynccontextmanager
     async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:
-        """Accept connections within the context and yield the port; OSError if the address is not available.
-
-        Without a host, listen on all addresses.
-        """
+        """Accept connections on a host (default: all addresses), and yield the port; OSError if it is not available."""
         sockets = _bind(host, port)
         accepting = [asyncio.create_task(self._accept(server, listening)) for listening in sockets]
         try:
@@ -100,8 +93,8 @@ class Listener:
             await asyncio.gather(*accepting, return_exceptions=True)
             for listening in sockets:
                 listening.close()
-            for stranger in [*self._visits]:
-                self._dismiss(stranger)
+            for visit in self._crowd:
+                self._dismiss(visit)
             await asyncio.gather(*self._handshakes, return_exceptions=True)
 
     async def _accept(self, server: web.Server, listening: socket.socket) -> None:
@@ -117,41 +110,38 @@ class Listener:
                 continue
             connection.settimeout(0)
             loop = asyncio.get_running_loop()
-            stranger = Stranger(address=str(address[0]), since=loop.time())
-            victim = self._crowd.admit(stranger)
-            if victim is stranger:
+            visit = _Visit(address=str(address[0]), since=loop.time(), socket=connection)
+            victim = self._crowd.admit(visit)
+            if victim is visit:
                 connection.close()
                 continue
             if victim is not None:
                 self._dismiss(victim)
-            timer = loop.call_later(self._limits.stranger_seconds, self._dismiss, stranger)
-            self._visits[stranger] = _Visit(socket=connection, timer=timer)
-            handshake = asyncio.create_task(self._shake_hands(server, stranger, connection))
+            visit.timer = loop.call_later(self._limits.stranger_seconds, self._dismiss, visit)
+            handshake = asyncio.create_task(self._shake_hands(server, visit))
             self._handshakes.add(handshake)
             handshake.add_done_callback(self._handshakes.discard)
 
-    async def _shake_hands(self, server: web.Server, stranger: Stranger, connection: socket.socket) -> None:
+    async def _shake_hands(self, server: web.Server, visit: _Visit) -> None:
         def connect() -> web.RequestHandler:
             protocol = server()
-            visit = self._visits.get(stranger)
-            if visit is not None:
+            if visit.timer is not None:
                 visit.protocol = protocol
-                self._strangers[protocol] = stranger
+                self._strangers[protocol] = visit
             return protocol
 
         loop = asyncio.get_running_loop()
         try:
-            _, protocol = await loop.connect_accepted_socket(connect, connection, ssl=self._tls)
+            _, protocol = await loop.connect_accepted_socket(connect, visit.socket, ssl=self._tls)
         except OSError as error:
-            _log.debug("the handshake with %s failed: %s", stranger.address, error)
-            self._forget(stranger)
+            _log.debug("the handshake with %s failed: %s", visit.address, error)
+            self._forget(visit)
         else:
             if protocol.transport is None:
-                self._forget(stranger)
+                self._forget(visit)
 
-    def _dismiss(self, stranger: Stranger) -> None:
-        visit = self._forget(stranger)
-        if visit is None:
+    def _dismiss(self, visit: _Visit) -> None:
+        if not self._forget(visit):
             return
         if visit.protocol is not None and visit.protocol.transport is not None:
             _hang_up(visit.protocol)
@@ -160,14 +150,16 @@ class Listener:
         with suppress(OSError):
             visit.socket.shutdown(socket.SHUT_RDWR)
 
-    def _forget(self, stranger: Stranger) -> _Visit | None:
-        self._crowd.remove(stranger)
-        visit = self._visits.pop(stranger, None)
-        if visit is not None:
-            visit.timer.cancel()
-            if visit.protocol is not None:
-                self._strangers.pop(visit.protocol, None)
-        return visit
+    def _forget(self, visit: _Visit) -> bool:
+        """Return whether it was still a stranger."""
+        if visit.timer is None:
+            return False
+        visit.timer.cancel()
+        visit.timer = None
+        self._crowd.remove(visit)
+        if visit.protocol is not None:
+            self._strangers.pop(visit.protocol, None)
+        return True
 
 
 @asynccontextmanager
@@ -204,24 +196,23 @@ async def serving_address(address: str, answer: Answer, *, example: str, **other
     """
     try:
         parts = urlsplit(address)
-        port = parts.port
+        if parts.scheme != "http" or parts.port is None or not parts.path.startswith("/"):
+            raise ValueError("is not a valid address")  # noqa: TRY301 - handled like an invalid port
     except ValueError as error:
         raise AddressError(f"{address}: {error}; write it as {example}") from error
-    if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
-        raise AddressError(f"{address} is not a valid address; write it as {example}")
-
     application = web.Application()
     application.router.add_get(parts.path, answer)
     for name, other in others.items():
         application.router.add_get(f"{parts.path.rpartition('/')[0]}/{name}", other)
     async with AsyncExitStack() as stack:
         try:
-            listener = Listener(_AT_ADDRESS)
-            server = serving_requests(application, listener, parts.hostname, port, idle_seconds=_IDLE_SECONDS)
+            listener, host = Listener(_AT_ADDRESS), parts.hostname
+            server = serving_requests(application, listener, host, parts.port, idle_seconds=_IDLE_SECONDS)
             taken = await stack.enter_async_context(server)
         except OSError as error:
-            problem = f"{address}: cannot listen ({error.strerror or error}); choose another address"
-            raise AddressError(problem) from error
+            raise AddressError(
+                f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            ) from error
         yield taken
 
 

@@ -12,27 +12,11 @@ from itertools import groupby
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.ceph.document import KEYRING_FILE, keyring
-from plimsoll.kube.port import (
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    Kind,
-    Kube,
-    Object,
-    TerminatingError,
-    TransientError,
-    persist,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.children import belongs_to_same_run, is_departing, label
-from plimsoll.lifecycle.decision import (
-    Action,
-    CheckSecret,
-    CopyKeyring,
-    Create,
-    CreateSecret,
-    Delete,
-)
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from plimsoll.lifecycle.refusals import Refusal, reason_of_words
 
@@ -45,7 +29,7 @@ MakeSecret = Callable[[int], Mapping[str, bytes]]
 """Return a new session secret, key -> content, with tokens for that many clients."""
 
 
-class TakenError(ApiError):
+class TakenError(port.ApiError):
     """Another owner's object occupies the name of one to be created. `departing`: it will disappear by itself."""
 
     def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
@@ -53,7 +37,7 @@ class TakenError(ApiError):
         super().__init__(asked, reason)
 
 
-class KeyringError(ApiError):
+class KeyringError(port.ApiError):
     """A Secret with a Ceph key does not exist, or has no key. The message never quotes its content."""
 
 
@@ -61,8 +45,7 @@ class KeyringRefusedError(KeyringError):
     """A Secret that a user names is not annotated as being for benchmarks."""
 
 
-def refusal_of(error: ApiError) -> Refusal:
-    """Return the refusal that a status shows for an error."""
+def refusal_of(error: port.ApiError) -> Refusal:
     match error:
         case TakenError():
             reason = Reason.WAITING_FOR_EARLIER_RUN if error.departing else Reason.NAME_TAKEN
@@ -70,10 +53,10 @@ def refusal_of(error: ApiError) -> Refusal:
             reason = Reason.KEYRING_NOT_ALLOWED
         case KeyringError():
             reason = Reason.KEYRING_NOT_FOUND
-        case TerminatingError():
+        case port.TerminatingError():
             reason = Reason.NAMESPACE_TERMINATING
         case _:
-            reason = reason_of_words(error.reason, passing=isinstance(error, TransientError | ConflictError))
+            reason = reason_of_words(error.reason, passing=isinstance(error, port.TransientError | port.ConflictError))
     return Refusal(asked=error.asked, reason=reason, words=error.reason)
 
 
@@ -82,18 +65,17 @@ async def execute(
 ) -> None:
     """Perform actions, a few at a time. Consecutive actions of one type finish before the next type starts.
 
-    So a Secret exists before what follows it in the given order, and creations never mix with deletions. RoleBindings
-    are a type of their own here: if their deletion is refused, the load before them has been stopped.
-
-    ApiError: naming the object, at the first failure that retries do not fix; later actions were not started.
+    So a Secret exists before what needs it, and creations never mix with deletions. RoleBindings are a type of their
+    own: if their deletion is refused, the load has been stopped. ApiError: the first failure that retries do not fix;
+    later actions were not started.
     """
 
     async def work(waiting: Iterator[Action]) -> None:
         for action in waiting:
-            await persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
+            await port.persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
 
     def batch(action: Action) -> tuple[type[Action], bool]:
-        return type(action), isinstance(action, Delete) and action.kind == "RoleBinding"
+        return type(action), isinstance(action, Delete) and action.child.kind == "RoleBinding"
 
     for _, same_type in groupby(actions, key=batch):
         waiting = iter([*same_type])
@@ -116,7 +98,7 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
             existing = await kube.get(kind, name, namespace, shape=shapes.Result)
             asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
             if existing is None:
-                raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
+                raise port.ConflictError(asked, "an object of that name existed and was deleted meanwhile")
             if label(obj, LABEL_RUN_UID) and not belongs_to_same_run(existing, obj):
                 words = f"{kind.kind} {name} exists and does not belong to this run"
                 raise TakenError(asked, words, departing=is_departing(existing))
@@ -132,14 +114,9 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
         case CheckSecret():
             asked = f"use Secret {action.namespace}/{action.secret}"
             _check_allowed(await _get(kube, action.secret, action.namespace, asked), asked)
-        case Delete():
-            await kube.delete(
-                Kind(api_version=action.api_version, kind=action.kind),
-                action.name,
-                action.namespace or None,
-                uid=action.uid,
-                foreground=action.foreground,
-            )
+        case Delete(child=child, foreground=foreground):
+            kind = Kind(api_version=child.api_version, kind=child.kind)
+            await kube.delete(kind, child.name, child.namespace or None, uid=child.uid, foreground=foreground)
 
 
 def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:
@@ -163,9 +140,9 @@ def _keyring_of(secret: Object, action: CopyKeyring, asked: str) -> str:
 async def _get(kube: Kube, name: str, namespace: str, asked: str) -> Object:
     try:
         secret = await kube.get(_SECRET, name, namespace)
-    except ForbiddenError as error:
+    except port.ForbiddenError as error:
         words = f"{error.reason}; bind a Role that may get this Secret to the operator's ServiceAccount"
-        raise ForbiddenError(asked, words) from error
+        raise port.ForbiddenError(asked, words) from error
     if secret is None:
         raise KeyringError(asked, "the Secret does not exist")
     return secret

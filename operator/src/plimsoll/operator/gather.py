@@ -1,11 +1,8 @@
 """Observes a run: everything with its UID, and all else that decisions depend on.
 
-A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed. What
-only the operator changes is read by its name, once the operator has acted. Of everything in the run's namespace only
-the parts in `plimsoll.lifecycle.shapes` are read, because its users can create objects that look like the run's.
-
-The lists are not a consistent snapshot. Jobs come first: conclusions from a Job that is complete or gone hold for pods
-and results that are read later.
+A run may have thousands of Jobs, pods and PVCs, and large results: each look reads only those that have changed, and of
+them only the parts in `plimsoll.lifecycle.shapes`. What only the operator changes is read once it has acted. Jobs come
+first: conclusions from a Job that is complete or gone hold for pods and results that are read later.
 """
 
 import asyncio
@@ -14,40 +11,14 @@ from contextlib import aclosing, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
 from typing import Generic, TypeVar
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.storage import NamespacedName
-from plimsoll.kube.port import (
-    Changed,
-    ForbiddenError,
-    Gone,
-    InvalidError,
-    Kind,
-    Kube,
-    Listed,
-    NotFoundError,
-    Object,
-    Shape,
-    UnknownKindError,
-    Version,
-)
-from plimsoll.lifecycle import naming, shapes
-from plimsoll.lifecycle.children import (
-    Child,
-    Member,
-    Members,
-    Warnings,
-    child_of,
-    claim_fact,
-    is_of_run,
-    job_fact,
-    member,
-    newest_warnings,
-    pod_fact,
-    result_fact,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Kube, Object, Shape, Version
+from plimsoll.lifecycle import children, naming, shapes
+from plimsoll.lifecycle.children import Child, Members, Warnings, child_of, is_of_run
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.run import Platform, platform_of
 from plimsoll.lifecycle.storage.seam import Found, Look, Query, Rehearsal, UnansweredError
@@ -76,15 +47,13 @@ _WORTHWHILE = 100
 """Number of Jobs, pods or PVCs from which on a look reads their metadata, and then only the changed objects."""
 
 T = TypeVar("T")
-F = TypeVar("F")
 
 
 @dataclass(slots=True)
 class Digests(Generic[T]):
     """A digest of each object of a kind, kept until the API server has another version of it.
 
-    `digest` is called with each object that is read, in that shape, which is then dropped. With fewer than `worthwhile`
-    objects, a look lists them in full: one request instead of several.
+    `digest` gets each object that is read, in that shape. Fewer than `worthwhile` objects are listed in one request.
     """
 
     _kind: Kind
@@ -96,7 +65,6 @@ class Digests(Generic[T]):
     _by_uid: dict[str, tuple[str, T]] = field(default_factory=dict, init=False)
 
     def __iter__(self) -> Iterator[T]:
-        """Return all digests."""
         return (digest for _, digest in self._by_uid.values())
 
     def forget(self) -> None:
@@ -107,7 +75,7 @@ class Digests(Generic[T]):
         """Return the digests of all objects with these labels, in the order of the list."""
         if 0 < len(self._by_uid) < self.worthwhile:
             objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self.shape)
-            self._by_uid = {}
+            self.forget()
             for obj in objects:
                 self._keep(obj)
         else:
@@ -116,15 +84,14 @@ class Digests(Generic[T]):
         return tuple(self)
 
     async def follow(self, kube: Kube, *, namespace: str | None = None) -> None:
-        """Watch the objects of a namespace, or of all, until the API server ends the watch."""
         async with aclosing(kube.changes(self._kind, namespace=namespace)) as changes:
             async for change in changes:
                 match change:
-                    case Listed(versions):
+                    case port.Listed(versions):
                         await self._update(versions, kube, namespace=namespace, labels={})
-                    case Changed(version):
+                    case port.Changed(version, is_gone=False):
                         await self._read(version, kube, {})
-                    case Gone(version):
+                    case port.Changed(version):
                         self._by_uid.pop(version.uid, None)
 
     async def _update(
@@ -138,15 +105,13 @@ class Digests(Generic[T]):
             return
         if len(changed) > FEW:
             read: set[str] = set()
-            pause = max(1, self.page_size // RESULTS_PAGE_SIZE)
             pages = kube.pages(self._kind, size=self.page_size, namespace=namespace, labels=labels, shape=self.shape)
             async for page in pages:
-                for number, obj in enumerate(page):
+                for obj in page:
                     self._keep(obj)
                     read.add(obj["metadata"]["uid"])
-                    if number % pause == 0:
-                        # Let other tasks run: decoding one large object, or some small ones, takes milliseconds.
-                        await asyncio.sleep(0)
+                    # Let other tasks run: a large object takes milliseconds.
+                    await asyncio.sleep(0)
             changed = [version for version in changed if version.uid not in read]
         for version in changed:
             await self._read(version, kube, labels)
@@ -158,11 +123,8 @@ class Digests(Generic[T]):
         if self._has(version.uid, version.version):
             return
         obj = await kube.get(self._kind, version.name, version.namespace, shape=self.shape)
-        if obj is not None and not labels.items() <= (obj["metadata"].get("labels") or {}).items():
-            obj = None
-        if obj is None or obj["metadata"]["uid"] != version.uid:
-            self._by_uid.pop(version.uid, None)
-        if obj is not None:
+        self._by_uid.pop(version.uid, None)
+        if obj is not None and labels.items() <= (obj["metadata"].get("labels") or {}).items():
             self._keep(obj)
 
     def _has(self, uid: str, version: str) -> bool:
@@ -176,17 +138,15 @@ class Digests(Generic[T]):
 
 @dataclass(slots=True)
 class FixedObjects:
-    """The objects of a kind that only the operator changes, as the last look that read them found them."""
+    """The objects of these kinds and names that only the operator changes, as the last look that read them."""
 
-    _kind: Kind
-    _names: Sequence[str]
+    _names: Mapping[Kind, Sequence[str]]
     _run: RunIdentity
     _now: Callable[[], datetime]
     _children: tuple[Child, ...] = ()
     _read_at: datetime | None = None
 
     def forget(self) -> None:
-        """Have the next look read them."""
         self._read_at = None
 
     async def look(self, kube: Kube) -> Sequence[Child]:
@@ -195,8 +155,8 @@ class FixedObjects:
         is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):
             self.forget()
-            namespace, shape = self._run.namespace, shapes.Identity
-            objects = [await kube.get(self._kind, name, namespace, shape=shape) for name in self._names]
+            get = partial(kube.get, namespace=self._run.namespace, shape=shapes.Identity)
+            objects = await asyncio.gather(*(get(kind, name) for kind, names in self._names.items() for name in names))
             self._children = tuple(child_of(obj) for obj in objects if obj and is_of_run(obj, self._run.uid))
             self._read_at = now
         return self._children
@@ -206,19 +166,16 @@ class RunDigests:
     """Digests of a run's objects, so that the next look reads only what has changed."""
 
     def __init__(self, run: RunIdentity, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Start without digests for that run; `now` returns the time."""
+        def members(kind: Kind, fact: Callable[[str, Object], T], shape: Shape) -> Digests[T]:
+            return Digests(kind, partial(fact, run.uid), page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
 
-        def members(kind: Kind, fact: Callable[[Object], F], shape: Shape) -> Digests[Member[F]]:
-            digest = partial(member, fact, run.uid)
-            return Digests(kind, digest, page_size=_PAGE_SIZE, worthwhile=_WORTHWHILE, shape=shape)
-
-        self.jobs = members(Kind(api_version="batch/v1", kind="Job"), job_fact, shapes.Job)
-        self.pods = members(Kind(api_version="v1", kind="Pod"), pod_fact, shapes.Pod)
-        self.claims = members(Kind(api_version="v1", kind="PersistentVolumeClaim"), claim_fact, shapes.Claim)
-        self.results = Digests(RESULT, partial(result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
+        self.jobs = members(Kind(api_version="batch/v1", kind="Job"), children.job_fact, shapes.Job)
+        self.pods = members(Kind(api_version="v1", kind="Pod"), children.pod_fact, shapes.Pod)
+        self.claims = members(Kind(api_version="v1", kind="PersistentVolumeClaim"), children.claim_fact, shapes.Claim)
+        self.results = Digests(RESULT, partial(children.result_fact, run.uid), page_size=RESULTS_PAGE_SIZE)
         account = naming.conductor_account(run.name)
         policies = [naming.network_policy(run.name, component) for component in (naming.CLIENT, naming.CONDUCTOR)]
-        names: Mapping[Kind, Sequence[str]] = {
+        fixed: Mapping[Kind, Sequence[str]] = {
             _CONFIG_MAP: [naming.ceph_config_map(run.name)],
             Kind(api_version="v1", kind="ServiceAccount"): [account],
             Kind(api_version="v1", kind="Service"): [naming.conductor(run.name)],
@@ -226,40 +183,30 @@ class RunDigests:
             Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"): [account],
             Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"): [account],
         }
-        self.fixed = tuple(FixedObjects(kind, names, run, now) for kind, names in names.items())
+        self.fixed = FixedObjects(fixed, run, now)
         self.external: object | None = None  # what the last look outside the run's namespace found
-        self._now = now
-        self._listed_at: datetime | None = None
+        self.now = now
+        self.listed_at: datetime | None = None  # when Jobs, pods and PVCs were last listed; None if they changed since
 
     @property
     def lasts_seconds(self) -> float:
         """For how long Jobs, pods, PVCs and external objects are as the last look found them; 0 if they changed."""
-        age = LIST_SECONDS if self._listed_at is None else abs((self._now() - self._listed_at).total_seconds())
+        age = LIST_SECONDS if self.listed_at is None else abs((self.now() - self.listed_at).total_seconds())
         return max(0.0, LIST_SECONDS - age)
 
-    def renew(self) -> None:
-        """Begin to list Jobs, pods and PVCs: what changes from now on needs another list."""
-        self._listed_at = self._now()
-
-    def expire(self) -> None:
-        """Have the next look list Jobs, pods and PVCs, and look outside the run's namespace."""
-        self._listed_at = None
-
     def forget_members(self) -> None:
-        """Drop everything but the digests of results after a failed look.
+        """Drop everything but the digests of results, which are expensive to read and decide no deletion.
 
-        The API server may have been restored to an earlier state, with other objects under the same versions. Results
-        are kept: rereading all of them is expensive, and they do not decide what is deleted.
+        The API server may have been restored to an earlier state, with other objects under the same versions.
         """
         self.forget_fixed()
-        for digests in (self.jobs, self.pods, self.claims):
-            digests.forget()
+        for members in (self.jobs, self.pods, self.claims):
+            members.forget()
 
     def forget_fixed(self) -> None:
         """Have the next look read everything, also what only the operator changes."""
-        self.expire()
-        for objects in self.fixed:
-            objects.forget()
+        self.listed_at = None
+        self.fixed.forget()
 
 
 async def gather(
@@ -287,18 +234,17 @@ async def gather(
             if seen.all_registered and seen.state and seen.state.phase in _UNDER_WAY:
                 return replace(seen, external=digests.external)
         seen = await _gather(kube, run, digests, for_removal=for_removal)
-    except ExceptionGroup as failures:
+    except BaseException as error:
         digests.forget_members()
-        raise failures.exceptions[0] from None
-    except BaseException:
-        digests.forget_members()
+        if isinstance(error, ExceptionGroup):
+            raise error.exceptions[0] from None
         raise
     digests.external = None
     if look is not None and (outside := look(seen)) is not None:
         try:
             digests.external = await answer_look(outside, kube)
         except BaseException:
-            digests.expire()
+            digests.listed_at = None
             raise
     return replace(seen, external=digests.external)
 
@@ -312,7 +258,7 @@ async def _gather(
     # If a request fails, the others are cancelled, so that they do not change the digests.
     async with asyncio.TaskGroup() as group:
         if lists:
-            digests.renew()
+            digests.listed_at = digests.now()
             await digests.jobs.look(kube, namespace=namespace, labels=of_run)
             group.create_task(digests.pods.look(kube, namespace=namespace, labels=of_run))
             group.create_task(digests.claims.look(kube, namespace=namespace, labels=of_run))
@@ -321,14 +267,13 @@ async def _gather(
             group.create_task(kube.get(_CONFIG_MAP, name, namespace, shape=shapes.ConfigMap))
             for name in (naming.plan_config_map(run.name), naming.state_config_map(run.name))
         ]
-        fixed = [group.create_task(objects.look(kube)) for objects in digests.fixed]
+        fixed = group.create_task(digests.fixed.look(kube))
         if not for_removal:
             results = group.create_task(digests.results.look(kube, namespace=namespace, labels=by_name))
     members = Members(jobs=[*digests.jobs], pods=[*digests.pods], claims=[*digests.claims])
     config_maps = [config_map for task in maps if (config_map := task.result()) is not None]
-    others = [*chain.from_iterable(task.result() for task in fixed)]
     if for_removal:
-        return observe(config_maps, run=run, members=members, fixed=others)
+        return observe(config_maps, run=run, members=members, fixed=fixed.result())
     uids = members.uids
 
     async def warnings_of(kind: str) -> Warnings:
@@ -336,7 +281,7 @@ async def _gather(
         fields, left = {"involvedObject.kind": kind}, _EVENT_PAGES
         pages = kube.pages(_EVENT, size=_EVENTS_PAGE_SIZE, namespace=namespace, fields=fields, shape=shapes.Event)
         async for page in pages:
-            found, left = newest_warnings(uids, page, found), left - 1
+            found, left = children.newest_warnings(uids, page, found), left - 1
             if not left:
                 break
         return found
@@ -346,7 +291,7 @@ async def _gather(
         config_maps,
         run=run,
         members=members,
-        fixed=others,
+        fixed=fixed.result(),
         results=results.result(),
         warnings={uid: message for found in warnings for uid, (*_, message) in found.items()},
     )
@@ -355,15 +300,12 @@ async def _gather(
 async def gather_platform(
     kube: Kube, namespace: str, survey: Look[object] | None = None, burner: NamespacedName | None = None
 ) -> Platform:
-    """Return the facts about the cluster, the run's storage and its namespace that freezing a plan needs.
-
-    `burner` is the Service of the helper that runs kube-burner, if the run uses it.
-    """
+    """Return the facts that freezing a plan needs; `burner`: the Service of the helper with kube-burner, if used."""
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
     findings = await answer_look(survey, kube) if survey is not None else None
     namespaces: Sequence[Object] = ()
     # If the operator may not read the namespace, its restrictions show later.
-    with suppress(ForbiddenError):
+    with suppress(port.ForbiddenError):
         namespaces = await kube.list(Kind(api_version="v1", kind="Namespace"), fields={"metadata.name": namespace})
     published = await kube.get(_CONFIG_MAP, BURNER_CERTIFICATE, burner.namespace) if burner is not None else None
     return platform_of(version, storage_classes, findings, next(iter(namespaces), None), published)
@@ -372,15 +314,14 @@ async def gather_platform(
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
     """Answer a look's queries, and return what it finds.
 
-    Raises ForbiddenError if the operator lacks a permission that the look needs, and UnknownKindError if the API server
-    does not know a kind.
+    Raises ForbiddenError or UnknownKindError for a query that the look cannot do without.
     """
 
     async def answer(query: Query | Rehearsal) -> Sequence[Object]:
         if isinstance(query, Rehearsal):
             try:
                 await kube.create(query.obj, dry_run=True)
-            except (InvalidError, NotFoundError) as error:
+            except (port.InvalidError, port.NotFoundError) as error:
                 return ({"message": error.reason},)
             return ()
         kind, namespace = Kind(api_version=query.api_version, kind=query.kind), query.namespace or None
@@ -395,9 +336,10 @@ async def answer_look(look: Look[Found], kube: Kube) -> Found:
         while True:
             try:
                 answers = await asyncio.gather(*map(answer, batch))
-            except (ForbiddenError, UnknownKindError) as error:
+            except (port.ForbiddenError, port.UnknownKindError) as error:
+                is_forbidden = isinstance(error, port.ForbiddenError)
                 try:
-                    batch = look.throw(UnansweredError(error.reason, is_forbidden=isinstance(error, ForbiddenError)))
+                    batch = look.throw(UnansweredError(error.reason, is_forbidden=is_forbidden))
                 except UnansweredError as unanswered:
                     raise type(error)(error.asked, unanswered.reason) from error
             else:

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from plimsoll.kube.port import ApiError, ConflictError, ForbiddenError, Kind, Kube, NotFoundError, Object
 from plimsoll.operator.lease import Sighting, Spec, Terms, renewed, seconds_to_wait, sight, taken
-from plimsoll.operator.loop import wait_for_first
+from plimsoll.operator.loop import in_background, wait_for_first
 
 LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease")
 
@@ -31,10 +31,7 @@ class LeaseSettingError(ValueError):
 
 
 def lease_of(environment: Mapping[str, str]) -> tuple[str, str, Terms] | None:
-    """Return namespace, name and terms of the Lease; None without a Lease: this operator is the only one.
-
-    LeaseSettingError: an environment variable is invalid.
-    """
+    """Return namespace, name and terms of the Lease; None if there is none. LeaseSettingError: invalid variable."""
     place, seconds = environment.get("PLIMSOLL_LEASE", ""), environment.get("PLIMSOLL_LEASE_SECONDS", "") or "15"
     if not seconds.isdecimal() or int(seconds) < _SHORTEST_SECONDS:
         raise LeaseSettingError(f"PLIMSOLL_LEASE_SECONDS is {seconds!r}: write whole seconds, 1 or more")
@@ -58,12 +55,7 @@ def exit_at_once(reason: str) -> NoReturn:
 
 
 class Leadership:
-    """The leadership of this process. Its requests for the Lease are not guarded; all others call `check` first.
-
-    Attributes:
-        leads: whether this process has ever held the Lease, and has not released it.
-
-    """
+    """The leadership of this process. Its requests for the Lease are not guarded; all others call `check` first."""
 
     def __init__(
         self,
@@ -77,9 +69,9 @@ class Leadership:
         lose: Callable[[str], object] = exit_at_once,
     ) -> None:
         """Prepare to wait for the Lease with that name. `lose` ends the process."""
-        self.leads = False
+        self.leads = False  # whether this process has ever held the Lease, and has not released it
         self._kube = kube
-        self._namespace, self._name = namespace, name
+        self._namespace, self._name, self._place = namespace, name, f"{namespace}/{name}"
         self._terms = terms
         self._identity = identity
         self._monotonic = monotonic
@@ -101,7 +93,6 @@ class Leadership:
             self._lose(f"Lease {self._place} was not renewed for {self._terms.lead_seconds:.0f} s")
 
     async def acquire(self, stop: asyncio.Event) -> bool:
-        """Return whether this process leads, after waiting for that; false if it has to stop."""
         while not stop.is_set():
             if await self._try(self._take):
                 self.leads = True
@@ -114,28 +105,21 @@ class Leadership:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Keep the Lease, and release it after the context."""
-        keeper = asyncio.create_task(self._keep(), name="lease")
-        keeper.add_done_callback(self._ended)
-        try:
-            yield
-        finally:
-            keeper.cancel()
-            await asyncio.wait({keeper})
-            await self._release()
 
-    @property
-    def _place(self) -> str:
-        return f"{self._namespace}/{self._name}"
+        def ended(error: BaseException | None) -> None:
+            self._lose(f"the task that renews Lease {self._place} ended: {error!r}")
+
+        try:
+            async with in_background(self._keep(), "lease", ended):
+                yield
+        finally:
+            await self._release()
 
     async def _keep(self) -> NoReturn:
         while True:
             await asyncio.sleep(min(self._terms.pause_seconds, max(0.0, self._deadline - self._monotonic())))
             self.check()
             await self._try(self._renew)
-
-    def _ended(self, keeper: asyncio.Task[NoReturn]) -> None:
-        if not keeper.cancelled():
-            self._lose(f"the task that renews Lease {self._place} ended: {keeper.exception()!r}")
 
     async def _try(self, request: Callable[[], Awaitable[bool]]) -> bool:
         """Take or renew the Lease, and lead from the beginning of the request on; return false if that failed."""
@@ -150,10 +134,8 @@ class Leadership:
         except (ApiError, TimeoutError) as error:
             remedy = ""
             if isinstance(error, ForbiddenError):
-                remedy = (
-                    f"; bind a Role that may create leases, and get and patch Lease {self._name}, in namespace "
-                    f"{self._namespace} to the operator's ServiceAccount"
-                )
+                rights = f"create leases, and get and patch Lease {self._name}, in namespace {self._namespace}"
+                remedy = f"; bind a Role that may {rights} to the operator's ServiceAccount"
             self._log_once(logging.WARNING, f"{str(error) or 'the API server does not respond'}{remedy}")
             return False
         if is_held:
@@ -205,7 +187,6 @@ class Leadership:
         self._version = lease["metadata"]["resourceVersion"]
 
     async def _release(self) -> None:
-        """Let another operator take the Lease at once."""
         self.leads, self._deadline = False, float("-inf")
         try:
             async with asyncio.timeout(_RELEASE_SECONDS):

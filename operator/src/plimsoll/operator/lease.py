@@ -28,7 +28,6 @@ class Terms:
 
     @property
     def pause_seconds(self) -> float:
-        """The pause before it is renewed, or looked at again."""
         return self.seconds * 2 / 15
 
 
@@ -41,15 +40,11 @@ class Sighting:
 
     @property
     def holder(self) -> str:
-        """The identity of the operator that holds it; empty if it is free."""
         return self.spec.get("holderIdentity") or ""
 
 
 def sight(lease: Mapping[str, Any] | None, before: Sighting | None, now: float) -> Sighting:
-    """Return the sighting of the Lease, after the last sighting `before`.
-
-    A Lease that is deleted counts as unchanged, because its holder may not know yet.
-    """
+    """Return the sighting of the Lease; one that is deleted counts as unchanged: its holder may not know yet."""
     spec: Spec = (lease.get("spec") or {}) if lease is not None else before.spec if before is not None else {}
     return before if before is not None and before.spec == spec else Sighting(spec, now)
 

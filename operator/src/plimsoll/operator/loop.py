@@ -7,8 +7,8 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -33,8 +33,7 @@ class Record:
     body: Body = field(default_factory=dict)  # as the watch last showed it
     is_gone: bool = False
     task: asyncio.Task[None] | None = None  # looks at the object
-    # Set when something that the object depends on has changed.
-    wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    wakeup: asyncio.Event = field(default_factory=asyncio.Event)  # set when what it depends on has changed
     was_woken: bool = False  # whether such a change preceded the present look
 
 
@@ -45,12 +44,10 @@ class Records(defaultdict[str, R]):
     """The records of one kind, by UID. A lookup creates a missing record."""
 
     def wake(self, uid: str) -> None:
-        """Wake the object's task, if it has a record."""
         if uid in self:
             self[uid].wakeup.set()
 
     def wake_all(self) -> None:
-        """Wake all tasks."""
         for record in self.values():
             record.wakeup.set()
 
@@ -61,8 +58,7 @@ class Reconciler(ABC, Generic[R]):
 
     kube: Kube
     settings: Settings
-    # Returns the API server's time, because it is compared with times that the API server has set.
-    now: Callable[[], datetime]
+    now: Callable[[], datetime]  # returns the API server's time, which objects have
     instruments: Instruments
     post: Post
     records: Records[R]  # the record of each object
@@ -90,10 +86,7 @@ class Reconciler(ABC, Generic[R]):
         return True
 
     def notice(self, body: Body, *, is_gone: bool = False) -> None:
-        """Take an object as a watch shows it. A task looks at it until it is gone, or needs no look.
-
-        It returns at once, so that the watch's object is never kept for later.
-        """
+        """Take an object as a watch shows it, at once. A task looks at it until it is gone, or needs no look."""
         uid = body["metadata"]["uid"]
         if uid not in self.records and (is_gone or self.stopping.is_set() or not self.needs_look(body)):
             return
@@ -105,7 +98,6 @@ class Reconciler(ABC, Generic[R]):
             record.wakeup.set()
 
     async def _drive(self, record: R) -> None:
-        """Look at one object as long as necessary, and drop its record."""
         wakeup, loop = record.wakeup, asyncio.get_running_loop()
         metadata = record.body["metadata"]
         place = f"{record.body['kind']} {metadata['namespace']}/{metadata['name']}"
@@ -115,14 +107,15 @@ class Reconciler(ABC, Generic[R]):
                 wakeup.clear()
                 next_at = loop.time() + self.rest_seconds
                 try:
-                    with self.counting_failures():
-                        seconds, has_acted = await self.look(record.body)
+                    seconds, has_acted = await self.look(record.body)
                     next_at = loop.time() if has_acted else next_at
                 except ApiError as error:
                     seconds = self.retry_seconds
+                    self.instruments.step_failed(type(error).__name__.removesuffix("Error"))
                     _log.warning("%s: API request failed, retrying in %s s: %s", place, seconds, error)
                 except Exception:  # noqa: BLE001 - logged and counted, whatever it is; the object needs another look
                     seconds, next_at = self.error_seconds, loop.time() + self.error_seconds
+                    self.instruments.step_failed(UNEXPECTED)
                     _log.exception("%s: looking at it again in %s s after an unexpected error", place, seconds)
                 await wait_for_first(seconds, wakeup.wait(), self.stopping.wait())
                 await wait_for_first(max(0.0, next_at - loop.time()), self.stopping.wait())
@@ -144,24 +137,12 @@ class Reconciler(ABC, Generic[R]):
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    @contextmanager
-    def counting_failures(self) -> Iterator[None]:
-        """Count an error of a look by its class, such as `Forbidden`."""
-        try:
-            yield
-        except ApiError as error:
-            self.instruments.step_failed(type(error).__name__.removesuffix("Error"))
-            raise
-        except Exception:
-            self.instruments.step_failed(UNEXPECTED)
-            raise
-
 
 async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> None:
     """Wait for the first of some events, or for the timeout.
 
-    Unlike `asyncio.timeout` of Python 3.11.2, also in a task that a failed group of requests has cancelled, and unlike
-    `asyncio.wait_for` there, a cancellation that arrives together with an event is never lost.
+    Unlike `asyncio.timeout` and `asyncio.wait_for` of Python 3.11.2, also in a task that a failed group of requests has
+    cancelled, and without losing a cancellation that arrives together with an event.
     """
     waiting = [asyncio.ensure_future(event) for event in events]
     try:
@@ -169,3 +150,17 @@ async def wait_for_first(seconds: float | None, *events: Awaitable[object]) -> N
     finally:
         for task in waiting:
             task.cancel()
+
+
+@asynccontextmanager
+async def in_background(
+    work: Coroutine[Any, Any, Any], name: str, ended: Callable[[BaseException | None], object]
+) -> AsyncIterator[None]:
+    """Do work that never ends. `ended` is called with its error, or None, if it does."""
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(lambda task: None if task.cancelled() else ended(task.exception()))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})

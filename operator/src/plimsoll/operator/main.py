@@ -4,9 +4,9 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypeVar
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Annotated, Any
 
 import aiohttp
 import click
@@ -26,6 +26,7 @@ from plimsoll.lifecycle.run import Burning, Helper, Limits, NetworkPolicies, Pod
 from plimsoll.metrics.exposition import FollowerScrape, Instruments, OperatorScrape, serving
 from plimsoll.net.listener import AddressError, serving_address
 from plimsoll.operator.leader import Leadership, LeaseSettingError, lease_of, new_identity
+from plimsoll.operator.loop import in_background
 from plimsoll.operator.runs import RunReconciler
 from plimsoll.operator.suites import SuiteReconciler
 from plimsoll.operator.watches import Context, KnownResults, follow_children, post
@@ -34,46 +35,23 @@ from plimsoll.plan.windows import WINDOWS
 _MIN_SECONDS = 60
 
 _QualifiedName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
-_RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
 _OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
-_Disturb: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[str, ...]])
-_RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]])
-
-
-_ROOK_CLUSTERS_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
-    'may use it, or "*" for all'
-)
-_DISTURB_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["*"]}: namespace/name of a CephCluster or of a Secret with a keyring, and '
-    "the pools of others whose OSDs runs may take away"
-)
-_ROOK_OPTIONS_EXAMPLE = (
-    'JSON such as {"rook-ceph/rook-ceph": ["osd_mclock_profile"]}: namespace/name of a CephCluster, and the options of '
-    "its OSDs that runs may set"
-)
-_CACHES_EXAMPLE = (
-    'JSON such as {"service": "plimsoll-caches/plimsoll-caches", "namespaces": ["bench"]}: namespace/name of the '
-    'Service of the helpers that drop caches, and the namespaces whose runs may use it, or "*" for all'
-)
-_KUBE_BURNER_EXAMPLE = (
-    'JSON such as {"service": "plimsoll-kube-burner/plimsoll-kube-burner", "namespaces": ["bench"], "maxObjects": 200, '
-    '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
-    'namespaces whose runs may use it, or "*" for all, and the limits of each run'
-)
-_POD_DEFAULTS_EXAMPLE = 'JSON such as {"nodeSelector": {"pool": "bench"}, "imagePullSecrets": [{"name": "registry"}]}'
-_LIMITS_EXAMPLE = 'JSON such as {"maxClients": 16, "maxVolumeSize": "100Gi", "maxWrittenBytes": "2Ti"}, all optional'
-_WINDOWS_EXAMPLE = (
-    'JSON such as [{"days": ["Sat", "Sun"], "from": "22:00", "to": "06:00", "timeZone": "Europe/Berlin"}]: when runs '
-    "may load; the days are those on which the window begins"
-)
-_NETWORK_POLICIES_EXAMPLE = (
-    'JSON such as {"enabled": true, "dnsPorts": [53], "cephNetworks": ["192.0.2.0/24"], "conductorMetricsFrom": '
-    '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}, all optional: networks '
-    "as addresses without host bits, and peers of a NetworkPolicy"
-)
-
-T = TypeVar("T")
+_DOCUMENTS: Mapping[str, tuple[str, TypeAdapter[Any], str]] = {
+    "rook_clusters": ("PLIMSOLL_ROOK_CLUSTERS", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "rook.clusters"),
+    "rook_options": (
+        "PLIMSOLL_ROOK_OPTIONS",
+        TypeAdapter(dict[_QualifiedName, tuple[_OptionName, ...]]),
+        "rook.options",
+    ),
+    "disturb": ("PLIMSOLL_DISTURB", TypeAdapter(dict[_QualifiedName, tuple[str, ...]]), "disturb"),
+    "caches": ("PLIMSOLL_CACHES", TypeAdapter(Helper), "caches"),
+    "burning": ("PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), "kubeBurner"),
+    "pod_defaults": ("PLIMSOLL_POD_DEFAULTS", TypeAdapter(PodDefaults), "podDefaults"),
+    "limits": ("PLIMSOLL_LIMITS", TypeAdapter(Limits), "limits"),
+    "windows": ("PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, "maintenanceWindows"),
+    "network_policies": ("PLIMSOLL_NETWORK_POLICIES", TypeAdapter(NetworkPolicies), "networkPolicies"),
+}
+"""Field of the settings -> the variable with its JSON document, its form, and the chart's value that it comes from."""
 
 _log = logging.getLogger(__name__)
 
@@ -169,26 +147,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
         connection = AioKube(observer=instruments.answered, guard=memo.guard, read_seconds=READ_SECONDS)
         kube = await opened.enter_async_context(connection)
         namespaces, queue = memo.get("namespaces", ()), dict[str, Entry]()
-        runs = RunReconciler(
-            kube=kube,
-            settings=memo.settings,
-            now=kube.clock.now,
-            instruments=instruments,
-            post=post,
-            queue=queue.values,
-            namespaces=namespaces,
-            make_secret=make_secret,
-        )
-        suites = SuiteReconciler(
-            kube=kube,
-            settings=memo.settings,
-            now=kube.clock.now,
-            instruments=instruments,
-            post=post,
-            runs_known=runs.complete_queue,
-        )
+        shared: dict[str, Any] = {"kube": kube, "settings": memo.settings, "now": kube.clock.now, "post": post}
+        shared["instruments"] = instruments
+        runs = RunReconciler(**shared, queue=queue.values, namespaces=namespaces, make_secret=make_secret)
+        suites = SuiteReconciler(**shared, runs_known=runs.complete_queue)
         results = KnownResults(namespaces, now=kube.clock.now)
-        context = Context(runs=runs, suites=suites, instruments=instruments, results=results, queue=queue)
+        context = Context(runs=runs, suites=suites, queue=queue)
         memo.context = context
         for reconciler in (runs, suites):
             opened.push_async_callback(reconciler.stop)
@@ -239,14 +203,12 @@ def _configure_kopf(settings: kopf.OperatorSettings) -> None:
 
 
 class _NoDiffs(kopf.DiffBaseStorage):
-    """Compares nothing, since no handler is called for changes, and copies no object into an annotation of its own."""
+    """Finds no object new or changed, since no handler is called for that, and copies none into an annotation."""
 
     def build(self, **_: object) -> kopf.BodyEssence:
-        """Return the same for every state of an object."""
         return kopf.BodyEssence()
 
     def fetch(self, **_: object) -> kopf.BodyEssence:
-        """Return the same, so that an object is never new and never changed."""
         return kopf.BodyEssence()
 
     def store(self, **_: object) -> None:
@@ -269,79 +231,50 @@ async def login(memo: kopf.Memo, **kwargs: Any) -> kopf.AiohttpSession | None:  
 
 @kopf.on.cleanup()
 async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Close what was opened."""
     if "opened" in memo:
         await memo.opened.aclose()
     # kopf would wait 5 s for its own task that waits for this event.
     memo.stop.set()
 
 
-@asynccontextmanager
-async def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AsyncIterator[None]:
+def _in_background(work: Coroutine[Any, Any, Any], name: str, memo: kopf.Memo) -> AbstractAsyncContextManager[None]:
     """Do work that never ends. If it does end, the process stops: its metrics would freeze silently."""
 
-    def stop_process(task: asyncio.Task[Any]) -> None:
-        if task.cancelled():
-            return
-        error = task.exception()
+    def stop_process(error: BaseException | None) -> None:
         memo.failure = f"background task {name!r} ended: {error!r}" if error else f"background task {name!r} ended"
         _log.critical("%s; the operator stops", memo.failure, exc_info=error)
         memo.stop.set()
 
-    task = asyncio.create_task(work, name=name)
-    task.add_done_callback(stop_process)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
+    return in_background(work, name, stop_process)
 
 
 def settings_of(environment: dict[str, str]) -> Settings:
-    """Return the operator's settings from its environment.
-
-    kopf.PermanentError: PLIMSOLL_RUNNER_IMAGE is not set, or another variable is invalid.
-    """
+    """Return the settings in an environment. kopf.PermanentError: a variable is missing or invalid."""
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
     if not image:
         raise kopf.PermanentError("PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents")
     hold = environment.get("PLIMSOLL_HOLD_SECONDS", "").strip() or "3600"
     if not hold.isdecimal() or int(hold) < _MIN_SECONDS:
         raise kopf.PermanentError(f"PLIMSOLL_HOLD_SECONDS is {hold!r}: write whole seconds, {_MIN_SECONDS} or more")
+    documents = {}
+    for field, (name, form, chart_value) in _DOCUMENTS.items():
+        if text := environment.get(name, "").strip():
+            try:
+                documents[field] = form.validate_json(text)
+            except ValidationError as error:
+                problem = error.errors()[0]
+                place = "".join(f"[{part!r}]" for part in problem["loc"])
+                message = f"{name}{place}: {problem['msg']}; correct the chart's value {chart_value}"
+                raise kopf.PermanentError(message) from error
     return Settings(
         runner_image=image,
         teardown_namespace=environment.get("PLIMSOLL_TEARDOWN_NAMESPACE") or "plimsoll-teardown",
-        rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
-        rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
-        disturb=_json(environment, "PLIMSOLL_DISTURB", _Disturb, _DISTURB_EXAMPLE) or {},
-        caches=_json(environment, "PLIMSOLL_CACHES", TypeAdapter(Helper), _CACHES_EXAMPLE),
-        burning=_json(environment, "PLIMSOLL_KUBE_BURNER", TypeAdapter(Burning), _KUBE_BURNER_EXAMPLE),
         platform_assigns_user=_switch(environment, "PLIMSOLL_PLATFORM_ASSIGNS_USER"),
-        pod_defaults=_json(environment, "PLIMSOLL_POD_DEFAULTS", TypeAdapter(PodDefaults), _POD_DEFAULTS_EXAMPLE)
-        or PodDefaults(),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
-        limits=_json(environment, "PLIMSOLL_LIMITS", TypeAdapter(Limits), _LIMITS_EXAMPLE) or Limits(),
-        windows=_json(environment, "PLIMSOLL_MAINTENANCE_WINDOWS", WINDOWS, _WINDOWS_EXAMPLE) or (),
-        network_policies=_json(
-            environment, "PLIMSOLL_NETWORK_POLICIES", TypeAdapter(NetworkPolicies), _NETWORK_POLICIES_EXAMPLE
-        )
-        or NetworkPolicies(),
         hold_seconds=int(hold),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
+        **documents,
     )
-
-
-def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], example: str) -> T | None:
-    """Return the value of a variable with a JSON document; None if it is empty."""
-    text = environment.get(name, "")
-    if not text.strip():
-        return None
-    try:
-        return adapter.validate_json(text)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = "".join(f"[{part!r}]" for part in problem["loc"])
-        raise kopf.PermanentError(f"{name}{place}: {problem['msg']}; write {example}") from error
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

@@ -9,26 +9,18 @@ from itertools import chain
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
-from plimsoll.kube.port import (
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    Kind,
-    NotFoundError,
-    Object,
-    TransientError,
-    UnknownKindError,
-    persist,
-)
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Object
 from plimsoll.lifecycle import shapes
 from plimsoll.lifecycle.decision import Action, Decision, Fact
 from plimsoll.lifecycle.naming import FINALIZER
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.provisioning import teardown
 from plimsoll.lifecycle.queue import Entry, entry_of, turn_of
 from plimsoll.lifecycle.refusals import Refusal
 from plimsoll.lifecycle.run import Run, is_protected, needs_attention, run_of
 from plimsoll.lifecycle.status import status_of_removal
-from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
+from plimsoll.lifecycle.step import needs_platform, step, step_unseen
 from plimsoll.lifecycle.storage.claims import creates_claims
 from plimsoll.lifecycle.storage.registry import look_of, provider_of
 from plimsoll.operator.execute import MakeSecret, execute, refusal_of
@@ -49,11 +41,9 @@ class RunMemory(Record):
     version: str = ""  # the resourceVersion that the run had with this status
     refusal: Refusal | None = None  # the last refused request, until a look at which every request succeeds
     admitted: bool = False  # whether the run is admitted, because a watch lags behind the written status
-    # Digests of its objects, so that the next look reads only those that have changed; None before the first.
-    digests: RunDigests | None = None
+    digests: RunDigests | None = None  # of its objects, so that a look reads only those that have changed
 
     def remember(self, document: Object) -> None:
-        """Remember the status of the run as the API server has it."""
         self.status, self.version = document.get("status") or {}, document["metadata"]["resourceVersion"]
 
 
@@ -118,17 +108,14 @@ class RunReconciler(Reconciler[RunMemory]):
                     await wait_for_first(_QUEUE_POLL_SECONDS if missing else 0.0, self.stopping.wait())
 
     async def reconcile(self, body: Body) -> Decision:
-        """Observe a run, decide, write its status, act; after a failed action, write it again with the refusal.
-
-        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
-        """
+        """Observe a run, decide, write its status, act; after a refused request, write it again. Raises ApiError."""
         record = self.records[body["metadata"]["uid"]]
         body = await self._protected(body, record)
         run = self.read(body, record)
         with self.instruments.step("observe"):
             try:
                 seen = await self.observe(run, record)
-            except (ForbiddenError, UnknownKindError) as error:
+            except (port.ForbiddenError, port.UnknownKindError) as error:
                 if (unseen := step_unseen(run, refusal_of(error), self.now())) is not None:
                     await self._publish(run, unseen, record, body)
                 raise
@@ -140,7 +127,7 @@ class RunReconciler(Reconciler[RunMemory]):
         try:
             with self.instruments.step("act"):
                 await self._act(run, decision.actions, record)
-        except ApiError:
+        except port.ApiError:
             run = self.read(body, record)
             await self._publish(run, replace(self._decide(run, seen, record, body), actions=()), record, body)
             raise
@@ -161,16 +148,13 @@ class RunReconciler(Reconciler[RunMemory]):
             return body
         try:
             finalizers = await self._set_finalizer(body, present=True)
-        except ApiError as error:
+        except port.ApiError as error:
             record.refusal = refusal_of(error)
             return body
         return {**body, "metadata": {**body["metadata"], "finalizers": finalizers}}
 
     async def _set_finalizer(self, body: Body, *, present: bool) -> Sequence[str]:
-        """Set or remove a run's finalizer, and return the finalizers that are stored; none if the run is gone.
-
-        With a resourceVersion, since the list is replaced. ApiError: it is neither.
-        """
+        """Set or remove a run's finalizer, and return those that are stored; none if the run is gone."""
         name, namespace, uid = (body["metadata"][field] for field in ("name", "namespace", "uid"))
 
         async def set_it() -> Sequence[str]:
@@ -184,13 +168,10 @@ class RunReconciler(Reconciler[RunMemory]):
                 stored = await self.kube.patch(RUN, name, namespace, {"metadata": metadata})
             return stored["metadata"].get("finalizers") or ()
 
-        return await persist(set_it, seconds=self.write_seconds)
+        return await port.persist(set_it, seconds=self.write_seconds)
 
     async def look_at_removal(self, body: Body) -> Fact:
-        """Observe a deleted run, decide, write its status, act; return whether its finalizer can go.
-
-        Raises ApiError if a request failed. If observing the run is refused, its status shows that.
-        """
+        """Observe a deleted run, decide, write its status, act; return whether its finalizer can go."""
         record = self.records[body["metadata"]["uid"]]
         if record.status is None:
             # It may record an admission, and thus objects, that the watch does not show yet.
@@ -202,15 +183,17 @@ class RunReconciler(Reconciler[RunMemory]):
         run = self.read(body, record)
         try:
             seen = await self._gather(run, record, for_removal=True)
-        except (ForbiddenError, UnknownKindError) as error:
+        except (port.ForbiddenError, port.UnknownKindError) as error:
             refusal = refusal_of(error)
             status = status_of_removal(run, Fact.false(refusal.reason, refusal.message), self.now())
-            with suppress(NotFoundError):
+            with suppress(port.NotFoundError):
                 await self._write(run, status, record)
             raise
-        progress, status = step_deletion(run, replace(seen, refusal=record.refusal), self.settings, self.now())
+        now, seen = self.now(), replace(seen, refusal=record.refusal)
+        progress = teardown(run, seen, self.settings, keep_volumes=False, now=now)
+        status = status_of_removal(run, progress.fact, now)
         # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
-        with suppress(NotFoundError):
+        with suppress(port.NotFoundError):
             await self._write(run, status, record, acts=bool(progress.actions))
         if not progress.fact.holds:
             await self._act(run, progress.actions, record)
@@ -225,7 +208,6 @@ class RunReconciler(Reconciler[RunMemory]):
         return run_of({**document, "status": record.status}, self.settings)
 
     async def observe(self, run: Run, record: RunMemory) -> Observed:
-        """Observe a run, and the cluster if its plan is about to be frozen."""
         seen = await self._gather(run, record)
         if not needs_platform(run, seen, self.settings):
             return seen
@@ -233,7 +215,7 @@ class RunReconciler(Reconciler[RunMemory]):
             burner = self.settings.burning.service if self.settings.burning and creates_claims(run) else None
             survey = provider_of(run).survey(run) if run.document is not None else None
             return replace(seen, platform=await gather_platform(self.kube, run.namespace, survey, burner))
-        except ForbiddenError as error:
+        except port.ForbiddenError as error:
             record.refusal = refusal_of(error)
             return seen
 
@@ -270,7 +252,6 @@ class RunReconciler(Reconciler[RunMemory]):
         ]
 
     async def _publish(self, run: Run, decision: Decision, record: RunMemory, body: Body) -> bool:
-        """Write the status if it has changed, and then post an event for every transition; return whether it has."""
         status = decision.status
         if not await self._write(run, status, record, acts=bool(decision.actions)):
             return False
@@ -282,10 +263,9 @@ class RunReconciler(Reconciler[RunMemory]):
         return True
 
     async def _write(self, run: Run, status: Mapping[str, Any], record: RunMemory, *, acts: bool = False) -> bool:
-        """Write a status; return false if it has not changed.
+        """Write a status, also an unchanged one before actions; return whether it has changed.
 
-        Before actions, an unchanged status is written too. ConflictError: another operator has written a status, which
-        the next look starts from.
+        ConflictError: another operator has written a status, which the next look starts from.
         """
         has_changed = record.status != status
         if not has_changed and not acts:
@@ -293,8 +273,8 @@ class RunReconciler(Reconciler[RunMemory]):
         write = partial(self.kube.patch_status, RUN, run.name, run.namespace, status)
         try:
             ask = partial(write, version=record.version)
-            written = await persist(ask, seconds=self.write_seconds, errors=(TransientError,))
-        except ConflictError:
+            written = await port.persist(ask, seconds=self.write_seconds, errors=(port.TransientError,))
+        except port.ConflictError:
             stored = await self.kube.get(RUN, run.name, run.namespace)
             if stored is None or stored["metadata"]["uid"] != run.uid:
                 raise
@@ -307,12 +287,11 @@ class RunReconciler(Reconciler[RunMemory]):
         return has_changed
 
     async def _act(self, run: Run, actions: Sequence[Action], record: RunMemory) -> None:
-        """Perform actions, and record what the API server refused."""
         if actions and record.digests is not None:
             record.digests.forget_fixed()
         try:
             await execute(actions, self.kube, make_secret=self.make_secret)
-        except ApiError as error:
+        except port.ApiError as error:
             record.refusal = refusal_of(error)
             raise
         if record.refusal is not None and not record.refusal.is_permanent(run.namespace):

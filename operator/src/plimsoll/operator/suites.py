@@ -12,63 +12,27 @@ from pydantic import ValidationError
 from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.kube.port import (
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    Kind,
-    Kube,
-    NotFoundError,
-    Object,
-    UnauthorizedError,
-    UnknownKindError,
-)
+from plimsoll.api.suite_status import BenchmarkSuiteStatus
+from plimsoll.kube import port
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Event
-from plimsoll.lifecycle.run import Settings, is_over
+from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests, answer_look
 from plimsoll.operator.loop import Body, Reconciler, Record, Records
 from plimsoll.operator.runs import RUN
-from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name
+from plimsoll.suite.children import has_numbers, measured_digest, turn_in_name, variant_spec
 from plimsoll.suite.evaluation import RoundResults, evaluate_round, projected, recorded_evaluation
 from plimsoll.suite.measured import MeasuredRound
-from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.rounds.observed import (
-    LONGEST_WAIT_SECONDS,
-    Absent,
-    Checked,
-    CreateRun,
-    Decision,
-    Deleted,
-    DeleteRun,
-    DryRun,
-    Emit,
-    Found,
-    GetRun,
-    Judge,
-    Memory,
-    Observed,
-    Outcome,
-    OwnedRun,
-    PatchStatus,
-    RecordedEvaluation,
-    Request,
-    RoundRuns,
-    RunRefusal,
-    Specification,
-    Suite,
-    read_specification,
-)
-from plimsoll.suite.rounds.status import read_conditions, read_state
+from plimsoll.suite.rounds import observed
 from plimsoll.suite.rounds.step import step
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
 SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 
 _PAGE_SIZE = 50  # runs in memory at once, of some 20 KiB each
-_REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
+_REFUSALS = (port.ForbiddenError, port.InvalidError, port.NotFoundError, port.UnknownKindError)
 
 _log = logging.getLogger(__name__)
 
@@ -77,17 +41,14 @@ _log = logging.getLogger(__name__)
 class SuiteMemory(Record):
     """What the operator remembers of a suite."""
 
-    # The suite's runs, so that the next look reads only those that have changed; None before the first look.
-    runs: Digests[OwnedRun | None] | None = None
-    # With the generation of the suite that it was read from; reading it takes time.
-    specification: tuple[int, Specification] | None = None
-    outcomes: Memory = field(default_factory=Memory)  # of the requests so far
-    # Whether the last look ended with the outcome of a request, and nothing has happened since.
-    has_outcome: bool = False
+    runs: Digests[observed.OwnedRun | None] | None = None  # so that a look reads only those that have changed
+    specification: tuple[int, observed.Specification] | None = None  # with the generation that it is of
+    outcomes: observed.Memory = field(default_factory=observed.Memory)  # of the requests so far
+    has_outcome: bool = False  # whether the last look ended with one, and nothing has happened since
     # Of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round is being
     # evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10 repeats and 20
     # points each are some 100 MB; usual suites have a hundredth.
-    rounds: list[tuple[RoundRuns, MeasuredRound]] = field(default_factory=list)
+    rounds: list[tuple[observed.RoundRuns, MeasuredRound]] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,10 +61,7 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
     judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
-        """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once.
-
-        Failed observations and requests are logged, and delay only the next look.
-        """
+        """Observe a suite, decide, write its status, perform a request; after one, the next look follows at once."""
         memory = self.records[body["metadata"]["uid"]]
         if self.runs_known is not None:
             await self.runs_known()
@@ -113,129 +71,124 @@ class SuiteReconciler(Reconciler[SuiteMemory]):
                 return None, False
         with self.instruments.step("observe"):
             seen = await self._observe(body["metadata"], memory)
+        if seen is None:
+            return observed.LONGEST_WAIT_SECONDS, False
         with self.instruments.step("decide"):
-            decision = Decision() if seen is None else step(seen)
-        if not isinstance(decision.request, GetRun | Judge):
+            decision = step(seen)
+        suite, request = seen.suite, decision.request
+        if not isinstance(request, observed.GetRun | observed.Judge):
             memory.rounds.clear()
         with self.instruments.step("say"):
-            patch = next((action for action in decision.actions if isinstance(action, PatchStatus)), None)
-            if seen is not None and patch is not None:
+            patch = next((action for action in decision.actions if isinstance(action, observed.PatchStatus)), None)
+            if patch is not None:
                 # It is written even if it is the same: that fails if another operator has written one since.
-                suite, version = seen.suite, seen.suite.resource_version
+                version = suite.resource_version
                 await self.kube.patch_status(SUITE, suite.name, suite.namespace, patch.status, version=version)
                 for action in decision.actions:
-                    if isinstance(action, Emit):
-                        event = Event(kind=action.severity, reason=action.reason, message=action.message)
-                        self.post(body, event)
+                    if isinstance(action, observed.Emit):
+                        self.post(body, Event(kind=action.severity, reason=action.reason, message=action.message))
+        if request is None:
+            return (observed.LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
         with self.instruments.step("act"):
-            if seen is not None and decision.request is not None:
-                outcome = await self._outcome(decision.request, seen.suite, memory)
-                memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
-        if decision.request is not None:
-            return 0.0, True
-        return (LONGEST_WAIT_SECONDS if decision.again_after is None else decision.again_after), False
+            if isinstance(request, observed.Judge):
+                outcome: observed.Outcome = await self._judge(request, suite, memory)
+            else:
+                outcome = await perform(request, suite, self.kube, now=self.now)
+            memory.outcomes, memory.has_outcome = memory.outcomes.after(outcome), True
+        return 0.0, True
 
-    async def _observe(self, metadata: Body, memory: SuiteMemory) -> Observed | None:
+    async def _observe(self, metadata: Body, memory: SuiteMemory) -> observed.Observed | None:
         """Observe a suite; None if it is gone, or has a status of another version."""
         document = await self.kube.get(SUITE, metadata["name"], metadata["namespace"])
         if document is None or document["metadata"]["uid"] != metadata["uid"]:
             return None
         memory.has_outcome &= not memory.was_woken
+        generation = document["metadata"]["generation"]
+        if memory.specification is None or memory.specification[0] != generation:
+            # All variants are planned, which would block the event loop for tens of milliseconds.
+            memory.specification = generation, await asyncio.to_thread(observed.read_specification, dict(document))
         try:
-            seen = await gather_suite(document, self.kube, memory=memory, settings=self.settings, now=self.now())
+            status = BenchmarkSuiteStatus.model_validate(document.get("status") or {})
         except ValidationError as error:
             place = f"{metadata['namespace']}/{metadata['name']}"
             _log.error("suite %s has a status of another version: %s", place, error)
             return None
-        memory.outcomes, memory.has_outcome = seen.memory, False
-        return seen
+        suite = observed.Suite(
+            name=metadata["name"],
+            namespace=metadata["namespace"],
+            uid=metadata["uid"],
+            generation=generation,
+            resource_version=document["metadata"]["resourceVersion"],
+            is_deleted="deletionTimestamp" in document["metadata"],
+            annotations=document["metadata"].get("annotations") or {},
+            specification=memory.specification[1],
+            status=status,
+        )
+        # There may be thousands of runs, and the active one changes several times a minute.
+        if memory.runs is None:
+            memory.runs = Digests(RUN, partial(owned_run, suite.name, suite.uid), page_size=_PAGE_SIZE)
+        try:
+            runs = await memory.runs.look(self.kube, namespace=suite.namespace, labels={LABEL_SUITE: suite.name})
+        except BaseException:
+            # The API server may have been restored to an earlier state, with other objects under the same versions.
+            memory.runs.forget()
+            raise
+        listed, ceph_version, asked = tuple(run for run in runs if run is not None), "", suite.specification.suite
+        if asked is not None:
+            specs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
+            storages = [storage for spec in specs if isinstance(storage := spec.get("storage"), dict)]
+            ceph_version = await answer_look(versions_of(storages, suite.namespace, self.settings), self.kube)
+        memory.outcomes = memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed)
+        memory.has_outcome = False
+        return observed.Observed(
+            suite=suite, listed=listed, now=self.now(), ceph_version=ceph_version, memory=memory.outcomes
+        )
 
-    async def _outcome(self, action: Request, suite: Suite, memory: SuiteMemory) -> Outcome:
-        match action:
-            case CreateRun():
-                return await create_run(action, suite, self.kube, now=self.now)
-            case GetRun():
-                return await get_run(action, suite, self.kube, now=self.now)
-            case DeleteRun():
-                return await delete_run(action, suite, self.kube)
-            case DryRun():
-                return await check_runs(action, self.kube, now=self.now)
-            case Judge():
-                asked = suite.specification.suite
-                if asked is None:
-                    raise ValueError("an invalid suite has no round to judge")
-                async with self.judging:
-                    return await judge_round(action, asked.spec, suite.namespace, memory, self.kube)
+    async def _judge(
+        self, action: observed.Judge, suite: observed.Suite, memory: SuiteMemory
+    ) -> observed.RecordedEvaluation:
+        asked = suite.specification.suite
+        if asked is None:
+            raise ValueError("an invalid suite has no round to judge")
+        spec, accepted = asked.spec, list[MeasuredRound]()
+        async with self.judging:
+            memory.rounds = [(runs, values) for runs, values in memory.rounds if runs in action.baseline]
+            for runs in action.baseline:
+                measured = next((values for earlier, values in memory.rounds if earlier == runs), None)
+                if measured is None:
+                    results = await _round(runs, spec, suite.namespace, self.kube)
+                    measured = await asyncio.to_thread(results.measured)
+                    # Kept at once, so that a later failure does not discard it.
+                    memory.rounds.append((runs, measured))
+                accepted.append(measured)
+            pinned = [measured for measured in accepted if measured.minute in action.pinned]
+            current = await _round(action.round, spec, suite.namespace, self.kube)
 
+            def judgement() -> observed.RecordedEvaluation:
+                return recorded_evaluation(
+                    action, current, evaluate_round(spec, current, accepted=accepted, pinned=pinned)
+                )
 
-async def gather_suite(
-    document: Object, kube: Kube, *, memory: SuiteMemory, settings: Settings, now: datetime
-) -> Observed:
-    """Return what is observed of a suite; `document` is the suite as the API server has just returned it.
-
-    ApiError: a request failed. pydantic.ValidationError: the status is not of this version.
-    """
-    metadata, status = document["metadata"], document.get("status") or {}
-    if memory.specification is None or memory.specification[0] != metadata["generation"]:
-        # All variants are planned, which would block the event loop for tens of milliseconds.
-        memory.specification = metadata["generation"], await asyncio.to_thread(read_specification, dict(document))
-    suite = Suite(
-        name=metadata["name"],
-        namespace=metadata["namespace"],
-        uid=metadata["uid"],
-        generation=metadata["generation"],
-        resource_version=metadata["resourceVersion"],
-        is_deleted="deletionTimestamp" in metadata,
-        annotations=metadata.get("annotations") or {},
-        specification=memory.specification[1],
-        status=status,
-        state=read_state(status),
-        conditions=read_conditions(status),
-    )
-    # There may be thousands of runs, and the active one changes several times a minute.
-    if memory.runs is None:
-        memory.runs = Digests(RUN, partial(owned_run, suite.name, suite.uid), page_size=_PAGE_SIZE)
-    try:
-        runs = await memory.runs.look(kube, namespace=suite.namespace, labels={LABEL_SUITE: suite.name})
-    except BaseException:
-        # The API server may have been restored to an earlier state, with other objects under the same versions.
-        memory.runs.forget()
-        raise
-    listed, ceph_version, asked = tuple(run for run in runs if run is not None), "", suite.specification.suite
-    if asked is not None:
-        specs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
-        storages = [storage for spec in specs if isinstance(storage := spec.get("storage"), dict)]
-        ceph_version = await answer_look(versions_of(storages, suite.namespace, settings), kube)
-    return Observed(
-        suite=suite,
-        listed=listed,
-        now=now,
-        ceph_version=ceph_version,
-        memory=memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed),
-    )
+            return await asyncio.to_thread(judgement)
 
 
-def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
-    """Read a run; None if it is not one of the suite with that name and UID.
-
-    Users may change labels, so the owner and the name decide.
-    """
+def owned_run(suite: str, uid: str, obj: Object) -> observed.OwnedRun | None:
+    """Read a run; None if it is not one of the suite by owner and name. Users may change labels."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return named_run(suite, uid, obj) if any(owner["uid"] == uid for owner in owners) else None
 
 
-def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
+def named_run(suite: str, uid: str, obj: Object) -> observed.OwnedRun | None:
     """Read a run of any owner; None if its name is not a turn of the suite with that name and UID."""
     metadata = obj["metadata"]
     turn = turn_in_name(suite, uid, metadata["name"])
     if turn is None:
         return None
-    return OwnedRun(
+    return observed.OwnedRun(
         name=metadata["name"],
         uid=metadata["uid"],
-        variant=turn.variant,
-        minute=turn.minute,
-        resource_version=metadata["resourceVersion"],
+        variant=turn[0],
+        minute=turn[1],
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         measures=measured_digest(obj.get("spec") or {}),
         is_finished=is_over(obj),
@@ -244,39 +197,52 @@ def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
     )
 
 
-async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | RunRefusal:
-    """Create a run, or accept a run of the same name that the suite owns and that measures the same.
-
-    ApiError: the API server did not decide.
-    """
-    try:
-        await kube.create(action.run)
-    except _REFUSALS as error:
-        return RunRefusal(name=action.name, time=now(), message=_reason(error))
-    run_object = await kube.get(RUN, action.name, suite.namespace)
-    if run_object is None:
-        raise ConflictError(f"create {RUN.kind} {suite.namespace}/{action.name}", "it was deleted meanwhile")
-    return _checked(run_object, suite, measured_digest(action.run["spec"]), now())
-
-
-async def get_run(
-    action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]
-) -> Found | Absent | RunRefusal:
-    """Return a run of the suite by its name. ApiError: the API server did not answer."""
-    run_object = await kube.get(RUN, action.name, suite.namespace)
-    if run_object is None:
-        return Absent(name=action.name)
-    return _checked(run_object, suite, action.measures, now(), seen_uid=action.uid)
+async def perform(
+    request: observed.CreateRun | observed.DeleteRun | observed.GetRun | observed.DryRun,
+    suite: observed.Suite,
+    kube: Kube,
+    *,
+    now: Callable[[], datetime],
+) -> observed.Outcome:
+    """Perform a request of a suite, and return its outcome. ApiError: the API server did not decide."""
+    match request:
+        case observed.CreateRun():
+            try:
+                await kube.create(request.run)
+            except _REFUSALS as error:
+                return observed.RunRefusal(name=request.name, time=now(), message=_reason(error))
+            run = await kube.get(RUN, request.name, suite.namespace)
+            if run is None:
+                asked = f"create {RUN.kind} {suite.namespace}/{request.name}"
+                raise port.ConflictError(asked, "it was deleted meanwhile")
+            return _checked(run, suite, measured_digest(request.run["spec"]), now())
+        case observed.GetRun():
+            run = await kube.get(RUN, request.name, suite.namespace)
+            if run is None:
+                return observed.Absent(name=request.name)
+            return _checked(run, suite, request.measures, now(), seen_uid=request.uid)
+        case observed.DeleteRun():
+            await kube.delete(RUN, request.name, suite.namespace, uid=request.uid)
+            return observed.Deleted(uid=request.uid)
+        case observed.DryRun():
+            refusal: dict[str, str] = {}
+            for variant, wanted in request.runs.items():
+                try:
+                    await kube.create(wanted, dry_run=True)
+                except _REFUSALS as error:
+                    refusal = {"variant": variant, "message": _reason(error)}
+                    break
+            return observed.Checked(digest=request.digest, time=now(), **refusal)
 
 
 def _checked(
-    run_object: Object, suite: Suite, measures: str, time: datetime, *, seen_uid: str = ""
-) -> Found | RunRefusal:
+    run_object: Object, suite: observed.Suite, measures: str, time: datetime, *, seen_uid: str = ""
+) -> observed.OwnedRun | observed.RunRefusal:
     """Return a run if the suite owns it and it measures `measures`; a run seen before counts in any case."""
     was_seen, name = run_object["metadata"]["uid"] == seen_uid, run_object["metadata"]["name"]
     run = (named_run if was_seen else owned_run)(suite.name, suite.uid, run_object)
     if run is not None and (was_seen or not measures or run.measures == measures):
-        return Found(run=run)
+        return run
     message = "exists and does not belong to this suite"
     if run is not None:
         message = (
@@ -284,70 +250,17 @@ def _checked(
             "changed it (exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or set the same "
             "fields in spec.run)"
         )
-    return RunRefusal(name=name, time=time, message=message, is_taken=True)
+    return observed.RunRefusal(name=name, time=time, message=message, is_taken=True)
 
 
-async def delete_run(action: DeleteRun, suite: Suite, kube: Kube) -> Deleted:
-    """Delete a run with its UID. ApiError: the API server did not accept it."""
-    await kube.delete(RUN, action.name, suite.namespace, uid=action.uid)
-    return Deleted(uid=action.uid)
-
-
-async def check_runs(action: DryRun, kube: Kube, *, now: Callable[[], datetime]) -> Checked:
-    """Have the API server check the run of every variant, until it refuses one.
-
-    ApiError: the API server did not decide.
-    """
-    for variant, run in action.runs.items():
-        try:
-            await kube.create(run, dry_run=True)
-        except _REFUSALS as error:
-            return Checked(digest=action.digest, time=now(), variant=variant, message=_reason(error))
-    return Checked(digest=action.digest, time=now())
-
-
-def _reason(error: ApiError) -> str:
-    """Return the API server's answer.
-
-    UnauthorizedError: the credentials are outdated, which says nothing about the run.
-    """
-    if isinstance(error, UnauthorizedError):
+def _reason(error: port.ApiError) -> str:
+    """Return the API server's answer; raises UnauthorizedError: outdated credentials say nothing about the run."""
+    if isinstance(error, port.UnauthorizedError):
         raise error
     return error.reason
 
 
-async def judge_round(
-    action: Judge, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube
-) -> RecordedEvaluation:
-    """Return the evaluation of a round of a suite with that specification. ApiError: results could not be read."""
-    memory.rounds = [(runs, values) for runs, values in memory.rounds if runs in action.baseline]
-    accepted = [await _accepted_round(runs, spec, namespace, memory, kube) for runs in action.baseline]
-    pinned = [measured for measured in accepted if measured.minute in action.pinned]
-    current = await _round(action.round, spec, namespace, kube)
-
-    def judgement() -> RecordedEvaluation:
-        return recorded_evaluation(action, current, evaluate_round(spec, current, accepted=accepted, pinned=pinned))
-
-    return await asyncio.to_thread(judgement)
-
-
-async def _accepted_round(
-    runs: RoundRuns, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube
-) -> MeasuredRound:
-    """Return the values of a former round, which never change while its runs are the same.
-
-    They are kept at once, so that a later failure does not discard them.
-    """
-    for earlier_runs, measured in memory.rounds:
-        if earlier_runs == runs:
-            return measured
-    results = await _round(runs, spec, namespace, kube)
-    measured = await asyncio.to_thread(results.measured)
-    memory.rounds.append((runs, measured))
-    return measured
-
-
-async def _round(runs: RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
+async def _round(runs: observed.RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
     results = {
         variant: {name: await _results_of(name, uid, namespace, kube) for name, uid in of_variant.items()}
         for variant, of_variant in runs.runs.items()

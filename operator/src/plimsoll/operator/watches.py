@@ -18,13 +18,12 @@ import kopf
 from plimsoll.api.names import GROUP, SUITE_KIND, VERSION
 from plimsoll.kube.port import ApiError, Followed, Kind, Kube, Object, Shape
 from plimsoll.lifecycle import shapes
-from plimsoll.lifecycle.children import label
+from plimsoll.lifecycle.children import label, owners
 from plimsoll.lifecycle.decision import Event
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.lifecycle.observed import noticeable
 from plimsoll.lifecycle.queue import Entry, entry_of
 from plimsoll.lifecycle.run import is_protected, needs_attention
-from plimsoll.metrics.exposition import Instruments
 from plimsoll.metrics.objects import Exposed, UnreadableError, result_metrics, run_metrics, suite_metrics
 from plimsoll.operator.gather import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.operator.loop import Body, Records
@@ -43,8 +42,6 @@ class KnownResults:
     def __init__(
         self, namespaces: Sequence[str] = (), *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Start empty; without `namespaces`, watch all of them. `now` returns the time."""
-
         def metrics(obj: Object) -> tuple[Exposed | None, ...]:
             try:
                 exposed = result_metrics(obj, now().timestamp())
@@ -82,15 +79,13 @@ class KnownResults:
 class ChildWatch:
     """Wakes a run if one of its objects is gone, or has a change that a look at the run can notice.
 
-    Nothing is remembered of runs without a record, which are not looked at. A change that is undone before the watch
-    shows it wakes no run, though a look may have seen it; like after a missed event, the next regular look catches up.
+    Nothing is remembered of runs without a record. What is missed, the next regular look notices.
     """
 
     _records: Records[RunMemory]
     _seen: dict[str, object] = field(default_factory=dict)
 
     def notice(self, change: Followed) -> None:
-        """Wake the run that an object carries the UID of."""
         run, uid = label(change.obj, LABEL_RUN_UID), change.obj["metadata"]["uid"]
         before = self._seen.pop(uid, None)
         if run not in self._records:
@@ -98,7 +93,7 @@ class ChildWatch:
         now = noticeable(change.obj, run)
         if change.is_gone or before != now:
             if change.obj["kind"] != "ConfigMap" and (digests := self._records[run].digests) is not None:
-                digests.expire()
+                digests.listed_at = None
             self._records.wake(run)
         if not change.is_gone:
             self._seen[uid] = now
@@ -126,8 +121,6 @@ CHILDREN: Mapping[Kind, Shape] = {
 async def follow_children(
     kube: Kube, records: Records[RunMemory], namespaces: Sequence[str] = (), *, pause: float = _PAUSE_SECONDS
 ) -> None:
-    """Watch the objects of runs forever, in these namespaces or in all."""
-
     async def watch(kind: Kind, namespace: str | None, children: ChildWatch) -> None:
         ours = {LABEL_MANAGED_BY: MANAGED_BY}
         await children.follow(kube.follow(kind, CHILDREN[kind], namespace=namespace, labels=ours))
@@ -151,15 +144,10 @@ async def _forever(watch: Callable[[], Awaitable[None]], consequence: str, pause
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """The operator's components: `instruments` are metrics of the operator, `results` metrics of every result.
-
-    What is kept of each run and suite is by UID.
-    """
+    """The operator's components, and what is kept of each run and suite, by UID."""
 
     runs: RunReconciler
     suites: SuiteReconciler
-    instruments: Instruments = field(default_factory=Instruments)
-    results: KnownResults = field(default_factory=KnownResults)
     queue: dict[str, Entry] = field(default_factory=dict)
     exposed_runs: dict[str, Exposed] = field(default_factory=dict)
     exposed_suites: dict[str, Exposed] = field(default_factory=dict)
@@ -167,42 +155,42 @@ class Context:
 
 # kopf calls the handlers in this order, so a run that is looked at is in the queue. There are none of kopf's indices:
 # until all objects are indexed, kopf keeps each of them with a task, and every further one wakes all these tasks. With
-# 2000 runs, that blocks the event loop for longer than the Lease lasts.
+# 2000 runs, that blocks the event loop for longer than the Lease lasts. No handler waits, so kopf has no backlog.
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def keep_run(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep every run's entry in the queue, and its metrics."""
+async def run_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep a run's entry in the queue and its metrics, have it looked at, and wake the suite that owns it."""
     context, body = memo.context, event["object"]
+    _drop_managers(body)
     if type == "DELETED":
         context.queue.pop(uid, None)
         context.exposed_runs.pop(uid, None)
-        return
-    _drop_managers(body)
-    context.queue[uid] = entry_of(body, context.runs.settings)
-    context.exposed_runs[uid] = run_metrics(body)
+    else:
+        context.queue[uid] = entry_of(body, context.runs.settings)
+        context.exposed_runs[uid] = run_metrics(body)
+    context.runs.notice(body, is_gone=type == "DELETED")
+    for owner in owners(body):
+        if owner["kind"] == SUITE_KIND:
+            context.suites.records.wake(owner["uid"])
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def keep_suite(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep every suite's metrics."""
-    exposed, body = memo.context.exposed_suites, event["object"]
-    if type == "DELETED":
-        exposed.pop(uid, None)
-        return
+async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Keep a suite's metrics, and have it looked at."""
+    context, body = memo.context, event["object"]
     _drop_managers(body)
-    exposed[uid] = suite_metrics(body)
+    if type == "DELETED":
+        context.exposed_suites.pop(uid, None)
+    else:
+        context.exposed_suites[uid] = suite_metrics(body)
+    context.suites.notice(body, is_gone=type == "DELETED")
+    context.suites.records.wake(uid)
 
 
 def _drop_managers(body: Mapping[str, Any]) -> None:
     """Drop an object's managed fields, which no policy limits: 1.5 MiB of them are up to 35 MiB of Python objects."""
     body["metadata"].pop("managedFields", None)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def run_changed(event: kopf.RawEvent, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Have the run looked at. Nothing here waits, so kopf has no backlog of its changes, however many there are."""
-    memo.context.runs.notice(event["object"], is_gone=type == "DELETED")
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
@@ -224,20 +212,4 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
 
 
 def post(body: Body, event: Event) -> None:
-    """Create a Kubernetes event about an object."""
     kopf.event(cast("kopf.Body", body), type=event.kind, reason=event.reason, message=event.message)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarksuites")
-async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Have the suite looked at."""
-    memo.context.suites.notice(event["object"], is_gone=type == "DELETED")
-    memo.context.suites.records.wake(uid)
-
-
-@kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def suite_run_changed(body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Wake the suite that owns a run."""
-    for owner in body["metadata"].get("ownerReferences") or ():
-        if owner["kind"] == SUITE_KIND:
-            memo.context.suites.records.wake(owner["uid"])

@@ -163,7 +163,6 @@ class Plan(Model):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
-        """Check that each pass measures each point once, and that names are unique."""
         every_point = list(range(len(self.points)))
         if len(self.order) != self.repetitions or any(sorted(indices) != every_point for indices in self.order):
             remedy = f"must contain each of the {len(self.points)} points once in each of {self.repetitions} passes"
@@ -189,7 +188,6 @@ class Plan(Model):
 
     @property
     def has_shared_file(self) -> bool:
-        """Whether all clients work on one file of a shared volume."""
         return any(point.shares_file for point in self.points)
 
     @property
@@ -254,7 +252,6 @@ def load_plan(text: str) -> Plan:
 
 
 def ceph_target(run: BenchmarkRun) -> CephTarget | None:
-    """Return the Ceph cluster that a run measures; None for other or unknown storage."""
     storage = run.spec.storage
     actions = tuple(sorted({workload.disturb.osds.action for workload in run.spec.workloads if workload.disturb}))
     if storage is not None and storage.ceph is not None:

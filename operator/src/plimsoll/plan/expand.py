@@ -206,7 +206,6 @@ def most_trials(plan: Plan, point: Point) -> int:
 
 
 def most_seconds(plan: Plan, point: Point) -> int:
-    """Return the seconds of these trials, without preparations."""
     return most_trials(plan, point) * trial_seconds(point, plan.server_count)
 
 
@@ -216,7 +215,7 @@ def renewal_seconds(plan: Plan) -> int:
 
 
 def round_count(point: Point, servers: int) -> int:
-    return TOOLS[point.tool].rounds(point.typed_parameters, point.clients, servers)
+    return TOOLS[point.tool].cast_size(point.typed_parameters, point.clients, servers).rounds
 
 
 def trial_seconds(point: Point, servers: int = 0) -> int:
@@ -241,11 +240,7 @@ def check_fits_deadline(plan: Plan) -> None:
         seconds = cost.preparations * cost.precondition_seconds
         overwriting = f" and {seconds} s of preconditioning" if seconds else ""
         longer = "raise it, " if needed <= MAX_TIMEOUT_SECONDS else ""
-        fewer = "lower repetitions"
-        if cost.searches == cost.points:
-            fewer = "move workloads to another run"
-        elif cost.searches:
-            fewer = "lower repetitions, or move workloads with line to another run"
+        fewer = "move workloads to another run" if cost.searches else "lower repetitions"
         remedy = (
             f"is less than the {needed} s that {most}{cost.trials} trials{renewed}{overwriting} take without prefill; "
             f"{longer}shorten runtimeSeconds or an axis, or {fewer}"

@@ -27,7 +27,7 @@ from plimsoll.plan.document import Point
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import AnyTool, ExpandedRun, StepContext, StepKind, Timing, ToolParameters, WorkloadPoint
 from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
-from plimsoll.tools.registry import TOOLS, cell_count
+from plimsoll.tools.registry import TOOLS
 from plimsoll.tools.target import (
     IS_BLOCK,
     NO_VOLUME,
@@ -129,12 +129,11 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
     unit = "operations per second" if search.vary is Vary.RATE else "operations in flight"
     # An open loop has one job.
     more = "clients" if search.vary is Vary.RATE else "jobs or clients"
+    beyond = (
+        f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} {unit}"
+    )
     if search.limit is None and search.start > most:
-        remedy = (
-            f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
-            f"{unit}; lower it to at most {most}, or raise {more}"
-        )
-        yield _problem(sweep, "line.start", search.start, remedy)
+        yield _problem(sweep, "line.start", search.start, f"{beyond}; lower it to at most {most}, or raise {more}")
         return
     search = limited(search, parameters, clients, sweep.timing)
     try:
@@ -148,10 +147,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         return
     if settings.highest > most:
         lower = "start and limit" if search.start > most else "it"
-        remedy = (
-            f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
-            f"{unit}; lower {lower} to at most {most}, or raise {more}"
-        )
+        remedy = f"{beyond}; lower {lower} to at most {most}, or raise {more}"
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
         rarest = min(parameters.shares.values(), default=100)
@@ -169,7 +165,6 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
 
 
 def _shortest_judged(sweep: Sweep) -> tuple[str, int]:
-    """Return the field and the seconds of the shortest time in which a search judges operations."""
     disturb = sweep.workload.disturb
     if disturb is None:
         return "runtimeSeconds", sweep.workload.runtime_seconds
@@ -207,7 +202,6 @@ def _problem(sweep: Sweep, field: str, value: object, remedy: str) -> Problem:
 
 
 def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield the fields of a run that contradict each other."""
     points = [
         WorkloadPoint(workload=sweep.workload, parameters=parameters)
         for sweep, combined in expanded
@@ -275,15 +269,13 @@ def _impossible_rounds(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         for clients in sweep.clients:
             members = f"{clients} clients{f' and {servers} servers' if servers else ''}"
             for parameters in points:
-                rounds = sweep.tool.rounds(parameters, clients, servers)
+                rounds, pairs, _ = sweep.tool.cast_size(parameters, clients, servers)
                 if not 1 <= rounds <= MAX_ROUNDS:
                     remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
                     remedy = f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
-                elif sweep.tool.quantities.cells and (
-                    (cells := cell_count(sweep.tool, parameters, clients, servers)) > MAX_CELLS
-                ):
+                elif pairs > MAX_CELLS:
                     remedy = (
-                        f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
+                        f"measures {pairs} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
                     )
                 else:
                     continue
@@ -368,7 +360,6 @@ def rules_of_workload(tool: AnyTool) -> Iterator[Rule]:
 
 
 def cannot_vary(tools: Mapping[str, AnyTool], vary: Vary) -> str:
-    """Return what to do if a workload's tool cannot vary its load so."""
     able = [key for key, tool in tools.items() if vary in tool.parameters.load_fields]
     return f"applies only to {listed(able, 'and')}; use it, or remove line"
 
@@ -425,8 +416,6 @@ def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 
 @cache
 def _rules_of_tool(tool: AnyTool) -> tuple[Rule, ...]:
-    """Return the rules for a run with a tool: about its volume and its parameters."""
-
     def on_volume(field: str, condition: str, holds: Callable[[Volume], bool], message: str) -> Rule:
         return Rule(
             rule=f"{NO_VOLUME} || {condition} || !{_some_workload([tool.key])}",

@@ -13,7 +13,7 @@ from plimsoll.agent.agent import Agent, AgentIdentity, Connection
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.preparation import Volume
 from plimsoll.agent.readings import Host
-from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedVolume
+from plimsoll.agent.volume import OWN_TABLE, DeviceVolume, FileVolume, ImageVolume, SharedFileVolume, SharedVolume
 from plimsoll.agent.worker import Archive, Worker
 from plimsoll.api.errors import problems_of
 from plimsoll.cli import EXIT_STOPPED
@@ -23,14 +23,11 @@ from plimsoll.protocol.assignment import (
     Assignment,
     BlockDevice,
     DataFile,
-    DirectoryVolume,
     RbdImage,
     SharedDirectory,
 )
 from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 from plimsoll.tools.target import OsdsTarget, PoolTarget
-
-DATA_FILE = "plimsoll.data"  # the one file in a volume that is a file system
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -86,8 +83,8 @@ def command(*, assignment: TextIO, secret: Path, node: str, fio: str, caches_hel
 def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
     targets: list[PoolTarget | OsdsTarget] = []
     if assigned.rados is not None:
-        pool, namespace = assigned.rados.pool, assigned.rados.namespace
-        targets.append(PoolTarget(pool=pool, namespace=namespace, run_name=namespace, user=assigned.rados.user))
+        rados = assigned.rados
+        targets.append(PoolTarget(pool=rados.pool, namespace=rados.namespace, user=rados.user))
     if assigned.osd_keyring is not None:
         targets.append(OsdsTarget(keyring=assigned.osd_keyring))
     worker = Worker(
@@ -106,18 +103,16 @@ def _worker(assigned: Assignment, node: str, fio: str) -> Worker:
 
 def _volume(assigned: AssignedVolume, client: int) -> Volume:
     match assigned:
-        case DirectoryVolume():
-            table = OWN_TABLE if assigned.mounted else None
-            return FileVolume(path=Path(assigned.path) / DATA_FILE, capacity=assigned.capacity, mount_table=table)
         case DataFile():
-            return FileVolume(path=Path(assigned.path), capacity=assigned.capacity)
+            table = OWN_TABLE if assigned.mounted else None
+            return FileVolume(path=Path(assigned.path), capacity=assigned.capacity, mount_table=table)
         case SharedDirectory():
-            return SharedVolume(
+            kind = SharedFileVolume if assigned.one_file else SharedVolume
+            return kind(
                 directory=Path(assigned.path),
                 client=client,
                 clients=assigned.clients,
                 part=assigned.part,
-                one_file=assigned.one_file,
                 mount_table=OWN_TABLE if assigned.mounted else None,
             )
         case BlockDevice():

@@ -10,15 +10,7 @@ import click
 from pydantic import ValidationError
 
 from plimsoll.api.json_reader import printable
-from plimsoll.protocol.helpers import (
-    BURN_PATH,
-    MAX_OUTCOME_BYTES,
-    RETRY_SECONDS,
-    SILENCE_SECONDS,
-    BurnOrder,
-    BurnOutcome,
-    HelperRefusal,
-)
+from plimsoll.protocol import helpers as protocol
 from plimsoll.protocol.messages import SERVER_NAME
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
@@ -28,8 +20,10 @@ _PATIENCE_SECONDS = 1800.0
 _CANNOT_RUN = 126
 
 
-class _HelperError(Exception):
+class _HelperError(click.ClickException):
     """The helper did not run kube-burner; the message is for the user."""
+
+    exit_code = _CANNOT_RUN
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL_BURN"})
@@ -41,14 +35,10 @@ class _HelperError(Exception):
 @click.option("--run-uid", required=True, help="UID of the run.")
 def command(*, parameters: str, helper: str, certificate: str, token: Path, storage_class: str, run_uid: str) -> None:
     """Run kube-burner with PARAMETERS, a JSON document, and write its output and files here as if it had run here."""
-    order = BurnOrder(
+    order = protocol.BurnOrder(
         parameters=KubeBurnerParameters.model_validate_json(parameters), storage_class=storage_class, run_uid=run_uid
     )
-    try:
-        outcome = asyncio.run(_ordered(helper, certificate, token, order))
-    except _HelperError as error:
-        click.echo(str(error), err=True)
-        sys.exit(_CANNOT_RUN)
+    outcome = asyncio.run(_ordered(helper, certificate, token, order))
     for name, text in outcome.files.items():
         Path(Path(name).name).write_text(text)
     click.echo(outcome.stdout, nl=False)
@@ -56,11 +46,11 @@ def command(*, parameters: str, helper: str, certificate: str, token: Path, stor
     sys.exit(outcome.exit_code if outcome.exit_code >= 0 else 128 - outcome.exit_code)
 
 
-async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) -> BurnOutcome:
+async def _ordered(url: str, certificate: str, token: Path, order: protocol.BurnOrder) -> protocol.BurnOutcome:
     """Have the helper run kube-burner, and return the outcome; waits while the helper works for another run."""
     problem = "no answer"
     # Without a limit in all: the conductor has one, and the helper's lines show that it works.
-    limits = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+    limits = aiohttp.ClientTimeout(total=None, connect=protocol.SILENCE_SECONDS, sock_read=protocol.SILENCE_SECONDS)
     # Each attempt has its own connection: the helper closes an idle one, perhaps just when it is used again.
     context = ssl.create_default_context(cadata=certificate)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -75,7 +65,7 @@ async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) ->
                 headers = {"Authorization": authorization, "Content-Type": "application/json"}
                 try:
                     response = await session.post(
-                        BURN_PATH, data=order.model_dump_json(), headers=headers, server_hostname=SERVER_NAME
+                        protocol.BURN_PATH, data=order.model_dump_json(), headers=headers, server_hostname=SERVER_NAME
                     )
                 except aiohttp.ClientError as error:
                     # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
@@ -87,12 +77,12 @@ async def _ordered(url: str, certificate: str, token: Path, order: BurnOrder) ->
                             return await _outcome(response)
                         text = await response.text()
                         try:
-                            problem = printable(HelperRefusal.model_validate_json(text).message)
+                            problem = printable(protocol.HelperRefusal.model_validate_json(text).message)
                         except ValidationError:
                             problem = printable(text) or "no message"
                         if response.status not in _TRANSIENT:
                             raise _HelperError(f"the helper did not run kube-burner: {problem}")
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(protocol.RETRY_SECONDS)
     except aiohttp.ClientError as error:
         what = str(error) or type(error).__name__
         raise _HelperError(f"the helper stopped while kube-burner ran ({what}); check its pod") from error
@@ -110,14 +100,14 @@ def _problem_of(error: aiohttp.ClientError) -> str:
     return f"{str(error) or type(error).__name__}; check its pod"
 
 
-async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:
+async def _outcome(response: aiohttp.ClientResponse) -> protocol.BurnOutcome:
     content = bytearray()
     async for part in response.content.iter_any():
         content += part.strip(b"\n") if not content else part
-        if len(content) > MAX_OUTCOME_BYTES:
-            raise _HelperError(f"the helper's answer has more than {MAX_OUTCOME_BYTES} bytes")
+        if len(content) > protocol.MAX_OUTCOME_BYTES:
+            raise _HelperError(f"the helper's answer has more than {protocol.MAX_OUTCOME_BYTES} bytes")
     try:
-        return BurnOutcome.model_validate_json(bytes(content))
+        return protocol.BurnOutcome.model_validate_json(bytes(content))
     except ValidationError as error:
         message = "the helper's answer is not complete; check its pod, and use the same version for it and the run"
         raise _HelperError(message) from error

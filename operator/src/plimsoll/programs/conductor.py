@@ -3,32 +3,26 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.status import RunState
 from plimsoll.conductor.attempt import Timings
-from plimsoll.conductor.main import Listen, conduct
+from plimsoll.conductor.main import Listen, conduct, exit_code
+from plimsoll.conductor.phases import Ended
 from plimsoll.conductor.secret import server_context
-from plimsoll.conductor.sink import FilesSink, KubeSink, Sink
+from plimsoll.conductor.sink import FilesSink, KubeSink
 from plimsoll.kube.port import ApiError
 from plimsoll.plan.document import Plan, load_plan
 from plimsoll.plan.windows import WINDOWS
 from plimsoll.programs.termination import log_to_stderr, write_termination_message
 from plimsoll.protocol.assignment import TOKEN_KEY_FILE
 
-if TYPE_CHECKING:
-    from plimsoll.conductor.ceph.watch import CephCluster
-
-
 _DEFAULTS = Timings()
-
-Measure = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -78,45 +72,28 @@ def command(
         windows = WINDOWS.validate_json(maintenance_windows)
         hold = min(_DEFAULTS.hold, lost_after / 2)
         timings = Timings(lost_after=lost_after, silence=silence, hold=hold, windows=windows)
-
-        async def measure(plan: Plan, sink: Sink, cluster: "CephCluster | None") -> int:
-            watched = _WatchedSink(sink)
-            code = await conduct(
-                plan=plan,
-                sink=watched,
-                listen=listen,
-                timings=timings,
-                epoch=epoch,
-                cluster=cluster,
-                metrics_port=metrics_port,
-                job=job,
+        measure = partial(conduct, listen=listen, timings=timings, epoch=epoch, metrics_port=metrics_port, job=job)
+        if results is not None:
+            # Also if both are given, as by the local launcher. Local clients measure a directory or a device, not the
+            # storage of the run's specification.
+            files = FilesSink(results)
+            ended = asyncio.run(measure(plan=files.plan, sink=files))
+        elif namespace is not None and plan_file is not None:
+            ended = asyncio.run(_in_cluster(load_plan(plan_file.read_text()), namespace, measure))
+        else:
+            raise click.UsageError(
+                "there is no place for results; give --results DIR, or --namespace NAME with --plan FILE"
             )
-            if watched.state is not None and (failure := watched.state.failure) is not None:
-                write_termination_message(termination_log, f"{failure.reason}: {failure.message}")
-            return code
-
-        code = _run(results, namespace, plan_file, measure)
     except (ApiError, SpecError, ValidationError, OSError) as error:
         write_termination_message(termination_log, str(error))
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - the message is enough
         sys.exit(1)
-    sys.exit(code)
+    if (failure := ended.failure) is not None:
+        write_termination_message(termination_log, f"{failure.reason}: {failure.message}")
+    sys.exit(exit_code(ended))
 
 
-def _run(results: Path | None, namespace: str | None, plan_file: Path | None, measure: Measure) -> int:
-    """Measure with the sink that the options choose; files if they choose both, as the local launcher does."""
-    if results is not None:
-        files = FilesSink(results)
-        # Local clients measure a directory or a device, not the storage of the run's specification.
-        return asyncio.run(measure(files.plan, files, None))
-    if namespace is None or plan_file is None:
-        raise click.UsageError(
-            "there is no place for results; give --results DIR, or --namespace NAME with --plan FILE"
-        )
-    return asyncio.run(_in_cluster(load_plan(plan_file.read_text()), namespace, measure))
-
-
-async def _in_cluster(plan: Plan, namespace: str, measure: Measure) -> int:
+async def _in_cluster(plan: Plan, namespace: str, measure: Callable[..., Awaitable[Ended]]) -> Ended:
     # Imported here because it takes as much memory as the rest of a conductor.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
@@ -128,18 +105,4 @@ async def _in_cluster(plan: Plan, namespace: str, measure: Measure) -> int:
 
         cluster = CephCluster(plan, plan.ceph, Commands(plan.ceph.conductor_user))
     async with AioKube() as kube:
-        return await measure(plan, KubeSink(kube, plan, namespace), cluster)
-
-
-class _WatchedSink:
-    """A sink that remembers the last state, which has the reason of a failure."""
-
-    def __init__(self, sink: Sink) -> None:
-        self._publish = sink.publish
-        self.progress_seconds, self.pulse_seconds = sink.progress_seconds, sink.pulse_seconds
-        self.load, self.record = sink.load, sink.record
-        self.state: RunState | None = None
-
-    async def publish(self, state: RunState) -> None:
-        self.state = state
-        await self._publish(state)
+        return await measure(plan=plan, sink=KubeSink(kube, plan, namespace), cluster=cluster)

@@ -1,7 +1,4 @@
-"""The helpers: `plimsoll caches` drops the caches of its node, and `plimsoll burner` runs kube-burner.
-
-The chart's DaemonSet starts the first, and its Deployment the second.
-"""
+"""The helpers: `plimsoll caches` (a DaemonSet) drops caches, and `plimsoll burner` (a Deployment) runs kube-burner."""
 
 import asyncio
 from functools import partial

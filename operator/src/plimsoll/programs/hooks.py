@@ -15,6 +15,7 @@ from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli.options import timeout_option
 from plimsoll.cli.source import RUN, SUITE
 from plimsoll.kube.port import ApiError, Kind, Kube, Object, UnknownKindError, persist
+from plimsoll.measure.text import first_few
 from plimsoll.programs.termination import log_to_stderr
 
 _REQUEST_SECONDS = 30.0
@@ -50,8 +51,7 @@ def check_command(*, namespace: str, timeout: int) -> None:
 async def check_installation(kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = 1.0) -> None:
     """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
 
-    ApiError: the API server rejects the run: its CRD is missing or of another version. NotInstalledError: the operator
-    does not react in time.
+    ApiError: the API server rejects the run. NotInstalledError: the operator does not react in time.
     """
     name = f"check-{token_hex(4)}"
     await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
@@ -130,10 +130,7 @@ def remove_command(*, timeout: int, namespaces: tuple[str, ...]) -> None:
 async def remove_runs(
     kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = 2.0
 ) -> Sequence[Object]:
-    """Delete all suites and runs, including new ones; return those that remain after the timeout.
-
-    `namespaces` limits them; all namespaces by default. ApiError: they cannot be listed or deleted.
-    """
+    """Delete all suites and runs, new ones too; return those left after the timeout. See `Kube` for errors."""
     deadline = time.monotonic() + seconds
     logged = ""
     while True:
@@ -164,13 +161,11 @@ async def _objects(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
 
 def _summary(left: Sequence[Object]) -> str:
     shown = []
-    for obj in left[:_SHOWN]:
+    for obj in left:
         kind = "suite " if obj["kind"] == SUITE_KIND else ""
         name = f"{kind}{obj['metadata']['namespace']}/{obj['metadata']['name']}"
         conditions = (obj.get("status") or {}).get("conditions") or ()
         messages = (condition.get("message") for condition in conditions if condition["type"] == "CleanedUp")
         blocker = next(messages, None)
         shown.append(f"{name}: {blocker}" if blocker else name)
-    if len(left) > _SHOWN:
-        shown.append(f"and {len(left) - _SHOWN} more")
-    return "; ".join(shown)
+    return first_few(shown, _SHOWN, "; ")

@@ -3,6 +3,7 @@
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,45 +20,24 @@ _log = logging.getLogger(__name__)
 @click.option("--uid", required=True, help="UID of the run.")
 @click.option("--clients", type=click.IntRange(min=0), required=True, help="Number of clients of the run.")
 @click.option("--pool", required=True, help="Pool of the run's images and objects.")
-@click.option("--data-pool", help="Pool of the images' data, if different.")
 @click.option("--other-pool", "other_pools", multiple=True, help="Another pool of the run; may be given several times.")
-@click.option("--images/--no-images", default=True, help="Whether the pool may contain RBD images of the run.")
+@click.option(
+    "--images/--no-images", "has_images", default=True, help="Whether the pool may contain RBD images of the run."
+)
 @click.option("--file-system", default="", help="File system of the run that is removed next.")
 @click.option(
     "--options/--no-options",
+    "has_options",
     default=False,
     help="Whether the run may have set options of the OSDs, or taken OSDs away.",
 )
-@click.option("--only-restore", is_flag=True, help="Restore options and OSDs, and remove nothing.")
+@click.option("--only-restore", "only_restores", is_flag=True, help="Restore options and OSDs, and remove nothing.")
 @click.option("--user", required=True, help="CephX user, without `client.`.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
-def command(
-    *,
-    uid: str,
-    clients: int,
-    pool: str,
-    data_pool: str | None,
-    other_pools: tuple[str, ...],
-    images: bool,
-    file_system: str,
-    options: bool,
-    only_restore: bool,
-    user: str,
-    termination_log: Path | None,
-) -> None:
+def command(*, user: str, termination_log: Path | None, **what: Any) -> None:  # noqa: ANN401 - fields of the target
     """Remove a run's images and objects, and restore the options, flags and OSDs that it changed. Idempotent."""
     log_to_stderr()
-    others = other_pools if data_pool is None else (data_pool, *other_pools)
-    target = TeardownTarget(
-        uid=uid,
-        clients=clients,
-        pool=pool,
-        other_pools=others,
-        has_images=images,
-        file_system=file_system,
-        has_options=options,
-        only_restores=only_restore,
-    )
+    target = TeardownTarget(**what)
 
     async def remove() -> Remains:
         async with Commands(user) as commands:
@@ -68,7 +48,8 @@ def command(
         _log.info("stopped before everything was removed; the next pod continues")
         sys.exit(EXIT_STOPPED)
     if not left.problems:
-        _log.info("the OSDs are restored" if only_restore else f"run {uid} has no objects left in pool {pool}")
+        is_left = f"run {target.uid} has no objects left in pool {target.pool}"
+        _log.info("the OSDs are restored" if target.only_restores else is_left)
         return
     reason = "; ".join(left.problems)
     write_termination_message(termination_log, reason)

@@ -19,10 +19,7 @@ def log_to_stderr() -> None:
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of `work`; None if SIGTERM or SIGINT has cancelled it.
-
-    The handlers are installed before `work` starts. Until then, SIGTERM ends a program at once (`plimsoll.cli`).
-    """
+    """Return the result of `work`; None if SIGTERM or SIGINT has cancelled it, as they do once it has started."""
 
     async def run() -> T | None:
         task = asyncio.ensure_future(work)

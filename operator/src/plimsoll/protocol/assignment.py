@@ -1,8 +1,8 @@
 """The assignment of one agent process: a document in a file or on standard input.
 
 The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, and names no program, no file of
-a token and no helper: options do, which an admission policy fixes. A new field must be optional and absent by
-default: a run keeps the runner image that it started with, and that image rejects unknown fields.
+a token and no helper: options do, which an admission policy fixes. A new field must be optional and absent by default:
+a run keeps the runner image that it started with.
 """
 
 import hmac
@@ -26,21 +26,13 @@ TOKEN_KEY_FILE = "token.key"  # noqa: S105 - the name of a file
 TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 
 
-class DirectoryVolume(Model):
-    """A mounted file system for this client alone."""
-
-    kind: Literal["Directory"] = "Directory"
-    path: str
-    capacity: ByteCount | None = None  # bytes that the client may use; absent for all free space
-    mounted: bool = False  # whether to refuse a directory that is not a mount point
-
-
 class DataFile(Model):
-    """A file in a shared file system."""
+    """A file in a file system."""
 
     kind: Literal["File"] = "File"
     path: str
-    capacity: ByteCount | None = None
+    capacity: ByteCount | None = None  # bytes that the client may use; absent for all free space
+    mounted: bool = False  # whether to refuse a directory that is not a mount point
 
 
 class SharedDirectory(Model):
@@ -82,9 +74,7 @@ class RadosNamespace(Model):
     user: CephName
 
 
-AssignedVolume = Annotated[
-    DirectoryVolume | DataFile | SharedDirectory | BlockDevice | RbdImage, Field(discriminator="kind")
-]
+AssignedVolume = Annotated[DataFile | SharedDirectory | BlockDevice | RbdImage, Field(discriminator="kind")]
 
 
 class Assignment(Model):

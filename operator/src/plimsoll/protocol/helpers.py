@@ -1,8 +1,4 @@
-"""The messages to the helpers, which run kube-burner and drop caches; docs/reference/protocol.md describes them.
-
-The helper for kube-burner answers with empty lines while it works, so that each side notices when the other is gone,
-and then with one `BurnOutcome`.
-"""
+"""The messages to the helpers, which run kube-burner and drop caches; docs/reference/protocol.md describes them."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -24,13 +20,9 @@ PORT = 8080
 BURN_PATH = "/burn"
 DROP_PATH = "/drop"
 
-BEAT_SECONDS = 2.0
-SILENCE_SECONDS = 30.0
-"""After this time without a line the client gives up; the helper notices at its next line that the client is gone."""
-
-RETRY_SECONDS = 5.0
-"""After this time the client asks again whether it is its turn. Namespaces that do so take turns."""
-
+BEAT_SECONDS = 2.0  # between the empty lines with which kube-burner's helper answers while it works
+SILENCE_SECONDS = 30.0  # without such a line, until the client gives up
+RETRY_SECONDS = 5.0  # after this time the client asks again whether it is its turn. Namespaces that do so take turns
 MAX_BURN_REQUEST_BYTES = 4096
 MAX_OUTCOME_BYTES = 64 * 2**20
 MAX_TOKEN_CHARACTERS = 4096
@@ -42,8 +34,10 @@ LABEL_HELPER = "plimsoll.dev/kube-burner"
 LABEL_RUN_UID = f"{GROUP}/run-uid"
 LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 
-NAMESPACE_PREFIX = "plimsoll-burn-"
-"""Names of these namespaces begin with it, and the helper may touch no others."""
+NAMESPACE_PREFIX = "plimsoll-burn-"  # names of these namespaces begin with it; the helper may touch no others
+# Name of the Secret with the certificate and key of the helper that runs kube-burner, and of the ConfigMap with the
+# certificate, which the operator reads. The helper makes both, once, so that running clients survive its restarts.
+BURNER_CERTIFICATE = "plimsoll-kube-burner-certificate"
 
 
 class BurnOrder(Model):
@@ -70,11 +64,6 @@ class HelperRefusal(Model):
     message: str
 
 
-BURNER_CERTIFICATE = "plimsoll-kube-burner-certificate"
-"""Name of the Secret with the certificate and key of the helper that runs kube-burner, and of the ConfigMap with the
-certificate, which the operator reads. The helper makes both, once, so that running clients survive its restarts."""
-
-
 def burner_url(service: str, namespace: str) -> str:
     """Return the URL of the Service of the helper that runs kube-burner, which may be on another node."""
     return f"https://{service}.{namespace}.svc:{PORT}"
@@ -86,11 +75,7 @@ def caches_url(service: str, namespace: str) -> str:
 
 
 def namespace_base(namespace: str, run_uid: str) -> str:
-    """Return the beginning of the names of a run's namespaces, unique to the run.
-
-    It depends on the run's own namespace, which the helper knows from the client's token: otherwise an order with the
-    UID of another tenant's run would keep that run from being removed.
-    """
+    """Return the beginning of the names of a run's namespaces, which no run of another tenant's namespace shares."""
     return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:10]}-"
 
 

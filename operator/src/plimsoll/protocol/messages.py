@@ -8,7 +8,7 @@ import math
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.model import Model
@@ -21,9 +21,7 @@ from plimsoll.protocol.helpers import MAX_TOKEN_CHARACTERS, CacheDrop
 from plimsoll.tools.cast import MAX_ROUNDS
 
 PROTOCOL_VERSION = 3
-SERVER_NAME = "conductor.plimsoll.dev"
-"""The name in the conductor's certificate; agents verify it regardless of the address they connect to."""
-
+SERVER_NAME = "conductor.plimsoll.dev"  # in the conductor's certificate, whatever address agents connect to
 MAX_DOCUMENT_BYTES = 16 * 2**20  # of a result's post; the largest, three operations over a day, has about 9 MiB
 # Parts of a result's post: a parsed one takes up to 60 bytes, and 400 if it is a mapping or an unknown field
 MAX_DOCUMENT_ENTRIES = 2**20  # three operations over a day have 520,000
@@ -34,11 +32,8 @@ MAX_ATTEMPT = 1000  # far above the number of processes that a client may lose
 MAX_CLOCK_ERROR_SECONDS = 10.0  # half a round trip; agents do not wait longer for an answer
 _MAX_FACTS_CHARACTERS = 8192
 
-
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
-Identity = Annotated[str, Field(max_length=64)]
-"""Identity of a process: an agent's instance or a conductor's epoch."""
-
+Identity = Annotated[str, Field(max_length=64)]  # identity of a process: an agent's instance or a conductor's epoch
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -66,7 +61,7 @@ class Registration(Model):
     client: ClientNumber
     instance: Identity  # random, one per agent process
     attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0  # number of earlier processes of this client
-    node: Annotated[str, Field(max_length=253)]
+    node: Annotated[str, Field(max_length=253), AfterValidator(printable_text)]
     prepared_bytes: ByteCount = 0  # size of the data set that this process has prepared; 0 if it has not
     data_set_used: bool = False  # whether a tool has worked since then
     # Kernel, processors, tool versions, ... for the result's environment
@@ -84,11 +79,6 @@ class Registration(Model):
         if characters > _MAX_FACTS_CHARACTERS:
             raise ValueError(f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed")
         return {printable_text(name): _printable(value) for name, value in facts.items()}
-
-    @field_validator("node")
-    @classmethod
-    def _check_node(cls, node: str) -> str:
-        return printable_text(node)
 
 
 def _printable(value: JsonValue) -> JsonValue:

@@ -4,30 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.names import Metric
-from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import (
-    change_text,
-    conclusion_text,
-    interval_text,
-    is_left_to_mean,
-    mean_text,
-    notes_of,
-    place_of,
-    trials_text,
-    verdict_text,
-)
-from plimsoll.measure.compare.sides import Comparison, MeanComparison, MetricComparison, PointComparison
+from plimsoll.measure.compare import comparison as words
+from plimsoll.measure.compare.comparison import Comparison, MeanComparison, MetricComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report import plot
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
-    Chart,
     Column,
     Details,
-    Json,
     Number,
     Section,
     Text,
@@ -36,54 +22,25 @@ from plimsoll.report.view import (
 )
 from plimsoll.suite.evaluation import Compared
 
-_LINES = 20
-_MOST_CHARTS = 6
 _MOST_DIFFERENCES = 100
-_LINE_PIXELS = 30
-_MARGIN_PIXELS = 140
-_COLOURS = {Conclusion.REGRESSION: "$bad", Conclusion.NO_REGRESSION: "$good", Conclusion.INCONCLUSIVE: "$warn"}
-_SYMBOLS = {Conclusion.REGRESSION: "x", Conclusion.NO_REGRESSION: "circle", Conclusion.INCONCLUSIVE: "diamond-open"}
-
-_FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)
-_COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)  # ratios of the ticks, fine ones if all changes are small
-_OF_MEANS = (
-    "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
-    "suspected. "
-)
-
-_OF_LINES = "A line has one estimate with an interval in each run; its trials are the probes behind it. "
-
-_Line = tuple[PointComparison, MetricComparison]
 
 
 def comparison_section(compared: Sequence[Compared]) -> Section | None:
-    """Return the comparisons; None if there is only one run."""
     blocks: list[Block] = []
-    for number, pair in enumerate(compared):
+    for pair in compared:
         names, comparison = f"{pair.candidate} against {pair.baseline}", pair.comparison
         if comparison is None:
             blocks.append(Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."]))
             continue
-        lines = [(point, metric) for point in comparison.points for metric in point.metrics]
-        drawn = [line for line in lines if line[1].gates and line[1].ratio]
-        rates = [line for line in drawn if line[1].metric.is_rate]
-        latencies = [line for line in drawn if not line[1].metric.is_rate]
-        charts = [
-            *_charts(f"change-{number}", f"Rate: {names}", rates, 1 - comparison.rate_threshold),
-            *_charts(f"change-{number}", f"Latency: {names}", latencies, 1 + comparison.latency_threshold),
-        ]
-        blocks += [Text(paragraphs=[*_words(names, pair, comparison)]), *charts[:_MOST_CHARTS]]
-        if (more := len(charts) - _MOST_CHARTS) > 0:
-            blocks.append(Text(paragraphs=[f"{more} more figures are omitted; the table has every metric."]))
+        blocks.append(Text(paragraphs=[*_words(names, pair, comparison)]))
         blocks.append(page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(comparison)))
-        if notes := [f"{first_few(places)}: {note}." for note, places in notes_of(comparison).items()]:
+        if notes := [f"{first_few(places)}: {note}." for note, places in words.notes_of(comparison).items()]:
             blocks.append(Text(paragraphs=notes))
         blocks += _differences(pair)
     return Section(key="comparison", title="Comparison", blocks=blocks) if blocks else None
 
 
 def rule_texts(comparison: Comparison) -> tuple[str, str]:
-    """Return what is tolerated, and the metrics that decide."""
     rate, latency = 100 * comparison.rate_threshold, 100 * comparison.latency_threshold
     gates = f"Gates: {', '.join(comparison.gates)}."
     return f"Tolerated: {rate:g} % less rate, {latency:g} % more latency.", gates
@@ -98,52 +55,28 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
         )
     tolerated, gates = rule_texts(comparison)
     yield (
-        f"{tolerated} Regression: significantly worse, by more than that. NoRegression: with 95 % "
-        "confidence no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
-        f"{_OF_MEANS if comparison.means else ''}{_OF_LINES if Metric.LINE in comparison.gates else ''}"
-        f"{gates} The noise between runs is unknown here and may look like a change; "
-        "`plimsoll compare --noise` takes it into account."
+        f"{tolerated} Regression: significantly worse, by more than that. NoRegression: with 95 % confidence no worse "
+        "than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
+        f"{' '.join((*legend_texts(comparison), gates))} The noise between runs is unknown here and may look like a "
+        "change; `plimsoll compare --noise` takes it into account."
     )
-    for heading, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
+    yield from only_texts(comparison)
+
+
+def legend_texts(comparison: Comparison) -> Iterator[str]:
+    if comparison.means:
+        yield (
+            "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a "
+            "point is suspected."
+        )
+    if Metric.LINE in comparison.gates:
+        yield "A line has one estimate with an interval in each run; its trials are the probes behind it."
+
+
+def only_texts(comparison: Comparison) -> Iterator[str]:
+    for side, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
         if points:
-            yield f"Only the {heading} has {first_few(points)}."
-
-
-def _charts(key: str, title: str, lines: Sequence[_Line], limit: float) -> Iterator[Chart]:
-    for number, words, part in plot.in_parts(lines, _LINES):
-        values = [value for _, metric in part for value in (metric.ratio, metric.low, metric.high) if value]
-        ticks = _FINE if _FINE[0] < min(values) and max(values) < _FINE[-1] else _COARSE
-        labels = ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]
-        yield Chart(
-            key=f"{key}-{number}-{part[0][1].metric.is_rate:d}",
-            title=f"{title}{words}",
-            description=(
-                f"{title}{words}: change in percent with its 95 % interval, for "
-                f"{count_text(len(part), 'gating metric')}. The table below has the numbers."
-            ),
-            data=[trace for conclusion in Conclusion for trace in _traces(conclusion, part)],
-            x=plot.numbers_axis("candidate / baseline", ticks, labels),
-            y=plot.category_axis([place_of(*line) for line in reversed(part)]),
-            more={
-                "shapes": [plot.vertical_line(1, "$muted", "solid"), plot.vertical_line(limit, plot.colour(1), "dot")]
-            },
-            height=_MARGIN_PIXELS + _LINE_PIXELS * len(part),
-        )
-
-
-def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
-    drawn = [line for line in lines if line[1].conclusion is conclusion]
-    if drawn:
-        yield plot.scatter(
-            conclusion.value,
-            [metric.ratio for _, metric in drawn],
-            [place_of(*line) for line in drawn],
-            error_x=plot.error_bars(
-                [(metric.low, metric.ratio, metric.high) for _, metric in drawn], thickness=2, width=5
-            ),
-            marker={"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
-            texts=[f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in drawn],
-        )
+            yield f"Only the {side} has {first_few(points, 3)}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,20 +96,18 @@ class ComparedRow:
 
     @property
     def place(self) -> str:
-        """The parameters and the clients, or what the mean is of."""
         return self.label if self.clients is None else f"{self.label}, {count_text(self.clients, 'client')}"
 
     @property
     def mark(self) -> str:
         """The conclusion if it decides, which it does not if the metric does not gate or is left to the mean."""
-        decides = self.metric is None or (self.metric.gates and not is_left_to_mean(self.metric))
+        decides = self.metric is None or (self.metric.gates and not words.is_left_to_mean(self.metric))
         return self.change.conclusion if decides else ""
 
 
 def compared_rows(comparison: Comparison) -> Iterator[ComparedRow]:
-    """Yield the mean changes, then the metrics of all points."""
     for mean in comparison.means:
-        yield ComparedRow(workload=mean.workload, point=None, label=mean_text(mean), clients=None, change=mean)
+        yield ComparedRow(workload=mean.workload, point=None, label=words.mean_text(mean), clients=None, change=mean)
     for point in comparison.points:
         for metric in point.metrics:
             yield ComparedRow(
@@ -212,18 +143,22 @@ COMPARED_COLUMNS: Sequence[Column[ComparedRow]] = (
     _Column("", lambda row: row.metric is None or row.metric.gates, key="gates"),
     *_of_side("baseline", "Baseline"),
     *_of_side("candidate", "Candidate"),
-    _Number("Change", lambda row: row.change.ratio, key="ratio", show=change_text),
+    _Number("Change", lambda row: row.change.ratio, key="ratio", show=words.change_text),
     _Number(
-        "95 % interval", lambda row: row.change.low, key="low", text=lambda row: interval_text(row.change), priority=2
+        "95 % interval",
+        lambda row: row.change.low,
+        key="low",
+        text=lambda row: words.interval_text(row.change),
+        priority=2,
     ),
     _change("high"),
-    _Number("At worst", lambda row: row.change.bound, key="bound", show=change_text, priority=1),
-    _Number("Trials", lambda row: trials_text(row.change), priority=4),
+    _Number("At worst", lambda row: row.change.bound, key="bound", show=words.change_text, priority=1),
+    _Number("Trials", lambda row: words.trials_text(row.change), priority=4),
     _Column(
         "Conclusion",
         lambda row: row.change.conclusion,
         key="conclusion",
-        text=lambda row: conclusion_text(row.metric) if row.metric else verdict_text(row.change),
+        text=lambda row: words.conclusion_text(row.metric) if row.metric else words.verdict_text(row.change),
         mark=lambda row: row.mark,
     ),
     *map(_change, ("p_value", "p_worse", "confirmed", "improved", "trials_needed")),

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.hypothesis import CLIENTS
-from plimsoll.api.line import Line, LineSearch, Objective, Probe
+from plimsoll.api.line import Line, LineSearch, Objective
 from plimsoll.api.names import Metric, Operation, Verdict
-from plimsoll.api.operation import OperationSummary, Statistic, SteadinessState
+from plimsoll.api.operation import OperationSummary, Statistic
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.suite_status import EndedRound
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.layers import LayerRow
-from plimsoll.measure.line.search import arrived_load, counting_trials
+from plimsoll.measure.line.search import counting_trials
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import iops_of
 from plimsoll.measure.text import count_text
@@ -32,7 +32,7 @@ class ReportedRun:
     label: str  # its name in the report, unique there
     results: Sequence[BenchmarkResult]
     layers: Sequence[LayerRow] = ()  # the layers of a run on a Ceph cluster; empty otherwise
-    write_amplification: float | None = None  # bytes that the pool writes per byte of a client; None if unknown
+    layer_notes: Sequence[str] = ()  # sentences about their limits
 
     @property
     def uid(self) -> str:
@@ -40,7 +40,6 @@ class ReportedRun:
 
     @property
     def place(self) -> str:
-        """Return namespace and name."""
         first = self.results[0]
         return f"{first.metadata.namespace}/{first.spec.run}"
 
@@ -63,7 +62,7 @@ def _with_unique_labels(runs: Sequence[ReportedRun], longer: Sequence[str]) -> l
     return [replace(run, label=label) if times[run.label] > 1 else run for run, label in zip(runs, longer, strict=True)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportedSuite:
     """A suite."""
 
@@ -88,21 +87,37 @@ SENSES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedPoint:
-    """One operation of a point that is shown in figures."""
+class PointRow:
+    """A point of a run, or one operation of it."""
 
-    run: ReportedRun
+    run: str
     result: BenchmarkResult
-    operation: OperationSummary
+    operation: OperationSummary | None = None  # None without numbers, and if the point is Invalid
+    storm: BenchmarkResult | None = None  # of a calm line, the result with its storm line if it is shown, too
 
     @property
-    def verdict(self) -> str:
-        """Return the point's verdict, or `Unfinished`."""
-        return verdict_text(self.result)
+    def search(self) -> LineSearch:
+        """The search; ValueError if the point is measured at one load."""
+        if self.result.spec.line is None:
+            raise ValueError(f"point {self.result.spec.point} is no search for the line")
+        return self.result.spec.line
 
     @property
-    def is_valid(self) -> bool:
-        return self.result.status.verdict is Verdict.VALID
+    def line(self) -> Line:
+        return line_of(self.result)
+
+    @property
+    def measured(self) -> OperationSummary:
+        """The operation; ValueError if there are no numbers."""
+        if self.operation is None:
+            raise ValueError(f"point {self.result.spec.point} has no numbers")
+        return self.operation
+
+    @property
+    def mark(self) -> str:
+        """Return the verdict in brackets, unless the point is Valid."""
+        verdict = verdict_text(self.result)
+        return "" if verdict == Verdict.VALID else f" [{verdict}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +128,7 @@ class PlottedSweep:
     operation: Operation
     axes: Sequence[str]  # parameters with at least two values, clients first, then the tool's parameters in their order
     has_several_runs: bool  # whether the names of series include the run
-    measured: Sequence[PlottedPoint]
+    measured: Sequence[PointRow]
 
     @property
     def title(self) -> str:
@@ -121,18 +136,17 @@ class PlottedSweep:
 
     @property
     def key(self) -> str:
-        """Return workload and operation as a part of an anchor."""
         return f"{self.workload}-{self.operation}"
 
     def axis_among(self, names: Iterable[str]) -> str | None:
         """Return the first axis with one of these names; None without one."""
         return next((name for name in names if name in self.axes), None)
 
-    def label(self, point: PlottedPoint, axes: Sequence[str] | None = None) -> str:
+    def label(self, point: PointRow, axes: Sequence[str] | None = None) -> str:
         """Return the values of a point on these axes, all by default, and its run if there are several."""
-        return _label(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else None)
+        return label_of(point.result, self.axes if axes is None else axes, point.run if self.has_several_runs else "")
 
-    def series(self, point: PlottedPoint, axis: str) -> str:
+    def series(self, point: PointRow, axis: str) -> str:
         """Return the common values of all points that differ from this one only on an axis; empty if that is all."""
         others = [other for other in self.axes if other != axis]
         return self.label(point, others) if others or self.has_several_runs else ""
@@ -160,7 +174,6 @@ def statistic_of(operation: OperationSummary, metric: Metric) -> Statistic | Non
 
 
 def verdict_text(result: BenchmarkResult) -> str:
-    """Return the verdict of a point, or `Unfinished`."""
     return result.status.verdict.value if result.status.verdict else UNFINISHED
 
 
@@ -174,15 +187,7 @@ def longest_stall(result: BenchmarkResult) -> float | None:
     return max((trial.stalls.seconds for trial in counting(result) if trial.stalls), default=None)
 
 
-def steadiness_of(result: BenchmarkResult) -> SteadinessState | None:
-    """Return the worst of the trials that count, Unknown before Steady; None if none was judged."""
-    order = (SteadinessState.STEADY, SteadinessState.UNKNOWN, SteadinessState.NOT_STEADY)
-    states = [trial.steadiness.state for trial in counting(result) if trial.steadiness]
-    return max(states, key=order.index, default=None)
-
-
 def axis_value(result: BenchmarkResult, axis: str) -> JsonValue:
-    """Return the value of a point on an axis; None without one."""
     return result.spec.clients if axis == CLIENTS else result.spec.parameters.get(axis)
 
 
@@ -200,7 +205,6 @@ def axis_number(result: BenchmarkResult, axis: str) -> float | None:
 
 
 def axis_text(axis: str, value: JsonValue) -> str:
-    """Return a value on an axis in words."""
     if axis == CLIENTS:
         return count_text(value, "client") if isinstance(value, int) else str(value)
     if axis in DEPTH_AXES:
@@ -208,23 +212,31 @@ def axis_text(axis: str, value: JsonValue) -> str:
     return str(value) if axis in SIZE_AXES else f"{axis} {value}"
 
 
+def result_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
+    """Yield a row for each operation; one for a point without numbers, such as a search."""
+    for run, result in results:
+        for operation in (() if is_search(result) else drawable(result)) or (None,):
+            yield PointRow(run=run, result=result, operation=operation)
+
+
 def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
     """Return the workloads of all runs by operation, without points that are Invalid or have no numbers."""
     sweeps: list[PlottedSweep] = []
-    for workload, points in grouped(results_of(runs), lambda case: case[1].spec.workload).items():
-        axes = axes_of([result for _, result in points])
-        several = len({run.label for run, _ in points}) > 1
-        for operation in Operation:
-            measured = [
-                PlottedPoint(run=run, result=result, operation=summary)
-                for run, result in points
-                for summary in drawable(result)
-                if summary.operation is operation
-            ]
-            sweep = PlottedSweep(
-                workload=workload, operation=operation, axes=axes, has_several_runs=several, measured=measured
+    rows = result_rows((run.label, result) for run, result in results_of(runs))
+    for workload, points in grouped(rows, lambda row: row.result.spec.workload).items():
+        axes, several = axes_of([row.result for row in points]), len({row.run for row in points}) > 1
+        measured = grouped((row for row in points if row.operation), lambda row: row.measured.operation)
+        sweeps += [
+            PlottedSweep(
+                workload=workload,
+                operation=operation,
+                axes=axes,
+                has_several_runs=several,
+                measured=measured[operation],
             )
-            sweeps += [sweep] if measured else []
+            for operation in Operation
+            if operation in measured
+        ]
     return sweeps
 
 
@@ -254,50 +266,9 @@ def judged_latencies(trial: Trial, objective: Objective) -> dict[Operation, int 
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbedLoad:
-    """One attempt at one load of a search."""
-
-    trial: Trial
-    probe: Probe
-
-    @property
-    def load(self) -> float:
-        """The load that the storage met: in an open loop what arrived, unless the depth was full."""
-        return arrived_load(self.trial, self.probe)
-
-    def latency(self, objective: Objective) -> int | None:
-        """Return the percentile of an objective in nanoseconds, of the slowest operation; None if unknown."""
-        return max(filter(None, judged_latencies(self.trial, objective).values()), default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedSearch:
-    """One search of a run."""
-
-    run: ReportedRun
-    result: BenchmarkResult
-    name: str  # what differs between it and the other searches of its workload
-    probes: Sequence[ProbedLoad]  # all attempts, in the order of recording
-
-    @property
-    def line(self) -> Line:
-        """The line, as far as it is known; no probes before the first one."""
-        return line_of(self.result)
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """What a storm line and its calm line have in common: the run, and the point of the calm line."""
-        return self.run.label, self.result.spec.calm or self.result.spec.point
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchedWorkload:
-    """All searches of one workload with the same objectives, over all runs."""
-
-    workload: str
-    search: LineSearch
-    searches: Sequence[PlottedSearch]
+def judged_latency(trial: Trial, objective: Objective) -> int | None:
+    """Return the percentile of an objective in nanoseconds, of the slowest operation; None if unknown."""
+    return max(filter(None, judged_latencies(trial, objective).values()), default=None)
 
 
 def is_search(result: BenchmarkResult) -> bool:
@@ -306,42 +277,11 @@ def is_search(result: BenchmarkResult) -> bool:
 
 
 def line_of(result: BenchmarkResult) -> Line:
-    """Return what the search of a point found so far."""
     return result.status.line or Line(probes=0, counted=0)
 
 
-def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:
-    """Return the searches of all runs, grouped by workload and objectives."""
-
-    def group_of(case: tuple[ReportedRun, BenchmarkResult, LineSearch]) -> tuple[str, str]:
-        return case[1].spec.workload, case[2].model_dump_json(include={"vary", "objectives"})
-
-    found = [(run, result, result.spec.line) for run, result in results_of(runs) if result.spec.line is not None]
-    workloads: list[SearchedWorkload] = []
-    for (workload, _), cases in grouped(found, group_of).items():
-        axes = axes_of([result for _, result, _ in cases])
-        several = len({run.label for run, _, _ in cases}) > 1
-        searches = [
-            PlottedSearch(
-                run=run,
-                result=result,
-                name=_label(result, axes, run if several else None),
-                probes=[
-                    ProbedLoad(trial=trial, probe=trial.probe)
-                    for trial in result.status.trials
-                    if trial.probe is not None
-                ],
-            )
-            for run, result, _ in cases
-        ]
-        workloads.append(SearchedWorkload(workload=workload, search=cases[0][2], searches=searches))
-    return workloads
-
-
-def _label(result: BenchmarkResult, axes: Sequence[str], run: ReportedRun | None) -> str:
-    """Return the values of a point on these axes, and its run; its own label without any."""
-    parts = [axis_text(axis, axis_value(result, axis)) for axis in reversed(axes)]
-    if run:
-        parts.append(run.label)
+def label_of(result: BenchmarkResult, axes: Sequence[str], run: str) -> str:
+    """Return the values of a point on these axes, and its run unless empty; its own label without any."""
+    parts = [*(axis_text(axis, axis_value(result, axis)) for axis in reversed(axes)), *([run] if run else [])]
     storm = line_of(result).storm
     return ", ".join([*parts, *([storm.text] if storm else [])]) if parts else result.spec.label

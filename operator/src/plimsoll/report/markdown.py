@@ -13,28 +13,17 @@ from typing import TypeVar
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.measure.compare.comparison import notes_of
 from plimsoll.measure.text import count_text, first_few, quote
-from plimsoll.report.comparing import COMPARED_COLUMNS, compared_rows, difference_columns, rule_texts, unknown_text
-from plimsoll.report.figure import SENSES, UNFINISHED, ReportedRun, ReportedSuite, is_search
+from plimsoll.report import comparing, points
+from plimsoll.report.figure import SENSES, UNFINISHED, ReportedRun, ReportedSuite, is_search, result_rows
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.layers_links import link_columns, links_of
 from plimsoll.report.overview import verdict_reasons
-from plimsoll.report.points import (
-    LINE_COLUMNS,
-    PHASE_COLUMNS,
-    RESULT_COLUMNS,
-    line_rows,
-    named,
-    phase_rows,
-    recovery_sentences,
-    result_rows,
-    search_sentences,
-)
 from plimsoll.report.suite import CHANGE_COLUMNS, HYPOTHESIS_COLUMNS, ROUND_COLUMNS, notable_changes
 from plimsoll.report.suite import notes_of as hypothesis_notes_of
 from plimsoll.report.view import NONE, Cell, Column
 from plimsoll.suite.evaluation import Compared
 from plimsoll.suite.judging import RoundJudgement
-from plimsoll.suite.rounds.baseline import ACCEPT_ROUND
+from plimsoll.suite.rounds.turns import ACCEPT_ROUND
 
 MAX_CHARACTERS = 65_536
 """The most that GitHub accepts as the body of a comment."""
@@ -67,7 +56,6 @@ def inline(text: str, *, in_table: bool = False) -> str:
 
 
 def marked(verdict: str) -> str:
-    """Return a verdict or a conclusion after its symbol."""
     return f"{_MARKS[verdict]} {verdict}" if verdict in _MARKS else inline(verdict)
 
 
@@ -136,7 +124,6 @@ def _list(items: Iterable[str]) -> Iterator[Block]:
 
 
 def results_markdown(runs: Sequence[ReportedRun]) -> str:
-    """Return the results of runs, one after the other."""
     blocks = (block for run in runs for block in _run(f"run {inline(run.place)}", run))
     return fitted(blocks, "plimsoll results")
 
@@ -152,25 +139,24 @@ def _run(name: str, run: ReportedRun) -> Iterator[Block]:
 
 
 def _points(run: ReportedRun) -> Iterator[Block]:
-    if rows := [*result_rows(named(result for result in run.results if not is_search(result)))]:
-        yield table("Points", RESULT_COLUMNS, rows)
-    if searches := [*line_rows(named(run.results))]:
-        yield table("Searches for the line", LINE_COLUMNS, searches)
+    if rows := [*result_rows(points.named(result for result in run.results if not is_search(result)))]:
+        yield table("Points", points.RESULT_COLUMNS, rows)
+    if searches := [*points.line_rows(points.named(run.results))]:
+        yield table("Searches for the line", points.LINE_COLUMNS, searches)
         yield from _list(
             f"{inline(row.result.spec.point)}: {inline(text)}. {inline(why)}"
-            for row, text, why in search_sentences(searches)
+            for row, text, why in points.search_sentences(searches)
         )
-    if phases := [*phase_rows(run.results)]:
-        yield table("Phases", PHASE_COLUMNS, phases)
-        recoveries = (sentence.partition(": ") for sentence in recovery_sentences(run.results))
+    if phases := [*points.phase_rows(run.results)]:
+        yield table("Phases", points.PHASE_COLUMNS, phases)
+        recoveries = (sentence.partition(": ") for sentence in points.recovery_sentences(run.results))
         yield from _list(f"{inline(point)}: {inline(sentence)}" for point, _, sentence in recoveries)
     for result in run.results:
         if links := links_of(result):
-            slowest = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
             starred = "; a star is far below comparable links (LinkOutlier)" if links.outliers else ""
             pairs = f"The slowest of {len(links.pairs)} links at {inline(result.spec.point)}"
             yield Block([f"{pairs}, in {links.unit}{starred}:"])
-            yield table("Links", link_columns(links), slowest)
+            yield table("Links", link_columns(links), links.pairs[:_MOST_ROWS])
 
 
 def _reasons(run: ReportedRun) -> Iterator[Block]:
@@ -182,7 +168,6 @@ def _reasons(run: ReportedRun) -> Iterator[Block]:
 
 
 def comparison_markdown(compared: Compared) -> str:
-    """Return a comparison of two runs that have points in common."""
     if compared.comparison is None:
         raise ValueError("without a comparison there is nothing to show")
     title = f"## {marked(compared.comparison.conclusion)}: {inline(compared.candidate)}"
@@ -195,25 +180,20 @@ def _comparison(compared: Compared) -> Iterator[Block]:
     if comparison is None:
         return
     yield from _list(map(inline, comparison.reasons))
-    rows = [*compared_rows(comparison)]
+    rows = [*comparing.compared_rows(comparison)]
     gating = [row for row in rows if row.metric is None or row.metric.gates]
     if gating:
-        yield table("What decides", COMPARED_COLUMNS, gating)
+        yield table("What decides", comparing.COMPARED_COLUMNS, gating)
     notes = [f"{inline(first_few(places, 1))}: {inline(note)}" for note, places in notes_of(comparison).items()]
     yield from _list(notes)
     if others := [row for row in rows if row not in gating]:
-        yield table("Other metrics, which do not decide", COMPARED_COLUMNS, others, collapsed=True)
-    if text := unknown_text(inline(first_few(compared.likeness.unknown, _MOST_NAMES))):
+        yield table("Other metrics, which do not decide", comparing.COMPARED_COLUMNS, others, collapsed=True)
+    if text := comparing.unknown_text(inline(first_few(compared.likeness.unknown, _MOST_NAMES))):
         yield Block([text])
     if differences := compared.likeness.differences:
-        columns = difference_columns("Baseline", "Candidate")
+        columns = comparing.difference_columns("Baseline", "Candidate")
         yield table("Differences of the runs", columns, differences, collapsed=True)
-    only = [
-        f"Only the {side} has {inline(first_few(points, _MOST_NAMES))}."
-        for side, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only))
-        if points
-    ]
-    yield Block([" ".join([*only, *rule_texts(comparison)])])
+    yield Block([" ".join([*map(inline, comparing.only_texts(comparison)), *comparing.rule_texts(comparison)])])
 
 
 def rounds_markdown(suite: ReportedSuite) -> str:

@@ -17,9 +17,8 @@ from plimsoll.api.names import Metric, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite_status import Conclusion, HypothesisVerdict, RoundVerdict
 from plimsoll.measure.checks.judge import reasons_of
-from plimsoll.measure.compare.comparison import change_text, interval_text, quantity_text, verdict_text
+from plimsoll.measure.compare.comparison import Comparison, change_text, interval_text, quantity_text, verdict_text
 from plimsoll.measure.compare.lines import line_estimate
-from plimsoll.measure.compare.sides import Comparison
 from plimsoll.measure.compare.values import COMPARED
 from plimsoll.measure.summary import OF_DISTURBANCES
 from plimsoll.measure.text import count_text, first_few, quote
@@ -28,6 +27,7 @@ from plimsoll.report.figure import UNFINISHED, ReportedRun, ReportedSuite, count
 from plimsoll.report.figure import verdict_text as point_verdict
 from plimsoll.report.points import no_numbers, while_disturbed
 from plimsoll.suite.evaluation import versions_of
+from plimsoll.suite.measured import MeasuredRound
 
 Numbers = Mapping[str, float]  # by name, such as random-read-000.read.p99: rates per second, nanoseconds
 
@@ -187,7 +187,7 @@ def _case_of_change(row: ComparedRow) -> Case:
 
 def suites_of_rounds(suite: ReportedSuite, *, strict: bool = False) -> Iterator[Suite]:
     """Yield the verdict of the last round, its comparisons and hypotheses, and the points of each variant."""
-    evaluation, (last, _) = suite.evaluation, suite.rounds[-1]
+    evaluation, (last, measured) = suite.evaluation, suite.rounds[-1]
 
     def case(group: str, name: str, shown: str, message: str, *, decides: bool = True) -> Case:
         outcome = _OUTCOMES.get(shown, Outcome.SKIPPED)
@@ -225,7 +225,7 @@ def suites_of_rounds(suite: ReportedSuite, *, strict: bool = False) -> Iterator[
         cases.insert(
             0, Case(group="round", name="latest", outcome=Outcome.ERROR, kind=RoundVerdict.FAILED, message=message)
         )
-    yield Suite(name=suite.label, cases=cases, numbers=_numbers_of_round(suite), started_at=last.start_time)
+    yield Suite(name=suite.label, cases=cases, numbers=_numbers_of_round(measured), started_at=last.start_time)
     for variant in suite.variants:
         yield replace(suite_of_run(variant, strict=strict), name=f"{suite.label}: {variant.label}")
 
@@ -254,14 +254,11 @@ def _name(point: str, operation: Operation, metric: Metric) -> str:
     return f"{point}.{metric}" if metric is Metric.LINE else f"{point}.{operation}.{metric}"
 
 
-def _numbers_of_round(suite: ReportedSuite, number: int = -1) -> dict[str, float]:
+def _numbers_of_round(measured: MeasuredRound) -> dict[str, float]:
     """Return the geometric means over the runs of a round, of gating metrics, by variant and point."""
-    _, measured = suite.rounds[number]
     return {
-        f"{quantity.variant}.{_name(quantity.point, quantity.operation, quantity.metric)}": math.exp(
-            fmean(series.values())
-        )
-        for quantity, series in measured.values.items()
+        f"{each.variant}.{_name(each.point, each.operation, each.metric)}": math.exp(fmean(series.values()))
+        for each, series in measured.values.items()
     }
 
 
@@ -275,13 +272,8 @@ def _started_at(results: Iterable[BenchmarkResult]) -> str:
 Row = tuple[str, Mapping[str, str], Numbers]  # time, attributes and numbers of a run or a round
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtavaTable:
-    """A header and rows in the order of time, and what had to be left out."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str]  # sentences
+OtavaTable = tuple[Sequence[Sequence[str]], Sequence[str]]
+"""Lines in the order of time after a header, and sentences about what had to be left out."""
 
 
 def otava_of_runs(runs: Iterable[ReportedRun]) -> OtavaTable:
@@ -296,11 +288,11 @@ def otava_of_runs(runs: Iterable[ReportedRun]) -> OtavaTable:
 
 def otava_of_rounds(suite: ReportedSuite) -> OtavaTable:
     rows: list[Row] = []
-    for number, (ended, measured) in enumerate(suite.rounds):
+    for ended, measured in suite.rounds:
         versions = versions_of(condition.fingerprint for condition in measured.conditions)
         accepted = str(ended.accepted).lower()
         attributes = {"round": ended.name, "verdict": ended.verdict, "accepted": accepted, **versions}
-        rows.append((ended.start_time, attributes, _numbers_of_round(suite, number)))
+        rows.append((ended.start_time, attributes, _numbers_of_round(measured)))
     return _otava_table(rows)
 
 
@@ -318,11 +310,8 @@ def _otava_table(rows: Iterable[Row]) -> OtavaTable:
         notes.append(f"Left out, because they have no numbers: {first_few(without)}.")
     if partial:
         notes.append(f"Left out, because not every row has them: {first_few(partial)}.")
-    return OtavaTable(
-        header=["time", *names, *complete],
-        rows=[
-            [time, *(attributes.get(name, "") for name in names), *(f"{numbers[name]:.10g}" for name in complete)]
-            for time, attributes, numbers in used
-        ],
-        notes=notes,
-    )
+    lines = [
+        [time, *(attributes.get(name, "") for name in names), *(f"{numbers[name]:.10g}" for name in complete)]
+        for time, attributes, numbers in used
+    ]
+    return [["time", *names, *complete], *lines], notes

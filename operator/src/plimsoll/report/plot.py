@@ -24,7 +24,6 @@ T = TypeVar("T")
 
 
 def colour(number: int) -> str:
-    """Return the name of a series' colour in the theme."""
     return f"$series{number % MOST_SERIES}"
 
 
@@ -108,12 +107,10 @@ def metric_axis(metric: Metric) -> Json:
 
 
 def metric_scale(metric: Metric) -> float:
-    """Return the unit of the axis of a metric."""
     return MEBIBYTE if metric is Metric.BYTES else 1 if metric.is_rate else MICROSECOND
 
 
 def vertical_line(x: float | str, name: str, dash: str) -> Json:
-    """Return a line over the whole height of a figure."""
     line = {"color": name, "dash": dash, "width": 1.5}
     return {"type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}
 
@@ -142,7 +139,6 @@ def limited(words: str, charts: Sequence[Chart], remedy: str = IN_RESULTS, limit
 def figures_section(
     key: str, title: str, words: str, charts: Sequence[Chart], *, remedy: str = IN_RESULTS, limit: int = MOST_FIGURES
 ) -> Section | None:
-    """Return a section of the first charts; None without any."""
     if not charts:
         return None
     return Section(key=key, title=title, blocks=limited(words, charts, remedy, limit))

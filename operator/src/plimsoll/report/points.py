@@ -2,15 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
 
-from plimsoll.api.line import Line, LineSearch, Objective, Probe
+from plimsoll.api.line import LineSearch, Objective, Probe
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
-from plimsoll.api.operation import OperationResult, OperationSummary, Statistic, SteadinessState
-from plimsoll.api.result import PHASES, BenchmarkResult, DisturbanceResult, PhaseName, Trial
+from plimsoll.api.operation import OperationResult, OperationSummary, Statistic
+from plimsoll.api.result import (
+    PHASES,
+    BenchmarkResult,
+    DisturbanceResult,
+    Phase,
+    PhaseName,
+    PhaseOperation,
+    Trial,
+)
 from plimsoll.measure.checks.judge import reasons_of
 from plimsoll.measure.cluster import data_set_text
 from plimsoll.measure.histogram import PERCENTILES
@@ -19,57 +27,22 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of, values_of
 from plimsoll.measure.text import first_few
 from plimsoll.report.figure import (
+    PointRow,
     counting,
-    drawable,
     is_search,
     judged_latencies,
+    judged_latency,
     line_of,
     longest_stall,
-    steadiness_of,
     verdict_text,
 )
-from plimsoll.report.view import NONE, Column, Number, duration_text, mebibytes, ratio_text
+from plimsoll.report.view import NONE, Column, Number, duration_text, mebibytes
 
 T = TypeVar("T")
-
-_STEADY = {
-    SteadinessState.STEADY: "yes",
-    SteadinessState.NOT_STEADY: "no",
-    SteadinessState.UNKNOWN: "unknown",
-    None: "not judged",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointRow:
-    """A point of a run, or one operation of it."""
-
-    run: str
-    result: BenchmarkResult
-    operation: OperationSummary | None = None  # None without numbers, and if the point is Invalid
-    storm: BenchmarkResult | None = None  # of a calm line, the result with its storm line if it is shown, too
-
-    @property
-    def search(self) -> LineSearch:
-        """The search; ValueError if the point is measured at one load."""
-        if self.result.spec.line is None:
-            raise ValueError(f"point {self.result.spec.point} is no search for the line")
-        return self.result.spec.line
-
-    @property
-    def line(self) -> Line:
-        return line_of(self.result)
 
 
 def named(results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, BenchmarkResult]]:
     return ((result.spec.run, result) for result in results)
-
-
-def result_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
-    """Yield a row for each operation; one for a point without numbers, such as a search."""
-    for run, result in results:
-        for operation in (() if is_search(result) else drawable(result)) or (None,):
-            yield PointRow(run=run, result=result, operation=operation)
 
 
 def line_rows(results: Iterable[tuple[str, BenchmarkResult]]) -> Iterator[PointRow]:
@@ -120,13 +93,6 @@ def _trials_text(row: PointRow) -> str:
     return (
         lines.line_probes_text(row.line) if is_search(row.result) else f"{_trials(row)}/{row.result.spec.repetitions}"
     )
-
-
-def _attempts_text(row: PointRow) -> str:
-    spec, attempts = row.result.spec, len(row.result.status.trials)
-    if is_search(row.result):
-        return f"probes of a search; it may make {spec.repetitions}"
-    return f"{attempts} recorded attempts" if attempts > spec.repetitions else ""
 
 
 def reasons_text(row: PointRow) -> str:
@@ -185,13 +151,6 @@ RESULT_COLUMNS: Sequence[Column[PointRow]] = (
         text=lambda row: _of_iops(lambda iops: rate_text(iops.mean, iops.half_width))(row) or NONE,
     ),
     _Column("", _of_iops(lambda iops: iops.half_width), key="iops_half_width"),
-    _Number(
-        "CV",
-        _of_iops(lambda iops: iops.coefficient_of_variation),
-        key="iops_variation",
-        show=partial(ratio_text, decimals=1),
-        priority=None,
-    ),
     _Number("MiB/s", _of(lambda op: op.bytes_per_second.mean), key="bytes_per_second", show=mebibytes, priority=4),
     _latency("mean", lambda op: op.mean_latency, key="latency_mean_nanoseconds"),
     *(_percentile(str(percentile)) for percentile in PERCENTILES),
@@ -215,18 +174,10 @@ RESULT_COLUMNS: Sequence[Column[PointRow]] = (
         key="trials",
         text=_trials_text,
         sort=lambda row: row.line.probes if is_search(row.result) else _trials(row) / row.result.spec.repetitions,
-        title=_attempts_text,
         priority=6,
     ),
     _Column("", lambda row: row.result.spec.repetitions, key="repetitions"),
     _Column("", lambda row: len(row.result.status.trials), key="attempts"),
-    _Column(
-        "Steady",
-        lambda row: steadiness_of(row.result) if row.operation else None,
-        key="steady",
-        text=lambda row: _STEADY[steadiness_of(row.result)] if row.operation else NONE,
-        priority=None,
-    ),
     _VERDICT,
     _Column(
         "Reasons",
@@ -250,7 +201,6 @@ RESULT_COLUMNS: Sequence[Column[PointRow]] = (
 
 
 def ending_sentence_of(row: PointRow) -> str:
-    """Return why a search ended and what that means, in a sentence."""
     return lines.ending_sentence(row.line, row.search, lines.uncounted_text(row.result.status.trials))
 
 
@@ -322,7 +272,7 @@ def _of_probe(read: Callable[[Probe], T | None]) -> Callable[[ProbeRow], T | Non
 def _objective_column(objective: Objective) -> Number[ProbeRow]:
     return Number(
         lines.objective_text(objective),
-        lambda row: max(filter(None, judged_latencies(row.trial, objective).values()), default=None),
+        lambda row: judged_latency(row.trial, objective),
         text=lambda row: " / ".join(map(duration_text, judged_latencies(row.trial, objective).values())) or NONE,
         priority=2,
     )
@@ -334,7 +284,7 @@ def _outcome_text(row: ProbeRow) -> str:
     return lines.outcome_text(row.trial.probe.outcome) if row.trial.probe else NONE
 
 
-def _judged_latency(row: ProbeRow) -> int | None:
+def _latency_of_objective(row: ProbeRow) -> int | None:
     if row.operation is None or row.objective is None:
         return None
     return judged_latencies(row.trial, row.objective).get(row.operation.operation)
@@ -350,13 +300,7 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
     """Return the columns of probes; without a search, the columns of CSV, where each row has one objective."""
     column, number, unit = Column[ProbeRow], Number[ProbeRow], lines.unit_text(search) if search else ""
     return (
-        column(
-            "Point",
-            lambda row: row.result.spec.point,
-            key="point",
-            title=lambda row: row.result.spec.label,
-            priority=None,
-        ),
+        column("Point", lambda row: row.result.spec.point, key="point", priority=None),
         column("Run", lambda row: row.run, key="run", priority=None),
         number(
             "Probe",
@@ -378,7 +322,7 @@ def probe_columns(search: LineSearch | None = None) -> Sequence[Column[ProbeRow]
         *(map(_objective_column, search.objectives) if search else ()),
         column("", lambda row: row.operation and row.operation.operation.value, key="operation"),
         column("", lambda row: row.objective and row.objective.percentile, key="percentile"),
-        column("", _judged_latency, key="latency_nanoseconds"),
+        column("", _latency_of_objective, key="latency_nanoseconds"),
         column("", lambda row: row.objective and row.objective.latency_nanoseconds, key="limit_nanoseconds"),
         column("", lambda row: row.trial.outcome.value, key="trial_outcome"),
         column("Outcome", _of_probe(lambda probe: probe.outcome.value), key="outcome", text=_outcome_text),
@@ -399,29 +343,27 @@ def objective_rows(rows: Iterable[ProbeRow]) -> Iterator[ProbeRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseRow:
-    """An operation in a phase: means over the trials that count; None is unknown."""
+    """An operation in a phase of the trials that count; its columns are means, None if one is unknown."""
 
     point: str
-    operation: Operation
-    phase: PhaseName
-    seconds: float
-    iops: float
-    bytes_per_second: float
-    p50: float | None
-    p99: float | None
-    stall_seconds: float | None
+    name: PhaseName
+    phases: Sequence[Phase]
+    parts: Sequence[PhaseOperation]
+
+    def percentile(self, name: str) -> float | None:
+        return _mean_of(part.percentiles.get(name) for part in self.parts)
 
 
 PHASE_COLUMNS: Sequence[Column[PhaseRow]] = (
     Column("Point", lambda row: row.point),
-    Column("Operation", lambda row: row.operation),
-    Column("Phase", lambda row: row.phase),
-    Number("Length", lambda row: row.seconds, show="{:.0f} s".format),
-    Number("IOPS", lambda row: row.iops, show=rate_text),
-    Number("MiB/s", lambda row: row.bytes_per_second, show=mebibytes),
-    Number("p50", lambda row: row.p50, show=duration_text),
-    Number("p99", lambda row: row.p99, show=duration_text),
-    Number("All stalled", lambda row: row.stall_seconds, show="{:.1f} s".format),
+    Column("Operation", lambda row: row.parts[0].operation),
+    Column("Phase", lambda row: row.name),
+    Number("Length", lambda row: fmean(phase.seconds for phase in row.phases), show="{:.0f} s".format),
+    Number("IOPS", lambda row: fmean(part.iops for part in row.parts), show=rate_text),
+    Number("MiB/s", lambda row: fmean(part.bytes_per_second for part in row.parts), show=mebibytes),
+    Number("p50", lambda row: row.percentile("50"), show=duration_text),
+    Number("p99", lambda row: row.percentile("99"), show=duration_text),
+    Number("All stalled", lambda row: _mean_of(phase.stall_seconds for phase in row.phases), show="{:.1f} s".format),
 )
 
 
@@ -431,7 +373,6 @@ def disturbances_of(result: BenchmarkResult) -> list[DisturbanceResult]:
 
 
 def while_disturbed(result: BenchmarkResult, operation: OperationSummary | None, metric: Metric) -> float | None:
-    """Return the mean of a metric of disturbances; None where a trial that counts lacks it."""
     if operation is None:
         return None
     return _mean_of(values_of(counting(result), operation.operation, metric))
@@ -440,26 +381,11 @@ def while_disturbed(result: BenchmarkResult, operation: OperationSummary | None,
 def phase_rows(results: Iterable[BenchmarkResult]) -> Iterator[PhaseRow]:
     for result in results:
         disturbances = disturbances_of(result)
-        operations = dict.fromkeys(
-            each.operation for trial in disturbances for phase in trial.phases for each in phase.operations
-        )
-        for operation in operations:
-            for name in PHASES:
-                phases = [phase for trial in disturbances if (phase := trial.phase(name)) is not None]
-                parts = [each for phase in phases for each in phase.operations if each.operation is operation]
-                if not parts:
-                    continue
-                yield PhaseRow(
-                    point=result.spec.point,
-                    operation=operation,
-                    phase=name,
-                    seconds=fmean(phase.seconds for phase in phases),
-                    iops=fmean(part.iops for part in parts),
-                    bytes_per_second=fmean(part.bytes_per_second for part in parts),
-                    p50=_mean_of(part.percentiles.get("50") for part in parts),
-                    p99=_mean_of(part.percentiles.get("99") for part in parts),
-                    stall_seconds=_mean_of(phase.stall_seconds for phase in phases),
-                )
+        for operation, name in product(Operation, PHASES):
+            phases = [phase for trial in disturbances if (phase := trial.phase(name)) is not None]
+            parts = [part for phase in phases for part in phase.operations if part.operation is operation]
+            if parts:
+                yield PhaseRow(point=result.spec.point, name=name, phases=phases, parts=parts)
 
 
 def recovery_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:

@@ -10,22 +10,19 @@ from plimsoll.api.hypothesis import CLIENTS
 from plimsoll.api.names import Metric
 from plimsoll.api.operation import Statistic
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
-from plimsoll.measure.rates import grouped, rate_text
-from plimsoll.report import plot
-from plimsoll.report.figure import PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value, statistic_of
-from plimsoll.report.view import (
-    Chart,
-    Column,
-    Json,
-    Number,
-    Section,
-    bytes_rate_text,
-    duration_text,
-    page_table,
+from plimsoll.measure.rates import grouped
+from plimsoll.report import plot, view
+from plimsoll.report.figure import (
+    PlottedSweep,
+    PointRow,
+    axis_number,
+    axis_text,
+    axis_value,
+    statistic_of,
+    verdict_text,
 )
 from plimsoll.tools.registry import DEPTH_AXES
 
-_P99 = "99"
 _NAMES = ("50", "90", "95", "99", "99.9", "99.99")
 _WIDE = 50
 _SHARES = ("all", "10 %", "1 %", "0.1 %", "0.01 %", "0.001 %", "10⁻⁶", "10⁻⁷")
@@ -51,13 +48,12 @@ _AGAINST = (
 )
 
 
-def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
-    """Return the response curves; None without a sweep over depth or clients."""
+def curves_section(sweeps: Sequence[PlottedSweep]) -> view.Section | None:
     charts = [chart for sweep in sweeps for chart in _curves(sweep)]
     return plot.figures_section("curves", "Response curves", _WORDS, charts, limit=2 * plot.MOST_FIGURES)
 
 
-def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
+def _curves(sweep: PlottedSweep) -> Iterator[view.Chart]:
     for names, key, words, metrics in _AGAINST:
         axis = sweep.axis_among(names)
         if axis is None:
@@ -70,7 +66,7 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
             drawn = [point.result for _, points in series for point in points if _statistic(point, metric)]
             ticks = {axis_number(result, axis) or 0.0: str(axis_value(result, axis)) for result in drawn}
             labels = [ticks[tick] for tick in sorted(ticks)]
-            yield Chart(
+            yield view.Chart(
                 key=f"{metric}-{key}-{number}-{sweep.key}",
                 title=f"{metric.words} against {key}: {sweep.title}{part}",
                 description=(
@@ -84,8 +80,7 @@ def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
             )
 
 
-def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
-    """Yield the lines: points that differ in this axis only, at least two."""
+def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PointRow]]]:
     measured = (point for point in sweep.measured if axis_number(point.result, axis))
     for label, points in grouped(measured, lambda point: sweep.series(point, axis)).items():
         points.sort(key=lambda point: axis_number(point.result, axis) or 0)
@@ -93,31 +88,20 @@ def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[Plot
             yield label or sweep.workload, points
 
 
-def _statistic(point: PlottedPoint, metric: Metric) -> Statistic | None:
-    statistic = statistic_of(point.operation, metric)
+def _statistic(point: PointRow, metric: Metric) -> Statistic | None:
+    statistic = statistic_of(point.measured, metric)
     # A logarithmic axis has no 0.
     return statistic if statistic and (metric.is_rate or statistic.mean) else None
 
 
-def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, metric: Metric) -> Iterator[Json]:
+def _traces(series: Sequence[tuple[str, Sequence[PointRow]]], axis: str, metric: Metric) -> Iterator[view.Json]:
     for number, (label, points) in enumerate(series):
         drawn = [(point, statistic) for point in points if (statistic := _statistic(point, metric))]
         if not drawn:
             continue
-        texts: list[str] = []
-        for point, _ in drawn:
-            iops, p99 = point.operation.iops, point.operation.percentiles.get(_P99)
-            volume = bytes_rate_text(point.operation.bytes_per_second.mean)
-            lines = (
-                f"{point.result.spec.point}: {axis_text(axis, axis_value(point.result, axis))}",
-                f"{rate_text(iops.mean, iops.half_width)} IOPS, {volume}",
-                f"p99 {duration_text(p99.mean if p99 else None)}",
-                point.verdict,
-            )
-            texts.append("\n".join(lines))
         scale = plot.metric_scale(metric)
         intervals = [(statistic.low, statistic.mean, statistic.high) for _, statistic in drawn]
-        symbols = [plot.symbol(number, point.verdict) for point, _ in drawn]
+        symbols = [plot.symbol(number, verdict_text(point.result)) for point, _ in drawn]
         yield plot.scatter(
             label,
             [axis_number(point.result, axis) for point, _ in drawn],
@@ -126,12 +110,15 @@ def _traces(series: Sequence[tuple[str, Sequence[PlottedPoint]]], axis: str, met
             error_y=plot.error_bars(intervals, scale),
             line={"color": plot.colour(number), "dash": plot.dash(number), "width": 2},
             marker={"color": plot.colour(number), "size": 9, "symbol": symbols},
-            texts=texts,
+            texts=[
+                f"{point.result.spec.point}: {axis_text(axis, axis_value(point.result, axis))}\n"
+                f"{view.metric_text(metric, statistic.mean)}\n{verdict_text(point.result)}"
+                for point, statistic in drawn
+            ],
         )
 
 
-def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
-    """Return the latency distributions; None if no tool records any."""
+def distribution_section(sweeps: Sequence[PlottedSweep]) -> view.Section | None:
     charts = [chart for sweep in sweeps for chart in _distributions(sweep)]
     return plot.figures_section("latency", "Latency", _DISTRIBUTION_WORDS, charts)
 
@@ -156,12 +143,12 @@ def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
     return points
 
 
-def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
-    recorded: list[tuple[PlottedPoint, Histogram]] = []
+def _distributions(sweep: PlottedSweep) -> Iterator[view.Chart]:
+    recorded: list[tuple[PointRow, Histogram]] = []
     for point in sweep.measured:
         # One that is not readable is a finding.
         with suppress(HistogramError):
-            text = point.operation.latency.histogram
+            text = point.measured.latency.histogram
             if text is not None and (histogram := Histogram.decode(text)).total:
                 recorded.append((point, histogram))
     for number, words, part in plot.in_parts(recorded, plot.MOST_SERIES):
@@ -173,7 +160,7 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
         latencies: list[float] = [value for trace in traces for value in trace["x"]]
         # Too wide a range for ticks between decades.
         is_wide = max(latencies) > _WIDE * min(latencies)
-        yield Chart(
+        yield view.Chart(
             key=f"latency-{number}-{sweep.key}",
             title=f"Latency distribution: {sweep.title}{words}",
             description=(
@@ -185,28 +172,28 @@ def _distributions(sweep: PlottedSweep) -> Iterator[Chart]:
             y=plot.numbers_axis("share of operations that took longer", [10**-power for power in range(8)], _SHARES),
             legend=len(part) > 1,
             height=420,
-            table=page_table(
+            table=view.page_table(
                 f"Percentiles of the merged histograms: {sweep.title}",
-                [Column("Point", partial(_name, sweep), title=lambda point: point.result.spec.point), *_LATENCIES],
+                [view.Column("Point", partial(_name, sweep), title=lambda point: point.result.spec.point), *_LATENCIES],
                 [point for point, _ in part],
                 sortable=False,
             ),
         )
 
 
-def _percentile_column(name: str) -> Number[PlottedPoint]:
-    return Number(f"p{name}", lambda point: point.operation.latency.percentiles.get(name), show=duration_text)
+def _percentile_column(name: str) -> view.Number[PointRow]:
+    return view.Number(f"p{name}", lambda point: point.measured.latency.percentiles.get(name), show=view.duration_text)
 
 
-_LATENCIES: Sequence[Number[PlottedPoint]] = (
+_LATENCIES: Sequence[view.Number[PointRow]] = (
     *map(_percentile_column, _NAMES),
-    Number("max", lambda point: point.operation.latency.max_nanoseconds, show=duration_text),
-    Number("operations", lambda point: point.operation.latency.count or None, show="{:,}".format),
+    view.Number("max", lambda point: point.measured.latency.max_nanoseconds, show=view.duration_text),
+    view.Number("operations", lambda point: point.measured.latency.count or None, show="{:,}".format),
 )
 
 
-def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
-    name, group = _name(sweep, point), point.run.label + point.result.spec.point
+def _distribution(number: int, sweep: PlottedSweep, point: PointRow, histogram: Histogram) -> Iterator[view.Json]:
+    name, group = _name(sweep, point), point.run + point.result.spec.point
     points = ccdf(histogram)
     yield plot.scatter(
         name,
@@ -217,17 +204,17 @@ def _distribution(number: int, sweep: PlottedSweep, point: PlottedPoint, histogr
         line={"color": plot.colour(number), "dash": plot.dash(number), "width": 2, "shape": "hv"},
         hoverinfo="skip",
     )
-    percentiles = [(p, value) for p in _NAMES if (value := point.operation.latency.percentiles.get(p)) is not None]
+    percentiles = [(p, value) for p in _NAMES if (value := point.measured.latency.percentiles.get(p)) is not None]
     yield plot.scatter(
         name,
         [plot.microseconds(value) for _, value in percentiles],
         [1 - float(p) / 100 for p, _ in percentiles],
         legendgroup=group,
         showlegend=False,
-        marker={"color": plot.colour(number), "size": 8, "symbol": plot.symbol(number, point.verdict)},
-        texts=[f"{name}\np{p} {duration_text(value)}" for p, value in percentiles],
+        marker={"color": plot.colour(number), "size": 8, "symbol": plot.symbol(number, verdict_text(point.result))},
+        texts=[f"{name}\np{p} {view.duration_text(value)}" for p, value in percentiles],
     )
 
 
-def _name(sweep: PlottedSweep, point: PlottedPoint) -> str:
-    return sweep.label(point) + ("" if point.is_valid else f" ({point.verdict})")
+def _name(sweep: PlottedSweep, point: PointRow) -> str:
+    return sweep.label(point) + point.mark

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.operation import OperationResult, OperationSummary, Series
+from plimsoll.api.operation import OperationResult, Series
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.line.summary import why_probe_not_counted
 from plimsoll.measure.rates import rate_text
@@ -15,7 +15,6 @@ from plimsoll.report.figure import (
     counting,
     does_data_set_once,
     drawable,
-    is_search,
     longest_stall,
     results_of,
     verdict_text,
@@ -24,24 +23,11 @@ from plimsoll.report.points import PHASE_COLUMNS, phase_rows, recovery_sentences
 from plimsoll.report.view import MEBIBYTE, Block, Chart, Column, Json, Number, Section, Text, page_table
 
 MOST_PANELS = 12
-_POINTS = 16
-_POINT_PIXELS = 34
-_MARGIN_PIXELS = 130
-_MOST_ROWS = 200
-_COLOURS = {Verdict.VALID: plot.colour(0), Verdict.SUSPECT: "$warn", Verdict.INVALID: "$bad"}
+_MOST_ROWS = 1000
 
 _WORDS = (
     "The common window is the time in which all clients were measuring; dashed lines are its bounds. Each line is a "
     "trial that counts. Red crosses are intervals in which no client completed any operation."
-)
-
-_Case = tuple[BenchmarkResult, OperationSummary | None]
-
-_TRIALS_WORDS = (
-    "The bar is the mean over the trials that count with its 95 % confidence interval; every other marker is an "
-    "attempt: filled if Valid, hollow with a dot if Suspect, hollow if Invalid, which does not count. Aborted attempts "
-    "have no numbers; the table below lists them. Points whose intervals do not overlap differ; overlapping intervals "
-    "do not mean that points are the same."
 )
 
 
@@ -49,25 +35,6 @@ def attempt_text(trial: Trial) -> str:
     """Return the name of an attempt; passes and attempts count from 0, and the first attempt is not named."""
     again = f", attempt {trial.attempt}" if trial.attempt else ""
     return f"pass {trial.pass_number}{again}"
-
-
-def _worst_client_text(trial: Trial) -> str | None:
-    stalls = trial.stalls
-    if stalls is None:
-        return None
-    name = "" if stalls.worst_client is None else f" (client {stalls.worst_client})"
-    return f"{stalls.worst_client_seconds:g} s{name}"
-
-
-_WINDOW_COLUMNS: Sequence[Column[Trial]] = (
-    Column("Trial", attempt_text),
-    Number("Window", lambda trial: trial.window and f"{trial.window.seconds:.3f} s"),
-    Number("Overlap", lambda trial: trial.window and f"{trial.window.overlap:.3f}"),
-    Number("Start spread", lambda trial: trial.window and f"{trial.window.spread_seconds:.3f} s"),
-    Number("All stalled", lambda trial: trial.stalls and f"{trial.stalls.seconds:g} s"),
-    Number("Worst client stalled", _worst_client_text),
-    Column("Verdict", lambda trial: trial.verdict, mark=lambda trial: trial.verdict),
-)
 
 
 def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
@@ -132,7 +99,6 @@ def _timeline(number: int, run: ReportedRun, result: BenchmarkResult, *, several
         y=plot.linear_axis(unit),
         more={"shapes": [*(plot.vertical_line(x, "$muted", "dash") for x in (0.0, end)), *_outages(trials)]},
         height=300,
-        table=page_table(f"Windows of {name}", _WINDOW_COLUMNS, trials, sortable=False),
     )
 
 
@@ -150,15 +116,15 @@ def _trace(trial: Trial, operation: OperationResult, series: Series, *, in_bytes
         [*starts, max(end, starts[-1])],  # the start of each interval, and the end of the last one
         volumes if in_bytes else ios,
         mode="lines",
-        line={
-            "color": plot.colour([*Operation].index(operation.operation)),
-            "dash": plot.dash(trial.pass_number),
-            "width": 1.8,
-            "shape": "hv",
-        },
+        line=_line_of(trial, operation),
         customdata=ios if in_bytes else volumes,
         hovertemplate="%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{name}</extra>",
     )
+
+
+def _line_of(trial: Trial, operation: OperationResult) -> Json:
+    colour = plot.colour([*Operation].index(operation.operation))
+    return {"color": colour, "dash": plot.dash(trial.pass_number), "width": 1.8, "shape": "hv"}
 
 
 def _latencies(number: int, result: BenchmarkResult) -> Chart | None:
@@ -168,17 +134,17 @@ def _latencies(number: int, result: BenchmarkResult) -> Chart | None:
         return None
     traces = []
     for trial, operation, series in drawn:
-        name = f"{operation.operation}, pass {trial.pass_number}"
-        line = {
-            "color": plot.colour([*Operation].index(operation.operation)),
-            "dash": plot.dash(trial.pass_number),
-            "shape": "hv",
-        }
         # Slices are longer than the intervals of a long trial, so that most of these have no value.
         known = [(place, value) for place, value in enumerate(series.p99_nanoseconds) if value]
-        starts = [place * series.interval_seconds for place, _ in known]
-        tails = [plot.microseconds(value) for _, value in known]
-        traces.append(plot.scatter(name, starts, tails, mode="lines", line=line))
+        traces.append(
+            plot.scatter(
+                f"{operation.operation}, pass {trial.pass_number}",
+                [place * series.interval_seconds for place, _ in known],
+                [plot.microseconds(value) for _, value in known],
+                mode="lines",
+                line=_line_of(trial, operation),
+            )
+        )
     return Chart(
         key=f"time-p99-{number}",
         title=f"{result.spec.point}: 99th percentile of latency over time",
@@ -217,109 +183,53 @@ def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
         )
 
 
-def outcome_text(trial: Trial) -> str:
-    """Return the verdict of an attempt, or `Aborted`."""
-    return Outcome.ABORTED.value if trial.outcome is Outcome.ABORTED else trial.verdict.value
+AttemptRow = tuple[ReportedRun, BenchmarkResult, Trial, bool]
+"""An attempt, and whether it counts."""
 
 
-def why(trial: Trial) -> str:
+def _outcome_text(row: AttemptRow) -> str:
+    return Outcome.ABORTED.value if row[2].outcome is Outcome.ABORTED else row[2].verdict.value
+
+
+def _why(row: AttemptRow) -> str:
+    _, _, trial, counts = row
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
-    invalid = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID]
-    if not invalid and (reason := "; ".join(why_probe_not_counted(trial))):
+    findings = [finding for finding in trial.findings if counts or finding.verdict is Verdict.INVALID]
+    if not counts and not findings and (reason := "; ".join(why_probe_not_counted(trial))):
         return reason
-    if findings := invalid or trial.findings:
+    if findings := findings or [*trial.findings]:
         return "; ".join(f"{finding.reason}: {finding.message}" for finding in findings)
+    if counts:
+        return ""
     return "no reason was recorded" if trial.outcome is Outcome.ABORTED else "replaced by a later attempt"
 
 
-_ATTEMPT_COLUMNS: Sequence[Column[tuple[ReportedRun, BenchmarkResult, Trial]]] = (
+_ATTEMPT_COLUMNS: Sequence[Column[AttemptRow]] = (
     Column("Run", lambda row: row[0].label),
     Column("Point", lambda row: row[1].spec.point, title=lambda row: row[1].spec.label),
     Column("Attempt", lambda row: attempt_text(row[2])),
     Column("Began", lambda row: row[2].started_at),
-    Column("Outcome", lambda row: outcome_text(row[2]), mark=lambda row: outcome_text(row[2])),
-    Column("Why", lambda row: why(row[2])),
+    Number(
+        "IOPS",
+        lambda row: sum(part.rates.iops for part in row[2].operations) or None,
+        text=lambda row: " / ".join(f"{part.operation} {rate_text(part.rates.iops)}" for part in row[2].operations),
+    ),
+    Column("Counts", lambda row: "yes" if row[3] else "no"),
+    Column("Outcome", _outcome_text, mark=_outcome_text),
+    Column("Why", _why),
 )
 
 
 def trials_section(runs: Sequence[ReportedRun]) -> Section:
-    """Return the trials of all points, and a table of the attempts that do not count."""
-    several = len(runs) > 1
-    charts = [chart for number, run in enumerate(runs) for chart in _charts(number, run, several=several)]
-    blocks: list[Block] = [*plot.limited(_TRIALS_WORDS, charts)]
-    uncounted: list[tuple[ReportedRun, BenchmarkResult, Trial]] = []
+    """Return a table of the attempts at all points, those that do not count first."""
+    rows: list[AttemptRow] = []
     for run, result in results_of(runs):
         good = {(trial.pass_number, trial.attempt) for trial in counting(result)}
-        attempts = (trial for trial in result.status.trials if (trial.pass_number, trial.attempt) not in good)
-        uncounted += [(run, result, trial) for trial in attempts]
-    if uncounted:
-        caption = f"Attempts that do not count: {len(uncounted)}"
-        leave_out = () if several else {"Run"}
-        table = page_table(caption, _ATTEMPT_COLUMNS, uncounted, leave_out=leave_out, sortable=False)
-        blocks += table.limited(_MOST_ROWS)
-    else:
-        blocks.append(Text(paragraphs=["Every attempt counts."]))
-    return Section(key="trials", title="Trials", blocks=blocks)
-
-
-def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
-    cases: dict[tuple[str, Operation], list[_Case]] = {}
-    for result in run.results:
-        if is_search(result):
-            # Rates of different loads do not scatter around a mean.
-            continue
-        operations = {measured.operation for trial in result.status.trials for measured in trial.operations}
-        summaries = {summary.operation: summary for summary in drawable(result)}
-        for operation in sorted(operations, key=[*Operation].index):
-            cases.setdefault((result.spec.workload, operation), []).append((result, summaries.get(operation)))
-    for (workload, operation), points in cases.items():
-        for place, words, part in plot.in_parts(points, _POINTS):
-            title = f"{workload}, {operation}" + (f", {run.label}" if several else "") + words
-            means = [(result, summary.iops) for result, summary in part if summary]
-            bars = plot.scatter(
-                "mean, 95 %",
-                [iops.mean for _, iops in means],
-                [result.spec.point for result, _ in means],
-                error_x=plot.error_bars([(iops.low, iops.mean, iops.high) for _, iops in means], thickness=2, width=7),
-                marker={"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
-                texts=[
-                    f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials"
-                    for result, iops in means
-                ],
-            )
-            traces = [bars, *(_attempts(verdict, operation, part) for verdict in Verdict)]
-            yield Chart(
-                key=f"trials-{number}-{place}-{workload}-{operation}",
-                title=f"Trials: {title}",
-                description=(
-                    f"Operations per second of every attempt at {len(part)} points of {title}, with the mean of those "
-                    "that count and its confidence interval. The table of results has the means and the intervals."
-                ),
-                data=[trace for trace in traces if trace["x"]],
-                x=plot.linear_axis("operations per second"),
-                y=plot.category_axis([result.spec.point for result, _ in reversed(part)]),
-                height=_MARGIN_PIXELS + _POINT_PIXELS * len(part),
-            )
-
-
-def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -> Json:
-    attempts = [
-        (result.spec.point, trial, measured.rates.iops)
-        for result, _ in points
-        for trial in result.status.trials
-        for measured in trial.operations
-        if measured.operation is operation and trial.verdict is verdict
-    ]
-    texts: list[str] = []
-    for point, trial, iops in attempts:
-        reasons = ", ".join(dict.fromkeys(finding.reason for finding in trial.findings))
-        outcome = f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
-        texts.append(f"{point}, {outcome}\n{rate_text(iops)} IOPS")
-    return plot.scatter(
-        verdict.value,
-        [iops for _, _, iops in attempts],
-        [point for point, _, _ in attempts],
-        marker={"color": _COLOURS[verdict], "symbol": plot.symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
-        texts=texts,
-    )
+        trials = result.status.trials
+        rows += [(run, result, trial, (trial.pass_number, trial.attempt) in good) for trial in trials]
+    rows.sort(key=lambda row: row[3])
+    uncounted = count_text(sum(not row[3] for row in rows), "attempt")
+    words = f"{uncounted} of {len(rows)} do not count."
+    table = page_table("All attempts", _ATTEMPT_COLUMNS, rows, leave_out=() if len(runs) > 1 else {"Run"})
+    return Section(key="trials", title="Trials", blocks=[Text(paragraphs=[words]), *table.limited(_MOST_ROWS)])

@@ -58,7 +58,6 @@ class Chart:
 
     @property
     def layout(self) -> Json:
-        """Return plotly's layout."""
         return {"xaxis": self.x, "yaxis": self.y, "showlegend": self.legend, **self.more}
 
 
@@ -151,7 +150,6 @@ class Column(Generic[R]):
     in_page: bool = True
 
     def cell(self, row: R) -> Cell:
-        """Return what people see of a row."""
         value = self.value(row)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return Cell(
@@ -203,7 +201,6 @@ def duration_text(nanoseconds: float | None) -> str:
 
 
 def mebibytes(bytes_per_second: float | None) -> str:
-    """Return a rate in MiB/s without its unit."""
     return NONE if bytes_per_second is None else f"{bytes_per_second / MEBIBYTE:,.1f}"
 
 
@@ -237,5 +234,4 @@ def limiting_text(layer: Layer, best: Best) -> str:
 
 
 def ratio_text(ratio: float | None, decimals: int = 0) -> str:
-    """Return a ratio in percent."""
     return NONE if ratio is None else f"{100 * ratio:.{decimals}f} %"

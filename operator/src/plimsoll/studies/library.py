@@ -10,7 +10,7 @@ STUDY_NAMES = ("kit", "ornl", "utsa", "ctu", "blog")
 
 @cache
 def load_study(name: str) -> Study:
-    """Return one of `STUDY_NAMES`; FileNotFoundError if there is no such study, SpecError if its file is damaged."""
+    """Return one of `STUDY_NAMES`; FileNotFoundError if there is no such study."""
     return parse_study((files("plimsoll.studies") / "data" / f"{name}.yaml").read_text("utf-8"))
 
 

@@ -1,29 +1,202 @@
-"""A study as a file describes it: source, experiments, and published values as tables."""
+"""A study as a file of this package describes it, its shares, and a user's own next to them.
+
+The tests check the files: their ids, the shapes of their tables, and the values that their shares select.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
-from math import prod
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import Field, JsonValue, field_validator
 
 from plimsoll.api.environment import OsdsDescription
-from plimsoll.api.errors import Problem, SpecError, problems_of
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Model
-from plimsoll.api.names import Layer, Verdict
+from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.hypotheses.decide import decide
-from plimsoll.measure.hypotheses.select import MeasuredRun
+from plimsoll.measure.hypotheses.select import MeasuredRun, P, VariantRun
 from plimsoll.measure.layers import LayerRow
-from plimsoll.studies.shares import LayerShare, Origin, Published, PublishedRange, Share, Unit, published_range
 
 ExperimentId = Annotated[str, Field(pattern=r"^[A-Z]{3,4}-[A-Z0-9][A-Za-z0-9-]*$")]
 _Text = Annotated[str, Field(min_length=1)]
 _Number = Annotated[float, Field(strict=False)]
+
+
+class Unit(StrEnum):
+    """Units as published; the studies do not always say which power of a thousand they mean."""
+
+    MEGABYTES_PER_SECOND = "MB/s"
+    GIGABYTES_PER_SECOND = "GB/s"
+    KIBIBYTES_PER_SECOND = "KiB/s"
+    MEBIBYTES_PER_SECOND = "MiB/s"
+    MEGABITS_PER_SECOND = "Mbit/s"
+    GIGABITS_PER_SECOND = "Gbit/s"
+    MICROSECONDS = "µs"
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+    PERCENT = "%"
+    RATIO = "1"
+    COUNT = "count"
+    KIBIBYTES = "KiB"
+    MEBIBYTES = "MiB"
+    GIBIBYTES = "GiB"
+    NOT_STATED = "not stated"
+
+
+class Origin(StrEnum):
+    """Where a value comes from: the study has it, it was computed from the study's numbers, or the study quotes it."""
+
+    PUBLISHED = "Published"
+    DERIVED = "Derived"
+    CITED = "Cited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One value of a study."""
+
+    experiment: str  # id of the experiment
+    place: str  # table, figure or text that published it
+    quantity: str  # what was measured, such as throughput
+    unit: Unit  # as published
+    value: float
+    origin: Origin
+    conditions: Mapping[str, str | int]  # parameter -> value
+
+
+_BYTES_PER_SECOND = {
+    Unit.MEGABYTES_PER_SECOND: 1e6,
+    Unit.GIGABYTES_PER_SECOND: 1e9,
+    Unit.KIBIBYTES_PER_SECOND: 2**10,
+    Unit.MEBIBYTES_PER_SECOND: 2**20,
+    Unit.MEGABITS_PER_SECOND: 1e6 / 8,
+    Unit.GIGABITS_PER_SECOND: 1e9 / 8,
+}
+
+
+class Form(StrEnum):
+    """How a published number expresses a share: 95 % as a part of 95, a gain of -5, or a loss of 5 %."""
+
+    PART = "Part"
+    GAIN = "Gain"
+    LOSS = "Loss"
+
+
+class ValuesOf(Model):
+    """The values of an experiment with this quantity and these conditions, among others."""
+
+    experiment: _Text
+    quantity: _Text
+    conditions: Mapping[_Text, str | int] = Field(default_factory=dict)
+
+    def among(self, values: Sequence[Published]) -> list[Published]:
+        return [
+            value
+            for value in values
+            if (value.experiment, value.quantity) == (self.experiment, self.quantity)
+            and self.conditions.items() <= value.conditions.items()
+        ]
+
+
+class PublishedShare(Model):
+    """A share as a study published it."""
+
+    values: ValuesOf  # the numbers; several are a range
+    form: Form = Form.PART  # how to read numbers in percent
+    of: ValuesOf | None = None  # the limit, if the numbers are rates
+
+
+class LayerShare(Model):
+    """A layer's best throughput as a share of a computed limit."""
+
+    variant: _Text  # whose run measured the layer
+    layer: Layer
+    operation: Operation
+    devices: _Text | None = None  # variant that measured devices like the OSDs'; absent if they set no limit
+    limit_of: Layer | None = None  # the layer whose limit counts; the layer's own if absent
+
+
+class Ratio(Model):
+    """Two points, whose ratio is the share, at the largest number of clients that both were measured with."""
+
+    left: Selector
+    of: Selector
+
+    def hypothesis(self, runs: Sequence[VariantRun[P]]) -> Hypothesis:
+        """Return the ratio as a hypothesis that says nothing, to estimate it with its interval."""
+        left, of = self.left, self.of
+        clients = max(_clients(left, runs) & _clients(of, runs), default=None)
+        if clients is not None:
+            left, of = (side.model_copy(update={"where": {**side.where, CLIENTS: clients}}) for side in (left, of))
+        return Hypothesis(name="share", left=left, of=of, at_least_percent=1)
+
+
+def _clients(selector: Selector, runs: Sequence[VariantRun[P]]) -> set[int]:
+    points = (point for run in runs if run.variant == selector.variant for point in run.points)
+    return {point.clients for point in points if point.workload == selector.workload}
+
+
+class Share(Model):
+    """A share of a study, and how to measure it again."""
+
+    name: _Text  # what is a share of what
+    experiment: _Text  # id of the experiment that measured it
+    published: PublishedShare  # by the study
+    layer: LayerShare | None = None  # the user's own as a share of a computed limit
+    ratio: Ratio | None = None  # the user's own as a ratio of two points
+    note: str = ""  # what else differs between the two; empty if nothing is known
+
+    @property
+    def variants(self) -> frozenset[str]:
+        named: list[str | None] = [self.layer.variant, self.layer.devices] if self.layer else []
+        named += [self.ratio.left.variant, self.ratio.of.variant] if self.ratio else []
+        return frozenset(variant for variant in named if variant is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRange:
+    """A study's share as parts of 1."""
+
+    low: float  # the lowest; `high` for a single number
+    high: float  # the highest
+    text: str  # the study's numbers in words
+    place: str  # where it published them
+    origin: Origin  # Derived also if only one of the numbers behind it was computed
+
+
+def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:
+    selected = share.values.among(values)
+    words = {Form.PART: "", Form.GAIN: "gain of ", Form.LOSS: "loss of "}[share.form]
+    text, origins = f"{words}{_number_text(selected)}", {value.origin for value in selected}
+    if share.of is not None:
+        (limit,) = share.of.among(values)
+        parts = [_rate(value) / _rate(limit) for value in selected]
+        # A share of rates is computed, wherever the rates come from.
+        text, origins = f"{text} of {_number_text([limit])}", {Origin.DERIVED}
+    elif selected[0].unit is Unit.RATIO:
+        parts = [value.value for value in selected]
+    else:
+        start, sign = {Form.PART: (0, 1), Form.GAIN: (1, 1), Form.LOSS: (1, -1)}[share.form]
+        parts = [start + sign * value.value / 100 for value in selected]
+    origin = next(origin for origin in (Origin.DERIVED, Origin.CITED, Origin.PUBLISHED) if origin in origins)
+    return PublishedRange(low=min(parts), high=max(parts), text=text, place=selected[0].place, origin=origin)
+
+
+def _number_text(values: Sequence[Published]) -> str:
+    low, high = min(value.value for value in values), max(value.value for value in values)
+    ends = f"{high:g}" if low == high else f"{low:g} to {high:g}"
+    unit = values[0].unit
+    return ends if unit in (Unit.RATIO, Unit.NOT_STATED) else f"{ends} {unit}"
+
+
+def _rate(published: Published) -> float:
+    """Return a rate in bytes per second; one without a stated unit as it is."""
+    return published.value * (1 if published.unit is Unit.NOT_STATED else _BYTES_PER_SECOND[published.unit])
 
 
 class Unavailable(StrEnum):
@@ -54,12 +227,6 @@ class Experiment(Model):
     reproduced_by: tuple[Reproduction, ...] = ()  # points that reproduce it; none if it is impossible
     unavailable: Unavailable | None = None  # what no point reproduces; all of it if `reproduced_by` is empty
 
-    @model_validator(mode="after")
-    def _check_reproduction(self) -> Self:
-        if not self.reproduced_by and self.unavailable is None:
-            raise SpecError([Problem(field="reproducedBy", remedy="is empty without a reason; add `unavailable`")])
-        return self
-
 
 class ValueTable(Model):
     """Values with the same quantity and unit: one for each combination of the axes, the last one varying fastest."""
@@ -81,43 +248,19 @@ class ValueTable(Model):
         rows = values if isinstance(values, list) else [values]
         return [cell for row in rows for cell in (row if isinstance(row, list) else [row])]
 
-    @model_validator(mode="after")
-    def _check_shape(self) -> Self:
-        expected = prod(map(len, self.axes.values()))
-        remedy = f"has {len(self.values)} values, but its axes have {expected} combinations"
-        problems = [Problem(field="values", remedy=remedy)] if len(self.values) != expected else []
-        problems += [
-            Problem(field=f"axes.{name}", remedy="is also one of the conditions; rename it")
-            for name in self.axes
-            if name in self.conditions
-        ]
-        remedy = f"must be a number, or a number with one of {', '.join(Unit)}"
-        problems += [
-            Problem(field=f"values[{index}]", value=str(cell), remedy=remedy)
-            for index, cell in enumerate(self.values)
-            if isinstance(cell, str) and _read_text(cell) is None
-        ]
-        if problems:
-            raise SpecError(problems)
-        return self
-
     def published(self) -> Iterator[Published]:
         for cell, combination in zip(self.values, product(*self.axes.values()), strict=True):
             if cell is None:
                 continue
-            read = (cell, self.unit) if isinstance(cell, float) else _read_text(cell)
-            if read is None:
-                raise AssertionError(f"{cell} passed validation")
-            value, unit = read
+            number, _, unit = (cell if isinstance(cell, str) else f"{cell} {self.unit}").partition(" ")
             yield Published(
                 experiment=self.experiment,
                 place=self.place,
                 quantity=self.quantity,
-                unit=unit,
-                value=value,
+                unit=Unit(unit),
+                value=float(number),
                 origin=self.origin,
                 conditions={**self.conditions, **dict(zip(self.axes, combination, strict=True))},
-                note=self.note,
             )
 
 
@@ -144,53 +287,10 @@ class Study(Model):
     def values(self) -> tuple[Published, ...]:
         return tuple(value for table in self.tables for value in table.published())
 
-    @model_validator(mode="after")
-    def _check_ids(self) -> Self:
-        ids = [experiment.id for experiment in self.experiments]
-        problems = [
-            Problem(field=f"experiments[{index}].id", value=key, remedy="must be unique and start with the study's key")
-            for index, key in enumerate(ids)
-            if ids.index(key) != index or not key.startswith(f"{self.key}-")
-        ]
-        references = [(f"tables[{index}]", table.experiment) for index, table in enumerate(self.tables)]
-        references += [(f"shares[{index}]", share.experiment) for index, share in enumerate(self.shares)]
-        problems += [
-            Problem(field=f"{field}.experiment", value=key, remedy="is not one of experiments")
-            for field, key in references
-            if key not in ids
-        ]
-        if problems:
-            raise SpecError(problems)
-        return self
-
-    @model_validator(mode="after")
-    def _check_shares(self) -> Self:
-        problems = []
-        for index, share in enumerate(self.shares):
-            try:
-                published_range(share.published, self.values)
-            except ValueError as error:
-                problems.append(Problem(field=f"shares[{index}].published", remedy=f"is not usable: {error}"))
-        if problems:
-            raise SpecError(problems)
-        return self
-
 
 def parse_study(text: str) -> Study:
-    """Read a study from YAML text, or raise SpecError with every invalid field and the remedy."""
-    try:
-        return Study.model_validate(read_manifest(text), by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise SpecError(problems_of(error, model=Study)) from error
-
-
-def _read_text(cell: str) -> tuple[float, Unit] | None:
-    """Return a number with its unit; None if the text is something else."""
-    number, _, unit = cell.partition(" ")
-    try:
-        return float(number), Unit(unit)
-    except ValueError:
-        return None
+    """Read a study from YAML text; ValidationError if it is invalid."""
+    return Study.model_validate(read_manifest(text), by_alias=True, by_name=False)
 
 
 ResultsOf = Mapping[str, Sequence[BenchmarkResult]]
@@ -297,7 +397,6 @@ def _of_ratio(share: Share, runs: Sequence[MeasuredRun]) -> OwnShare:
 
 
 def _testbed(runs: Sequence[Sequence[BenchmarkResult]]) -> list[str]:
-    """Return a description of the cluster, from the first results that have one."""
     environments = [result.status.environment for results in runs for result in results]
     ceph = next((environment.ceph for environment in environments if environment.ceph is not None), None)
     if ceph is None:

@@ -1,36 +1,183 @@
-"""The runs of a round: each variant several times, in shuffled passes over all variants."""
+"""The runs of a round: what each variant measures, and its turns in shuffled passes over all variants.
+
+The changes of a variant are merged into what all variants share: fields that it unsets are removed first, mappings are
+merged, workloads are merged by name, and other lists are replaced. A field of a union replaces its siblings: the models
+declare unions in `one_of`, and a workload has one tool. Inputs are never modified.
+"""
 
 import json
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from pydantic import JsonValue
 
-from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.errors import Problem, SpecError, field_path, models_in
+from plimsoll.api.model import Model, without_field
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType, Metric
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, decode_run
+from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, BenchmarkRun, RunSpec, Workload, decode_run
 from plimsoll.api.suite import BY_NAME, BenchmarkSuite, SuiteSpec, Variant
 from plimsoll.measure.hypotheses.select import VariantRun, impossible
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import check_fits_deadline, expand, make_plan
-from plimsoll.plan.fingerprint import Difference, digest
+from plimsoll.plan.fingerprint import Difference, digest, leaves
 from plimsoll.plan.sweep import child_seed, shuffled
-from plimsoll.suite.merging import FieldChange, Sources, variant_spec
+
+Json = dict[str, JsonValue]
+
+
+def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
+    rest = dict(run)
+    for path in variant.unset:
+        without = without_field(rest, path)
+        rest = rest if without is None else without
+    return merged_spec(rest, variant.changes)
+
+
+def merged_spec(
+    base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], model: type[Model] | None = RunSpec
+) -> Json:
+    """Return a specification with the changes of a variant; `model` describes both, None for mappings without one."""
+    chosen = {key for key, value in changes.items() if _is_chosen(model, key, value)}
+    # The other members of a union go. A tool without a mapping has its defaults.
+    members = {key for key, value in base.items() if _is_chosen(model, key, {} if value is None else value)}
+    replaced = members - chosen if chosen else set()
+    merged: Json = {}
+    for key in dict.fromkeys((*base, *changes)):
+        before, change = base.get(key), changes.get(key)
+        if key not in changes:
+            if key not in replaced:
+                merged[key] = deepcopy(before)
+        elif isinstance(change, dict):
+            fields = model.model_fields.values() if model is not None else ()
+            kinds = (kind for field in fields if field.alias == key for kind in models_in(field.annotation))
+            # None of a field without a model, as a mapping of labels.
+            inner = next((kind for kind in kinds if issubclass(kind, Model)), None)
+            merged[key] = merged_spec(before if isinstance(before, dict) else {}, change, inner)
+        elif model is RunSpec and key == BY_NAME and is_named_list(change):
+            # Entries with the same name are merged in place; new ones follow.
+            entries = before if is_named_list(before) else []
+            ours, theirs = ({entry["name"]: entry for entry in named} for named in (entries, change))
+            names = dict.fromkeys((*ours, *theirs))
+            merged[key] = [merged_spec(ours.get(name, {}), theirs.get(name, {}), Workload) for name in names]
+        else:
+            merged[key] = deepcopy(change)
+    return merged
+
+
+def is_named_list(value: object) -> TypeGuard[list[Json]]:
+    """Whether a list can be merged by name: mappings with unique names."""
+    if not isinstance(value, list):
+        return False
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in value]
+    return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+
+
+def _is_chosen(model: type[Model] | None, key: str, value: JsonValue) -> bool:
+    """Whether a field is a member of its model's union, and set."""
+    if model is Workload:
+        return key not in GENERIC_WORKLOAD_FIELDS and isinstance(value, dict)
+    return model is not None and value is not None and key in {model.model_fields[name].alias for name in model.one_of}
+
+
+_PART = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
+
+Location = tuple[int | str, ...]
+
+
+def source_of(field: str, suite: SuiteSpec, index: int, merged: Mapping[str, JsonValue]) -> str:
+    """Return the path in the suite of a field of a variant's run, such as `spec.variants[1].set.clients.count`.
+
+    `index` is the variant's, `merged` its run. A field that is missing belongs to the document that has more of its
+    parents.
+    """
+    _, *location = (int(number) if number else key for number, key in _PART.findall(field))
+    shared, shared_depth = _find(suite.run, tuple(location), merged)
+    changed, depth = _find(suite.variants[index].changes, tuple(location), merged)
+    if depth > shared_depth or math.isinf(depth):
+        return field_path(("spec", "variants", index, "set", *changed))
+    return field_path(("spec", "run", *shared))
+
+
+def _find(
+    document: Mapping[str, JsonValue], location: Location, merged: Mapping[str, JsonValue]
+) -> tuple[Location, float]:
+    """Return a location of the merged run with the document's own index of a workload, and how many parts it has of it.
+
+    Infinity if the document has all of it, or all of a list that it is in.
+    """
+    entries, workloads = merged.get(BY_NAME), document.get(BY_NAME)
+    match location:
+        case (field, int(index), *rest) if field == BY_NAME and is_named_list(entries) and is_named_list(workloads):
+            names = [workload["name"] for workload in workloads]
+            name = entries[index]["name"]
+            location = (BY_NAME, names.index(name) if name in names else len(names), *rest)
+    value: Any = document
+    for depth, part in enumerate(location):
+        if isinstance(value, list) and location[:depth] != (BY_NAME,):
+            return location, math.inf
+        try:
+            value = value[part]
+        except (LookupError, TypeError):
+            return location, depth
+    return location, math.inf if location else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """A field that differs between two specifications."""
+
+    path: str  # dotted path, with the names of workloads: `workloads.random-read.fio.blockSize`
+    before: JsonValue  # the value in the first one; None if absent
+    after: JsonValue  # the value in the second one; None if absent
+
+
+def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:
+    """Return what each variant changes in `spec.run`, by the variant's name."""
+    return {variant.name: spec_changes(spec.run, variant_spec(spec.run, variant)) for variant in spec.variants}
+
+
+def changes_between(spec: SuiteSpec, baseline: str, candidate: str) -> tuple[FieldChange, ...]:
+    """Return the fields that two variants set differently."""
+    merged = {variant.name: variant_spec(spec.run, variant) for variant in spec.variants}
+    return spec_changes(merged[baseline], merged[candidate])
+
+
+def spec_changes(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> tuple[FieldChange, ...]:
+    """Return the fields that differ between two specifications as written, in their order. A list is one value."""
+    ours, theirs = _fields(before), _fields(after)
+    paths = dict.fromkeys((*ours, *theirs))
+    return tuple(
+        FieldChange(path=path, before=ours.get(path), after=theirs.get(path))
+        for path in paths
+        if ours.get(path) != theirs.get(path)
+        # An empty mapping of one specification may have content in the other.
+        and not any(other.startswith(f"{path}.") for other in paths)
+    )
+
+
+def _fields(spec: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the values of a specification by their paths; an empty mapping is a value."""
+    workloads = spec.get(BY_NAME)
+    if is_named_list(workloads):
+        by_name: Json = {
+            str(workload["name"]): {key: value for key, value in workload.items() if key != "name"}
+            for workload in workloads
+        }
+        spec = {**spec, BY_NAME: by_name}
+    return {path: value for path, value in leaves(spec) if value is not None}
+
 
 T = TypeVar("T")
 
-_HASH = 5
-"""Length of the hash of a suite's UID in the names of its runs."""
-
-_MAX_SUITE_PART = 25
-"""Length of the suite's name in them: with 20 characters of the variant, they have at most 63, the limit of a label."""
-
-_AFTER_VARIANT = 3
-"""Number of parts of a run's name behind the variant: hash, minute and repeat."""
+_HASH = 5  # length of the hash of a suite's UID in the names of its runs
+_MAX_SUITE_PART = 25  # of the suite's name in them: with 20 characters of the variant they are labels, of at most 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,27 +233,11 @@ def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") ->
     return f"{prefix}-{minute}-{turn.repeat}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedTurn:
-    """The turn that the name of a run contains."""
-
-    variant: str
-    minute: int
-    repeat: int
-
-
-def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
-    """Return the turn of a suite's run; None if it has no name of a turn of this suite.
-
-    The name of a run cannot change, unlike its labels.
-    """
-    head, *parts = name.rsplit("-", _AFTER_VARIANT)
-    variant = head.removeprefix(f"{suite[:_MAX_SUITE_PART]}-")
-    is_number = all(part.isascii() and part.isdigit() for part in parts[1:])
-    if len(parts) != _AFTER_VARIANT or not is_number or not variant:
-        return None
-    turn = NamedTurn(variant=variant, minute=int(parts[1]), repeat=int(parts[2]))
-    return turn if name == f"{_prefix(suite, variant, uid)}-{turn.minute}-{turn.repeat}" else None
+def turn_in_name(suite: str, uid: str, name: str) -> tuple[str, int] | None:
+    """Return the variant and the minute of the round in the name of a suite's run; None if it has no such name."""
+    start, end = _prefix(suite, " ", uid).split(" ")
+    match = re.fullmatch(rf"{re.escape(start)}(.+){end}-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)", name)
+    return (match[1], int(match[2])) if match else None
 
 
 @lru_cache(maxsize=256)
@@ -115,10 +246,7 @@ def _prefix(suite: str, variant: str, uid: str) -> str:
 
 
 def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
-    """Return the run of each variant, by the variant's name.
-
-    SpecError has the problems of all variants, each at the field of the suite that it comes from.
-    """
+    """Return the run of each variant by its name; SpecError has the problems of all, at the fields of the suite."""
 
     def run_of(variant: Variant) -> BenchmarkRun:
         metadata: JsonValue = {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace}
@@ -131,8 +259,8 @@ def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
 def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by the variant's name.
 
-    SpecError as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline, or if the planned
-    points cannot answer a comparison or hypothesis.
+    SpecError as of `variant_runs`, and for runs without a plan, a deadline that is too short, and comparisons and
+    hypotheses that the planned points cannot answer.
     """
     runs = variant_runs(suite)
 
@@ -148,10 +276,7 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
 
 
 def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
-    """Apply a function to each variant; SpecError has the problems of all variants.
-
-    Each problem appears once, with the names of its variants unless all of them have it.
-    """
+    """Apply a function to each variant; SpecError has each problem once, with its variants unless all have it."""
     made: dict[str, T] = {}
     variants_of: dict[Problem, list[str]] = {}
     for index, variant in enumerate(suite.spec.variants):
@@ -159,8 +284,8 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
             made[variant.name] = make(variant)
         except SpecError as error:
             merged = variant_spec(suite.spec.run, variant)
-            sources = Sources(run=suite.spec.run, changes=variant.changes, merged=merged, variant=index)
-            problems = (replace(problem, field=sources.field(problem.field)) for problem in error.problems)
+            fields = (source_of(problem.field, suite.spec, index, merged) for problem in error.problems)
+            problems = (replace(problem, field=field) for problem, field in zip(error.problems, fields, strict=True))
             for problem in dict.fromkeys(problems):
                 variants_of.setdefault(problem, []).append(variant.name)
     unique = []
@@ -189,16 +314,12 @@ def _unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Proble
         for field, selector in hypothesis.selectors:
             selected = [plan for name, plan in plans.items() if selector.variant in (None, name)]
             points = [point for plan in selected for point in plan.points if point.workload == selector.workload]
-            if selector.quantity is Metric.LINE:
-                is_wrong = any(point.line is None for point in points)
-                remedy = f"workload {selector.workload} does not search for the line; set line in it"
-            else:
-                is_wrong = any(point.line is not None for point in points)
-                remedy = (
-                    f"workload {selector.workload} searches for the line, so its trials have different loads; choose "
-                    f"{Metric.LINE}"
-                )
-            if is_wrong:
+            wants_line = selector.quantity is Metric.LINE
+            if any((point.line is not None) != wants_line for point in points):
+                wrong = "does not search for the line; set line in it"
+                if not wants_line:
+                    wrong = f"searches for the line, so its trials have different loads; choose {Metric.LINE}"
+                remedy = f"workload {selector.workload} {wrong}"
                 yield Problem(field=f"spec.hypotheses[{index}].{field}.quantity", remedy=remedy)
 
 
@@ -213,10 +334,7 @@ _FURTHER = {
 def unexplained(
     changes: Sequence[FieldChange], workload: str, differences: Iterable[Difference]
 ) -> tuple[Difference, ...]:
-    """Return the differences in identity that do not follow from what two variants set differently.
-
-    `changes` are those between the two variants, `differences` those between two results of that workload.
-    """
+    """Return the differences in identity of a workload's results that do not follow from what two variants set."""
     keys = {key for change in changes for key in _keys(change.path, workload)}
     fields = {_within_workload(change.path, workload).partition(".")[0] for change in changes}
     # Parameters of two tools differ if the variants have different tools.

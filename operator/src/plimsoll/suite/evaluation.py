@@ -17,27 +17,34 @@ from plimsoll.api.suite_status import (
     RoundVerdict,
 )
 from plimsoll.measure.attempts import repeated_too_often, runs_on_first_attempts
-from plimsoll.measure.compare.comparison import change_text, compare, mean_text, place_of, quantity_text
+from plimsoll.measure.compare.comparison import (
+    Change,
+    Comparison,
+    change_text,
+    compare,
+    interval_text,
+    mean_text,
+    place_of,
+    quantity_text,
+)
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.sides import Change, Comparison
-from plimsoll.measure.compare.values import Matching, RegressionRule, RepeatsError, check_distinct, match_points
+from plimsoll.measure.compare.values import (
+    Matching,
+    RegressionRule,
+    RepeatsError,
+    check_distinct,
+    match_points,
+    worsening,
+)
 from plimsoll.measure.hypotheses.decide import Decision, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, quote
 from plimsoll.plan.fingerprint import Difference, Likeness, leaves, likeness_of
-from plimsoll.suite.changes import Against
-from plimsoll.suite.children import unexplained
-from plimsoll.suite.judging import RoundJudgement, is_acceptable, judge
+from plimsoll.suite.children import changes_between, unexplained
+from plimsoll.suite.judging import Against, RoundJudgement, is_acceptable, judge
 from plimsoll.suite.measured import GATES, MeasuredRound, measured_round
-from plimsoll.suite.merging import changes_between
-from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation, worst_comparisons, worst_hypotheses
-
-_VERDICTS = {
-    Conclusion.REGRESSION: RoundVerdict.REGRESSED,
-    Conclusion.INCONCLUSIVE: RoundVerdict.INCONCLUSIVE,
-    Conclusion.NO_REGRESSION: RoundVerdict.NO_REGRESSION,
-}
+from plimsoll.suite.rounds.observed import Judge, RecordedEvaluation
 
 _ENVIRONMENT = {
     "ceph": ("ceph.versions", "rook.cephVersion"),
@@ -47,25 +54,8 @@ _ENVIRONMENT = {
 }
 """Name in a round's environment -> keys of a fingerprint's context, the first of which that is known counts."""
 
-_TRIAL_FIELDS = (
-    "passNumber",
-    "attempt",
-    "epoch",
-    "clients",
-    "outcome",
-    "startedAt",
-    "finishedAt",
-    "abort",
-    "verdict",
-    "findings",
-    "operations",
-    "probe",
-    "load",
-    "disturbance",
-)
-_CLUSTER_FIELDS = ("samples", "failed", "foreignOperationsPerSecond", "foreignBytesPerSecond")
-_OPERATION_FIELDS = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
-_STATUS_FIELDS = ("line", "firstLine", "verdict", "findings", "environment", "fingerprint", "final")
+_UNREAD = {"histogram", "series", "hosts", "slowest", "warnings", "problems", "caches", "places", "placeDigests"}
+"""Large fields of trials that no evaluation needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +126,7 @@ class VariantComparison(Compared):
 
     @property
     def conclusion(self) -> Conclusion:
-        """The conclusion; Inconclusive if the variants were, or may have been, measured under different conditions.
-
-        Runs that are missing could show a regression, but cannot disprove one.
-        """
+        """Inconclusive if conditions may differ; missing runs could show a regression, but cannot disprove one."""
         if self.comparison is None or self.unexplained or self.doubts:
             return Conclusion.INCONCLUSIVE
         conclusion = self.comparison.conclusion
@@ -194,10 +181,12 @@ def evaluate_round(
     else:
         message = f"comparison {worst.name}, variant {worst.variant}: {conclusion}: {worst.message}"
     # Runs that are missing could show a regression, but cannot disprove one.
-    is_unproven = conclusion is Conclusion.NO_REGRESSION and not measured.is_complete
+    verdict = RoundVerdict.REGRESSED if conclusion is Conclusion.REGRESSION else RoundVerdict.INCONCLUSIVE
+    if conclusion is Conclusion.NO_REGRESSION and measured.is_complete:
+        verdict = RoundVerdict.NO_REGRESSION
     return Evaluation(
         measured=measured,
-        verdict=RoundVerdict.INCONCLUSIVE if is_unproven else _VERDICTS[conclusion],
+        verdict=verdict,
         message=message,
         is_acceptable=is_acceptable(measured, judgements.values()),
         outcomes=outcomes,
@@ -210,19 +199,16 @@ def evaluate_round(
 def versions_of(fingerprints: Iterable[Fingerprint | None]) -> dict[str, str]:
     """Return the versions of Ceph, the kernel, Kubernetes and Plimsoll; several if they differ between the results."""
     contexts = [dict(leaves(fingerprint.context)) for fingerprint in fingerprints if fingerprint is not None]
-    environment = {}
-    for name, keys in _ENVIRONMENT.items():
-        versions = {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
-        if versions:
-            environment[name] = ", ".join(sorted(versions))
-    return environment
+    known = {
+        name: {str(context[key]) for context in contexts for key in [key for key in keys if key in context][:1]}
+        for name, keys in _ENVIRONMENT.items()
+    }
+    return {name: ", ".join(sorted(versions)) for name, versions in known.items() if versions}
 
 
 def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evaluation) -> RecordedEvaluation:
     """Return the part of an evaluation that the status of a suite records."""
-    fingerprints = [
-        result.status.fingerprint for runs in results.runs.values() for of_run in runs.values() for result in of_run
-    ]
+    fingerprints = (result.status.fingerprint for runs in results.complete.values() for run in runs for result in run)
     return RecordedEvaluation(
         request=request,
         verdict=evaluation.verdict,
@@ -230,16 +216,11 @@ def recorded_evaluation(request: Judge, results: RoundResults, evaluation: Evalu
         message=evaluation.message,
         environment=versions_of(fingerprints),
         counts=evaluation.counts,
-        comparisons=worst_comparisons([*evaluation.outcomes, *map(outcome_of_variants, evaluation.comparisons)]),
-        hypotheses=worst_hypotheses(
+        comparisons=(*evaluation.outcomes, *map(outcome_of_variants, evaluation.comparisons)),
+        hypotheses=tuple(
             HypothesisResult(
-                name=decision.name,
-                variant=decision.variant,
-                verdict=decision.verdict,
                 message=quote("; ".join((decision.sentence, *decision.notes)), MAX_OUTCOME_CHARACTERS),
-                estimate=_finite(decision.estimate),
-                low=_finite(decision.low),
-                high=_finite(decision.high),
+                **decision.model_dump(include={"name", "variant", "verdict", "estimate", "low", "high"}),
             )
             for decision in evaluation.decisions
         ),
@@ -262,19 +243,8 @@ def rule_of(allow: Allowance) -> RegressionRule:
 def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
     for variant in judgement.variants:
         against = Against.PINNED if variant.is_drift else Against.ACCEPTED
-        changes = []
-        for judged in variant.judged:
-            if judged.against is against:
-                operation, metric, ratios = judged.group.operation, judged.metric, judged.ratios
-                change = Change(
-                    operation=operation,
-                    metric=metric,
-                    ratio=ratios.ratio,
-                    low=ratios.low,
-                    high=ratios.high,
-                    conclusion=judged.judgement.conclusion,
-                )
-                changes.append((f"{judged.place} {quantity_text(operation, metric)}", change))
+        compared = [(judged.place, judged.comparison) for judged in variant.judged if judged.against is against]
+        changes = [(f"{place} {quantity_text(change.operation, change.metric)}", change) for place, change in compared]
         drifted = ["slow drift: worse than the pinned rounds"] if variant.is_drift else []
         reasons = [*drifted, *variant.reasons, *judgement.change_texts]
         outcome = _outcome(name, variant.variant, variant.conclusion, changes, reasons)
@@ -283,28 +253,15 @@ def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[Compari
 
 def projected(document: Mapping[str, Any]) -> BenchmarkResult:
     """Return a stored result without its distributions, series, hosts and summary; as `model_validate` does."""
-    metadata, status = document["metadata"], document.get("status") or {}
-    trials = []
-    for trial in status.get("trials") or ():
-        operations = [_part(operation, _OPERATION_FIELDS) for operation in trial.get("operations") or ()]
-        for operation in operations:
-            operation["latency"] = {key: part for key, part in operation["latency"].items() if key != "histogram"}
-        # Decides what spoiled an attempt with foreign load.
-        cluster = {"cluster": _part(trial["cluster"], _CLUSTER_FIELDS)} if trial.get("cluster") else {}
-        trials.append({**_part(trial, _TRIAL_FIELDS), **cluster, "operations": operations})
-    return BenchmarkResult.model_validate(
-        {
-            "apiVersion": document["apiVersion"],
-            "kind": document["kind"],
-            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-            "spec": document["spec"],
-            "status": {**_part(status, _STATUS_FIELDS), "trials": trials},
-        }
-    )
+    status = document.get("status") or {}
+    update = {"trials": _read(status.get("trials") or ()), "summary": None}
+    return BenchmarkResult.model_validate({**document, "status": {**status, **update}}, extra="ignore")
 
 
-def _part(document: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: document[name] for name in names if name in document}
+def _read(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {key: _read(part) for key, part in value.items() if key not in _UNREAD}
+    return [*map(_read, value)] if isinstance(value, list | tuple) else value
 
 
 def _compared(
@@ -339,7 +296,7 @@ def _compared(
         doubts.append(f"without fingerprints, nothing shows that only the variants differ: {unknown}")
     # The trials that represent whole runs do not show that a run repeated too many of its trials.
     for run in (*ours, *theirs):
-        doubts += repeated_too_often(run[0].spec.run if run else "", run)
+        doubts += repeated_too_often(run[0].spec.run, run)
     changes, differences = changes_between(spec, baseline, candidate), []
     for pair in matching.pairs:
         of_pair = [difference for difference, _ in likeness_of([pair]).differences]
@@ -377,41 +334,22 @@ def outcome_of_variants(compared: VariantComparison) -> ComparisonOutcome:
 def _outcome(
     name: str, variant: str, conclusion: Conclusion, changes: Sequence[tuple[str, Change]], reasons: Sequence[str]
 ) -> ComparisonOutcome:
-    """Return an outcome with the change that decides it: the worst of those with the worst conclusion.
+    """Return an outcome with the words for the change that decides it: the worst of those with the worst conclusion."""
 
-    Each change has the words for what changed, such as `reads, mean of 4 points read iops`.
-    """
-    texts = [*reasons]
-    estimate, low, high = None, None, None
+    def severity(placed: tuple[str, Change]) -> tuple[int, float]:
+        _, change = placed
+        order = worsening(change.metric, -math.log(change.ratio)) if change.ratio else math.inf
+        return WORST_FIRST.index(change.conclusion), order
+
+    outcome = ComparisonOutcome(name=name, variant=variant, verdict=conclusion)
+    texts, update = [*reasons], dict[str, object]()
     if changes:
-
-        def severity(placed: tuple[str, Change]) -> tuple[int, float]:
-            _, change = placed
-            order = math.inf
-            if change.ratio:
-                order = math.log(change.ratio) if change.metric.is_rate else -math.log(change.ratio)
-            return WORST_FIRST.index(change.conclusion), order
-
         place, change = min(changes, key=severity)
-        words = f"{place} {change_text(change.ratio)} ({change_text(change.low)} to {change_text(change.high)})"
+        words = f"{place} {change_text(change.ratio)} ({interval_text(change)})"
         # Doubts explain a conclusion, and numbers a regression.
         texts = [words, *texts] if conclusion is Conclusion.REGRESSION else [*texts, words]
         # The change as a part of the old value; less than 0 is worse.
         sign, ends = (1, (change.low, change.high)) if change.metric.is_rate else (-1, (change.high, change.low))
-        estimate, low, high = (
-            None if ratio is None else _finite(sign * (ratio - 1)) for ratio in (change.ratio, *ends)
-        )
-    return ComparisonOutcome(
-        name=name,
-        variant=variant,
-        verdict=conclusion,
-        message=quote("; ".join(texts), MAX_OUTCOME_CHARACTERS),
-        estimate=estimate,
-        low=low,
-        high=high,
-    )
-
-
-def _finite(value: float | None) -> float | None:
-    """Return a number that JSON can represent; None if it cannot."""
-    return value if value is not None and math.isfinite(value) else None
+        parts = (None if ratio is None else sign * (ratio - 1) for ratio in (change.ratio, *ends))
+        update = dict(zip(("estimate", "low", "high"), parts, strict=True))
+    return outcome.model_copy(update={**update, "message": quote("; ".join(texts), MAX_OUTCOME_CHARACTERS)})

@@ -1,35 +1,242 @@
-"""Whether a round is worse than accepted or pinned rounds, and trends over all rounds."""
+"""Whether a round is worse than accepted or pinned rounds, by how much, and trends over all rounds."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from statistics import fmean
 
-from plimsoll.api.suite_status import WORST_FIRST, Conclusion, EndedRound
-from plimsoll.measure.compare.comparison import overall, quantity_text
-from plimsoll.measure.compare.values import RegressionRule
+from plimsoll.api.names import Metric
+from plimsoll.api.suite_status import PINNED_ROUNDS, WORST_FIRST, Conclusion, EndedRound
+from plimsoll.measure.compare.comparison import Change, judged, overall, quantity_text
+from plimsoll.measure.compare.significance import (
+    ROUND_LEVEL,
+    LogChange,
+    Member,
+    assess,
+    mean_and_variance,
+    pass_means,
+    weights,
+)
+from plimsoll.measure.compare.values import RegressionRule, first_attempts_text, worsening
 from plimsoll.measure.rates import grouped
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile
+from plimsoll.measure.statistics import CONFIDENCE, f_p_value, half_width, t_quantile
 from plimsoll.measure.text import first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.suite.changes import (
-    MINIMUM_ROUNDS,
-    Against,
-    JudgedChange,
-    baselines_of,
-    judge_changes,
-    noise_within,
-    rounds_with,
-)
 from plimsoll.suite.measured import (
     Condition,
+    Group,
     MeasuredRound,
     Quantity,
     changes_since,
     differences_between,
     latest_conditions,
 )
+
+MINIMUM_ROUNDS = 3  # accepted rounds from which on the noise between rounds is known well enough to judge another one
+_NOT_DIFFERENT = 0.25  # from this probability on, differences between rounds are taken to be chance
+
+
+def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
+    """Return the change between the means of two groups of rounds, from the logarithms of all runs.
+
+    All rounds of a side have the same weight. The `variances` of the change are a run's, and `trials` counts runs.
+    ValueError if no side has two rounds, or a round has no run.
+    """
+    if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
+        raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
+    # Sum of the squared deviations of the rounds' means, and its expectation in variances of a run.
+    squares = expected = 0.0
+    means, runs, unevenness = [], [], []
+    for rounds in (before, after):
+        means_of_rounds = [fmean(values) for values in rounds]
+        means.append(fmean(means_of_rounds))
+        runs.append(sum(map(len, rounds)))
+        squares += math.fsum((value - means[-1]) ** 2 for value in means_of_rounds)
+        inverse = math.fsum(1 / len(values) for values in rounds)
+        expected += inverse * (1 - 1 / len(rounds))
+        # How much larger the squared error of the mean is than if all rounds had the same number of runs.
+        unevenness.append(runs[-1] * inverse / len(rounds) ** 2)
+    between = (squares / expected, len(before) + len(after) - 2)
+    variance, freedom = _pooled(noise_within([*before, *after]), between)
+    return LogChange(
+        estimate=means[1] - means[0],
+        variances=(variance * unevenness[0], variance * unevenness[1]),
+        trials=(runs[0], runs[1]),
+        freedom=freedom,
+    )
+
+
+def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
+    several = [runs for runs in rounds if len(runs) > 1]
+    freedom = sum(len(runs) - 1 for runs in several)
+    squares = math.fsum(mean_and_variance(runs)[1] * (len(runs) - 1) for runs in several)
+    return (squares / freedom if freedom else 0.0), freedom
+
+
+def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
+    """Return variance and freedom of a run in a round of its own; noise within counts as far as it agrees."""
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    if inner_freedom and inner:
+        agreement = min(1.0, f_p_value(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)
+    else:
+        agreement = 0.0 if outer else 1.0
+    worth = inner_freedom * agreement
+    freedom = worth + outer_freedom
+    return (worth * inner + outer_freedom * outer) / freedom, freedom
+
+
+_USUAL_RUNS = 3
+_IMPROVED = 0.001
+"""One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""
+
+_Rounds = Sequence[MeasuredRound]
+
+
+class Against(StrEnum):
+    """The earlier rounds that a round is compared with."""
+
+    ACCEPTED = "Accepted"
+    PINNED = "Pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedChange:
+    """A change of a workload's mean, or of one of its several points."""
+
+    against: Against
+    group: Group
+    point: str  # name of the point; empty for the mean of `points` points
+    points: int
+    rounds: int  # number of the earlier rounds
+    comparison: Change  # with the conclusion
+
+    @property
+    def place(self) -> str:
+        """The point, or the workload and the number of points of its mean."""
+        workload = f"{self.group.workload} storm" if self.group.storm else self.group.workload
+        return self.point or (f"{workload}, mean of {self.points} points" if self.points > 1 else workload)
+
+
+def judge_changes(
+    baselines: Mapping[Against, Mapping[Sequence[Quantity], _Rounds]],
+    measured: MeasuredRound,
+    rule: RegressionRule,
+    *,
+    has_own_scatter: bool = False,
+) -> list[JudgedChange]:
+    """Judge all changes of a round against these baselines, means first.
+
+    A Regression is significantly worse (`ROUND_LEVEL`), by more than the threshold, and by more than the runs of the
+    round scatter, if it has several: one bad run of several is no regression.
+
+    `has_own_scatter` says that the round may scatter more than the rounds before: `NoRegression` then needs that its
+    own runs exclude a loss beyond the threshold too.
+    """
+    tests: list[tuple[JudgedChange, Sequence[float], Member]] = []
+    for against, workloads in baselines.items():
+        for quantities, rounds in workloads.items():
+            of_mean, of_point = weights(len(quantities))
+            group = quantities[0].group
+            unknown = Change(operation=group.operation, metric=group.metric, conclusion=Conclusion.INCONCLUSIVE)
+            for point, values in _values_of(quantities, [*rounds, measured]):
+                judged_change = JudgedChange(
+                    against=against,
+                    group=group,
+                    point=point,
+                    points=len(quantities),
+                    rounds=len(rounds),
+                    comparison=unknown,
+                )
+                change = step_between(values[:-1], values[-1:])
+                member = Member(metric=group.metric, change=change, weight=of_point if point else of_mean)
+                tests.append((judged_change, values[-1], member))
+    assessments = assess([member for _, _, member in tests], ROUND_LEVEL)
+    changes = []
+    for (judged_change, own, member), assessment in zip(tests, assessments, strict=True):
+        worsened, has_several = worsening(member.metric, assessment.change.estimate), len(own) > 1
+        error = math.sqrt(mean_and_variance(own)[1] / len(own)) if has_several else 0.0
+        # One standard deviation of three runs; it shrinks like the error of the mean, so that one bad run never makes
+        # the mean of several worse by more.
+        worse = assessment.worse and (not has_several or worsened > error * math.sqrt(_USUAL_RUNS))
+        comparison = judged(judged_change.comparison, replace(assessment, worse=worse), rule)
+        update: dict[str, object] = {}
+        if assessment.worse and comparison.suspected:
+            note = "worse, but by no more than the runs of the round scatter; request another round, or raise repeat"
+            update = {"trials_needed": None, "notes": (note,)}
+        elif has_own_scatter and comparison.conclusion is Conclusion.NO_REGRESSION:
+            most = worsened + half_width(error, len(own) - 1, 2 * CONFIDENCE - 1) if has_several else math.inf
+            if most > rule.log_threshold(member.metric):
+                note = "the runs of the round do not exclude a loss beyond the threshold; request another round"
+                update = {"conclusion": Conclusion.INCONCLUSIVE, "improved": False, "notes": (note,)}
+        changes.append(replace(judged_change, comparison=comparison.model_copy(update=update)))
+    return sorted(changes, key=lambda change: bool(change.point))
+
+
+def _values_of(quantities: Sequence[Quantity], rounds: _Rounds) -> list[tuple[str, list[list[float]]]]:
+    """Return the logarithms of the runs of each round: of the mean over points, unnamed, and of each of several."""
+    points = {quantity.point: [measured.values[quantity] for measured in rounds] for quantity in quantities}
+    means = [pass_means(of_round) for of_round in zip(*points.values(), strict=True)]
+    named = [("", means), *(points.items() if len(points) > 1 else ())]
+    return [(point, [[*series.values()] for series in of_rounds]) for point, of_rounds in named]
+
+
+def baselines_of(
+    accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
+) -> Mapping[Against, Mapping[Sequence[Quantity], _Rounds]]:
+    """Return the rounds by the quantities of a workload that enough rounds have; only rounds with all of them count.
+
+    A workload whose pinned rounds lack some of its points is compared with the first five accepted rounds that have
+    them. Pinned rounds are left out if they are the accepted rounds that count.
+    """
+    baselines: dict[Against, dict[Sequence[Quantity], _Rounds]] = {against: {} for against in Against}
+    comparable = [
+        quantity for quantity in measured.values if quantity.variant in variants and rounds_with([quantity], accepted)
+    ]
+    for quantities in grouped(comparable, lambda quantity: quantity.group).values():
+        used = rounds_with(quantities, accepted)
+        if not used:
+            continue
+        current = _since_improvement(quantities, used, rule)
+        complete = {earlier.minute: earlier for earlier in pinned if earlier.values.keys() >= {*quantities}}
+        first = [*complete.values(), *(earlier for earlier in used if earlier.minute not in complete)][:PINNED_ROUNDS]
+        baselines[Against.ACCEPTED][tuple(quantities)] = current
+        if {earlier.minute for earlier in first} != {earlier.minute for earlier in current}:
+            baselines[Against.PINNED][tuple(quantities)] = first
+    return baselines
+
+
+def rounds_with(quantities: Iterable[Quantity], rounds: _Rounds) -> _Rounds:
+    """Return the rounds that have all these quantities; none if they are too few."""
+    complete = [earlier for earlier in rounds if earlier.values.keys() >= {*quantities}]
+    return complete if len(complete) >= MINIMUM_ROUNDS else []
+
+
+def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: RegressionRule) -> _Rounds:
+    """Return the rounds since the last clear improvement of the mean over these points, or of one of them."""
+    values = [of_rounds for _, of_rounds in _values_of(quantities, rounds)]
+    start = 0
+    while split := _last_step([of_rounds[start:] for of_rounds in values], quantities[0].metric, rule):
+        start += split
+    return rounds[start:]
+
+
+def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
+    """Return after how many rounds one of these became clearly better, most clearly of all; 0 if none did."""
+    p_values = []
+    for rounds in tested:
+        means = [fmean(runs) for runs in rounds]
+        p_values += [
+            (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
+            for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1)
+            # The later rounds must be so much better that losing the gain would matter.
+            if worsening(metric, fmean(means[split:]) - fmean(means[:split])) < -rule.log_threshold(metric)
+        ]
+    p_value, split = min(p_values, default=(1.0, 0))
+    return split if p_value < _IMPROVED / len(tested) else 0
+
 
 _OTHER_DIGEST = "the suite measures something else than in the rounds before; this round starts a new baseline"
 
@@ -40,8 +247,7 @@ class VariantJudgement:
 
     variant: str
     change: Conclusion  # the conclusion against the accepted rounds
-    # The conclusion against the pinned rounds; None as long as these are the accepted rounds.
-    drift: Conclusion | None = None
+    drift: Conclusion | None = None  # against the pinned rounds; None as long as these are the accepted rounds
     judged: Sequence[JudgedChange] = ()  # what was compared, means first
     reasons: Sequence[str] = ()  # why it is not known that nothing is worse
     # Whether the first attempts decide, because the attempts that count look better: only repeating made them so.
@@ -54,13 +260,8 @@ class VariantJudgement:
 
     @property
     def is_drift(self) -> bool | None:
-        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression.
-
-        `drift` of a `ComparisonOutcome` has the same values.
-        """
-        if self.conclusion is not Conclusion.REGRESSION:
-            return None
-        return self.change is not Conclusion.REGRESSION
+        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression."""
+        return self.change is not Conclusion.REGRESSION if self.conclusion is Conclusion.REGRESSION else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,43 +291,26 @@ class RoundJudgement:
 
 
 def judge(
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
-    measured: MeasuredRound,
-    variants: Sequence[str],
-    rule: RegressionRule,
+    accepted: _Rounds, pinned: _Rounds, measured: MeasuredRound, variants: Sequence[str], rule: RegressionRule
 ) -> RoundJudgement:
-    """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order.
-
-    It is judged on the attempts that count, and on the first attempts. Of each variant the worse judgement is returned.
-    """
+    """Judge a round on the attempts that count and on the first ones; the worse judgement of each variant counts."""
     counted = _judge(accepted, pinned, measured, variants, rule)
     if all(each.first_values is None for each in (*accepted, measured)):
         return counted
-    of_first = _judge(
-        [each.on_first_attempts for each in accepted],
-        [each.on_first_attempts for each in pinned],
-        measured.on_first_attempts,
-        variants,
-        rule,
-        has_own_scatter=measured.first_values is not None,
-    )
-    judgements = []
-    for now, first in zip(counted.variants, of_first.variants, strict=True):
-        worse = now
+    earlier, kept = ([each.on_first_attempts for each in rounds] for rounds in (accepted, pinned))
+    own_scatter = measured.first_values is not None
+    of_first = _judge(earlier, kept, measured.on_first_attempts, variants, rule, has_own_scatter=own_scatter)
+    judgements = [*counted.variants]
+    for index, (now, first) in enumerate(zip(counted.variants, of_first.variants, strict=True)):
         if WORST_FIRST.index(first.conclusion) < WORST_FIRST.index(now.conclusion):
-            reason = (
-                f"the storage spoiled first attempts, and with them the conclusion is {first.conclusion}; the attempts "
-                f"that count alone show {now.conclusion}"
-            )
-            worse = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
-        judgements.append(worse)
+            reason = first_attempts_text("conclusion", first.conclusion, now.conclusion)
+            judgements[index] = replace(first, reasons=(reason, *first.reasons), is_of_first_attempts=True)
     return replace(counted, variants=judgements)
 
 
 def _judge(
-    accepted: Sequence[MeasuredRound],
-    pinned: Sequence[MeasuredRound],
+    accepted: _Rounds,
+    pinned: _Rounds,
     measured: MeasuredRound,
     variants: Sequence[str],
     rule: RegressionRule,
@@ -135,31 +319,27 @@ def _judge(
 ) -> RoundJudgement:
     measures_the_same = not accepted or accepted[-1].digest == measured.digest
     named, obstacles = changes_since(accepted, measured) if measures_the_same else ([], [_OTHER_DIGEST])
-    if obstacles:
-        reasons = {variant: [*obstacles, *measured.doubts.get(variant, ())] for variant in variants}
-        judgements = [
-            VariantJudgement(variant=variant, change=Conclusion.INCONCLUSIVE, reasons=reasons[variant])
-            for variant in variants
-        ]
-    else:
+    changed: list[JudgedChange] = []
+    if not obstacles:
         trusted = [variant for variant in variants if not measured.doubts.get(variant)]
         baselines = baselines_of(accepted, pinned, measured, trusted, rule)
-        changed = judge_changes(baselines, rule, has_own_scatter=has_own_scatter)
-        judgements = []
-        for variant in variants:
-            variant_changes = [change for change in changed if change.group.variant == variant]
-            doubts = [*_reasons(accepted, measured, variant)]
-            recent, drift = ([change for change in variant_changes if change.against is against] for against in Against)
-            judgement = VariantJudgement(
-                variant=variant,
-                change=_conclusion(recent, doubts),
-                drift=_conclusion(drift, doubts) if drift else None,
-                judged=variant_changes,
-                reasons=doubts,
-            )
-            if judgement.conclusion is Conclusion.INCONCLUSIVE:
-                judgement = replace(judgement, reasons=[*doubts, *_open_questions(variant_changes)])
-            judgements.append(judgement)
+        changed = judge_changes(baselines, measured, rule, has_own_scatter=has_own_scatter)
+    judgements = []
+    for variant in variants:
+        changes = [change for change in changed if change.group.variant == variant]
+        known = measured.doubts.get(variant, ()) if obstacles else _reasons(accepted, measured, variant)
+        reasons = [*obstacles, *known]
+        recent, drift = ([change for change in changes if change.against is against] for against in Against)
+        judgement = VariantJudgement(
+            variant=variant,
+            change=_conclusion(recent, reasons),
+            drift=_conclusion(drift, reasons) if drift else None,
+            judged=changes,
+            reasons=reasons,
+        )
+        if judgement.conclusion is Conclusion.INCONCLUSIVE:
+            judgement = replace(judgement, reasons=[*reasons, *_open_questions(changes)])
+        judgements.append(judgement)
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),
@@ -170,22 +350,21 @@ def _judge(
 
 
 def _conclusion(changes: Sequence[JudgedChange], reasons: Sequence[str]) -> Conclusion:
-    means = [change.judgement.conclusion for change in changes if not change.point]
-    points = [change.judgement for change in changes if change.point]
-    doubted = bool(reasons) or not means or any(judgement.suspected for judgement in points)
-    return overall(means, [judgement.conclusion for judgement in points], doubted=doubted)
+    means = [change.comparison.conclusion for change in changes if not change.point]
+    points = [change.comparison for change in changes if change.point]
+    doubted = bool(reasons) or not means or any(point.suspected for point in points)
+    return overall(means, [point.conclusion for point in points], doubted=doubted)
 
 
 def _open_questions(changes: Sequence[JudgedChange]) -> Sequence[str]:
     """Return why means, and points that may be worse, are inconclusive, or what would decide them."""
     questions: dict[str, str] = {}
     for change in changes:
-        judgement = change.judgement
-        needed = judgement.trials_needed
-        why = judgement.note or (f"about {needed} runs on each side would decide it at this scatter" if needed else "")
-        if why and (judgement.suspected or not change.point):
+        comparison, needed = change.comparison, change.comparison.trials_needed
+        decides = f"about {needed} runs on each side would decide it at this scatter" if needed else ""
+        if (why := next(iter(comparison.notes), decides)) and (comparison.suspected or not change.point):
             # Against the accepted rounds before the pinned ones.
-            questions.setdefault(f"{change.place} {quantity_text(change.group.operation, change.metric)}", why)
+            questions.setdefault(f"{change.place} {quantity_text(comparison.operation, comparison.metric)}", why)
     return [f"{what}: {why}" for what, why in questions.items()]
 
 
@@ -223,8 +402,7 @@ def _points(names: Sequence[str]) -> str:
 def is_acceptable(measured: MeasuredRound, judgements: Iterable[RoundJudgement]) -> bool:
     """Whether later rounds may be compared with a round: it is complete, did not regress, and nothing is in doubt.
 
-    A round that is as good as the accepted ones only because attempts were repeated would lower what later ones have to
-    reach.
+    One that is good enough only because attempts were repeated would lower what later ones have to reach.
     """
     is_sound = measured.is_complete and not any(measured.doubts.values())
     return is_sound and all(
@@ -240,15 +418,11 @@ class TrendRow:
     """One round of a trend."""
 
     round: EndedRound
-    # Geometric mean over the runs of the round, in the unit of the metric: operations or bytes per second, or
-    # nanoseconds.
-    estimate: float
-    # The 95 % confidence interval of the estimate in the same unit, from the noise of runs within all rounds of the
-    # trend; it does not contain noise between rounds. None if no round has two runs.
+    estimate: float  # geometric mean over the runs of the round: operations or bytes per second, or nanoseconds
+    # Its 95 % confidence interval, from the noise of runs within all rounds of the trend, without noise between rounds.
+    # None if no round has two runs.
     interval: tuple[float, float] | None
-    # What changed since the round before that has this point: its identity, versions such as `ceph.versions` and
-    # `kernel`, the hardware, and `nodes` (lists of names). Empty if nothing did.
-    changes: Sequence[Difference]
+    changes: Sequence[Difference]  # since the round before that has this point (`differences_between`)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """A measured round of a suite: one value for each run, quantity, point and variant."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +15,7 @@ from plimsoll.api.result import BenchmarkResult, Fingerprint
 from plimsoll.measure.attempts import counted, repeated_too_often, runs_on_first_attempts
 from plimsoll.measure.compare.lines import line_estimate, operation_of, valueless
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.significance import Series, logarithm
+from plimsoll.measure.compare.significance import Series
 from plimsoll.measure.compare.values import DEFAULT_GATES, RegressionRule, RepeatsError, gates_of
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.summary import OF_DISTURBANCES, operations_of, values_of
@@ -23,27 +24,19 @@ from plimsoll.plan.fingerprint import DROPPED_IN_PART, Difference, differences
 
 
 def changed_during(results: Iterable[BenchmarkResult]) -> Iterator[str]:
-    """Yield what changed during a round, from the results of all its runs: sentences with remedies.
-
-    Runs on other nodes may have another kernel without any change, so only runs on the same nodes are compared.
-    """
-    versions: set[str] = set()
-    kernels: dict[Sequence[str], set[str]] = {}
+    """Yield what changed during a round, with remedies; kernels of runs on the same nodes are compared."""
+    versions, kernels = set[str](), dict[Sequence[str], set[str]]()
     for environment in (result.status.environment for result in results):
         ceph = environment.ceph.versions if environment.ceph else None
         # Several versions, by daemon, if they differ.
         versions.update([ceph] if isinstance(ceph, str) else chain.from_iterable((ceph or {}).values()))
         if environment.nodes and environment.kernel:
-            kernel = environment.kernel
-            text = kernel if isinstance(kernel, str) else ", ".join(kernel)
-            kernels.setdefault(environment.nodes, set()).add(text)
+            texts = [environment.kernel] if isinstance(environment.kernel, str) else environment.kernel
+            kernels.setdefault(environment.nodes, set()).add(", ".join(texts))
     if len(versions) > 1:
-        yield (
-            f"Ceph had several versions during the round ({first_few(sorted(versions))}); measure again after the "
-            "upgrade"
-        )
-    changed = next((sorted(of_nodes) for of_nodes in kernels.values() if len(of_nodes) > 1), None)
-    if changed:
+        several = first_few(sorted(versions))
+        yield f"Ceph had several versions during the round ({several}); measure again after the upgrade"
+    if changed := next((sorted(of_nodes) for of_nodes in kernels.values() if len(of_nodes) > 1), None):
         yield f"the kernel of a client changed during the round ({first_few(changed)}); measure again"
 
 
@@ -117,8 +110,7 @@ def measured_round(
 ) -> MeasuredRound:
     """Return the round from the results of the complete runs of each variant; `repeat` runs were planned."""
     changed = [*changed_during(result for of_variant in runs.values() for run in of_variant for result in run)]
-    values: dict[Quantity, Series] = {}
-    first_values: dict[Quantity, Series] = {}
+    values, first_values = dict[Quantity, Series](), dict[Quantity, Series]()
     conditions: list[Condition] = []
     gaps: dict[str, list[str]] = {}
     doubts = {variant: [*changed] for variant in runs}
@@ -129,27 +121,26 @@ def measured_round(
         if not complete:
             continue
         points = grouped([result for run in complete for result in run], lambda result: result.spec.point)
-        unusable = _unusable_points(points, len(complete))
-        gaps[variant] += [f"{why}: {first_few(names)}" for why, names in unusable.items() if names]
-        left_out = {*chain.from_iterable(unusable.values())}
-        used = [[result for result in run if result.spec.point not in left_out] for run in complete]
+        unusable = {point: why for point, results in points.items() if (why := _unusable(results, len(complete)))}
+        gaps[variant] += _by_reason(unusable.items())
+        used = [[result for result in run if result.spec.point not in unusable] for run in complete]
         try:
-            combined = as_one_run(used)
+            measured, incomplete = _values_in_all(variant, used)
         except RepeatsError as error:
             doubts[variant].append(str(error))
             continue
-        measured, incomplete = _values_in_all(variant, used)
-        reasons: dict[str, list[str]] = {}
-        for point in sorted({quantity.point for quantity in incomplete if quantity.metric is Metric.LINE}):
-            for reason in dict.fromkeys(filter(None, map(valueless, points[point]))):
-                reasons.setdefault(reason, []).append(point)
-        if others := sorted({quantity.point for quantity in incomplete if quantity.metric is not Metric.LINE}):
-            reasons["a gating metric has no value, or is 0, in a run"] = others
-        gaps[variant] += [f"{reason}: {first_few(names)}" for reason, names in reasons.items()]
+        no_value = "a gating metric has no value, or is 0, in a run"
+        reasons = [
+            (quantity.point, reason)
+            for quantity in incomplete
+            for reason in (map(valueless, points[quantity.point]) if quantity.metric is Metric.LINE else [no_value])
+            if reason
+        ]
+        gaps[variant] += _by_reason(reasons)
         values |= measured
         first = runs_on_first_attempts(used)
         first_values |= measured if first is None else _values_in_all(variant, first)[0]
-        conditions += [_condition(variant, result, points[result.spec.point]) for result in combined]
+        conditions += [_condition(variant, point, points[point]) for point in points if point not in unusable]
         doubts[variant] += [doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)]
     return MeasuredRound(
         minute=minute,
@@ -163,24 +154,25 @@ def measured_round(
     )
 
 
-def _unusable_points(points: Mapping[str, Sequence[BenchmarkResult]], runs: int) -> Mapping[str, Sequence[str]]:
-    """Return the points whose numbers do not count, by the reason; `points` are their results in so many runs."""
-    invalid, uneven = [], []
-    for point, results in points.items():
-        statuses = [result.status for result in results]
-        states = {str(status.fingerprint.identity.get("osdCaches")) for status in statuses if status.fingerprint}
-        # Without a valid result of every run, the runs that have one would be a selection.
-        if len(results) < runs or not all(
-            status.verdict is not Verdict.INVALID and status.final and counted(status.trials) for status in statuses
-        ):
-            invalid.append(point)
-        # Trials of this point found the OSDs' caches in different states, which concerns no other point.
-        elif len(states) > 1 or DROPPED_IN_PART in states:
-            uneven.append(point)
-    return {
-        "Invalid, not finished or missing in a run": invalid,
-        "the OSDs dropped their caches before some trials, but not before others": uneven,
-    }
+def _unusable(results: Sequence[BenchmarkResult], runs: int) -> str:
+    """Return why the numbers of a point do not count, from its results in so many runs; empty if they do."""
+    statuses = [result.status for result in results]
+    states = {str(status.fingerprint.identity.get("osdCaches")) for status in statuses if status.fingerprint}
+    # Without a valid result of every run, the runs that have one would be a selection.
+    if len(results) < runs or not all(
+        status.verdict is not Verdict.INVALID and status.final and counted(status.trials) for status in statuses
+    ):
+        return "Invalid, not finished or missing in a run"
+    # Trials of this point found the OSDs' caches in different states, which concerns no other point.
+    if len(states) > 1 or DROPPED_IN_PART in states:
+        return "the OSDs dropped their caches before some trials, but not before others"
+    return ""
+
+
+def _by_reason(points: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each reason with the points that have it."""
+    by_reason = grouped(dict.fromkeys(points), lambda pair: pair[1])
+    return [f"{reason}: {first_few(sorted(point for point, _ in pairs))}" for reason, pairs in by_reason.items()]
 
 
 def _values_in_all(
@@ -208,7 +200,7 @@ def _values(
     quantity = partial(Quantity, variant=variant, workload=spec.workload, point=spec.point)
     if spec.line is not None:
         lines = enumerate(map(line_estimate, runs))
-        series = {number: logarithm(value) for number, value in lines if value}
+        series = {number: math.log(value) for number, value in lines if value}
         yield quantity(operation=operation_of([result]), metric=Metric.LINE), series
         return
     phases = [during for trial in trials if (it := trial.disturbance) and (during := it.phase("During"))]
@@ -216,17 +208,17 @@ def _values(
     for operation in operations_of(trials):
         for metric in sorted(gates_of(RegressionRule(gates=GATES), trials, operation)):
             values = zip(trials, values_of(trials, operation, metric), strict=True)
-            series = {trial.pass_number: logarithm(value) for trial, value in values if value}
+            series = {trial.pass_number: math.log(value) for trial, value in values if value}
             of_disturbances = {Metric.DURING: bool(disturbed), Metric.RECOVERY: operation in disturbed[:1]}
             if series or of_disturbances.get(metric, metric.is_rate):
                 yield quantity(operation=operation, metric=metric), series
 
 
-def _condition(variant: str, combined: BenchmarkResult, results: Sequence[BenchmarkResult]) -> Condition:
+def _condition(variant: str, point: str, results: Sequence[BenchmarkResult]) -> Condition:
     fingerprints = [result.status.fingerprint for result in results if result.status.fingerprint is not None]
     return Condition(
         variant=variant,
-        point=combined.spec.point,
+        point=point,
         fingerprint=fingerprints[0] if fingerprints and len(fingerprints) == len(results) else None,
         varying=frozenset(
             difference.key for other in fingerprints[1:] for difference in differences(fingerprints[0], other)
@@ -238,16 +230,14 @@ def _condition(variant: str, combined: BenchmarkResult, results: Sequence[Benchm
 _NAMED = ("ceph.", "kubernetes", "kernel", "plimsoll", "rook.", "volume", "cpu", "processors", "memoryBytes")
 """Beginnings of keys of the context that are named if they differ; all others may differ from round to round."""
 
-_NODES = "nodes"
-
 
 def changes_since(
     earlier: Sequence[MeasuredRound], judged: MeasuredRound
 ) -> tuple[Sequence[Difference], Sequence[str]]:
     """Return what changed since earlier rounds of the same digest, in their order, and what makes them incomparable.
 
-    Changes such as a new version of Ceph are reported but accepted; the others are obstacles, in sentences.
-    Each point is compared with the last of these rounds that has numbers of it.
+    Changes such as a new version of Ceph are reported but accepted. Each point is compared with the last round that
+    has numbers of it.
     """
     before = latest_conditions(earlier)
     pairs = [(before[key], after) for after in judged.conditions if (key := (after.variant, after.point)) in before]
@@ -255,22 +245,15 @@ def changes_since(
     for pair in pairs:
         changed += [difference for difference in differences_between(*pair) if difference not in changed]
     obstacles = [
-        f"{difference.key} differs from the accepted rounds ({difference.baseline} -> {difference.candidate}); restore "
-        "it, or accept this round"
+        f"changed since the accepted rounds: {difference.key}: {_shown(difference.baseline)} -> "
+        f"{_shown(difference.candidate)}; restore it, or accept this round"
         for difference in changed
         if difference.part == "identity"
     ]
     if unknown := [after.point for before, after in pairs if not (before.fingerprint and after.fingerprint)]:
         points = first_few([*dict.fromkeys(unknown)])
         obstacles.append(f"without fingerprints, nothing shows that conditions are the same: {points}")
-    obstacles += [
-        f"clients ran on other nodes ({_listed(difference.baseline)} -> {_listed(difference.candidate)}); select the "
-        "same nodes, or accept this round"
-        for difference in changed
-        if difference.key == _NODES
-    ]
-    named = [difference for difference in changed if difference.part == "context" and difference.key != _NODES]
-    return named, obstacles
+    return [difference for difference in changed if difference.part == "context"], obstacles
 
 
 def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str], Condition]:
@@ -279,10 +262,7 @@ def latest_conditions(rounds: Sequence[MeasuredRound]) -> Mapping[tuple[str, str
 
 
 def differences_between(before: Condition, after: Condition) -> list[Difference]:
-    """Return what changed at a point: its identity, versions, the hardware, and nodes (`nodes`, lists of names).
-
-    Differences within one of the rounds are omitted, such as the name of a volume.
-    """
+    """Return what changed at a point: identity, versions, hardware and `nodes`; not what differs within one round."""
     changed: list[Difference] = []
     if before.fingerprint and after.fingerprint:
         varying = before.varying | after.varying
@@ -292,10 +272,10 @@ def differences_between(before: Condition, after: Condition) -> list[Difference]
             if difference.part == "identity" or (difference.key.startswith(_NAMED) and difference.key not in varying)
         ]
     if before.nodes != after.nodes:
-        ours, theirs = sorted(before.nodes), sorted(after.nodes)
-        changed.append(Difference(part="context", key=_NODES, baseline=[*ours], candidate=[*theirs]))
+        nodes: list[list[JsonValue]] = [[*sorted(condition.nodes)] for condition in (before, after)]
+        changed.append(Difference(part="identity", key="nodes", baseline=nodes[0], candidate=nodes[1]))
     return changed
 
 
-def _listed(names: JsonValue) -> str:
-    return first_few([str(name) for name in names]) or "unknown" if isinstance(names, list) else "unknown"
+def _shown(value: JsonValue) -> str:
+    return first_few([*map(str, value)]) or "unknown" if isinstance(value, list) else str(value)

@@ -1,9 +1,4 @@
-"""The interface of a tool.
-
-A tool declares its `target` and the `layer` that it loads, who loads and who serves in which rounds (`cast`), its
-`steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It turns typed
-parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-"""
+"""The interface of a tool, which turns typed parameters into a command, and its output into a `Measurement`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,65 +23,55 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import (
     ACTOR_CLIENT,
     Cast,
+    CastSize,
+    Pairing,
     RosterMember,
     all_at_once,
     choose_clients,
     paired,
-    round_count,
+    paired_size,
     serving_port,
 )
 from plimsoll.tools.target import PeerTarget, Target, TargetKind, VolumeTarget
 
-ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20
-"""A guess for one client; the real rate is unknown before the run."""
-
+ASSUMED_WRITE_BYTES_PER_SECOND = 100 * 2**20  # a guess for one client; the real rate is unknown before the run
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
 
 
 def ended_by_signal(seconds: int, signal: str, *argv: str) -> tuple[str, ...]:
-    """Return a command line that `timeout` ends with a signal; the agent can end both, in its process group."""
-    return ("timeout", "--foreground", "--preserve-status", f"--signal={signal}", str(seconds), *argv)
+    """Return a command line that `timeout` ends with a signal, and the kernel if `timeout` dies, as with the agent."""
+    limit = ("timeout", "--foreground", "--preserve-status", f"--signal={signal}", str(seconds))
+    return (*limit, *DIE_WITH_PARENT, *argv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldInput:
-    """How a command is started before it may begin: it waits for the rest of its standard input.
-
-    Programs that start slowly would otherwise begin late, and far apart.
-    """
+    """How a slow command is started before it may begin: it waits for the rest of its standard input."""
 
     arguments: tuple[str, ...]  # with which the command reads its input
     unfinished: str  # written while arming; the command reads it once it is ready to begin
-    # Written at T0, and followed by the end of the input. Without it, the command must refuse its input and not begin:
-    # the input also ends if the agent dies.
-    rest: str
+    rest: str  # written at T0; without it, the command must not begin, because the input also ends if the agent dies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command line, and others that run at the same time.
+    """A command line, and others that run at the same time. It runs in the empty `StepContext.work_directory`."""
 
-    It runs in the empty `StepContext.work_directory`; `env --chdir=DIRECTORY` in front of a program runs it elsewhere.
-    """
-
-    # `argv[0]` is the tool's program or another of the image, such as `timeout` in front of it, `sh` or `rm`; the agent
-    # resolves it. Empty for a `prepare` step that only writes `inputs`.
+    # It begins with a program of the image, which the agent resolves. Empty for a step that only writes `inputs`.
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: str = "/dev/null"  # path of its standard input
-    # Name -> lines, with their ends, of files that the agent writes in the work directory before the start. They can be
-    # millions, and are yielded as they are written.
+    # Name -> lines, with their ends, of files that the agent writes in the work directory before the start
     inputs: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    # If set, the agent ends the command after this time, which is its success. Its standard output is discarded;
-    # instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes that the command has
-    # read so far (`rchar` of `proc_pid_io(5)`).
+    # If set, the agent ends the command after this time, which is its success. Instead of its standard output, the
+    # agent prints a line every second and at the end: Unix nanoseconds, and the bytes that it has read so far (`rchar`
+    # of `proc_pid_io(5)`).
     metered_seconds: int = 0
     # The address of the only peer that it serves; empty for no such limit. `PeerTool` sets it, and the agent preloads a
     # library, which prints `accepting only ADDRESS` when the command listens.
     accepts_only: str = ""
-    # How it can be started before it may begin; None if it cannot. Only for a command without companions.
-    held: HeldInput | None = None
+    held: HeldInput | None = None  # how it can be started before it may begin, if it can, without companions
     beside: "tuple[Command, ...]" = ()  # commands that start with it. If one of them fails, all are ended.
 
     @property
@@ -112,9 +97,7 @@ class Output:
     # Start of the command, or the completion of its input if it was held, in Unix nanoseconds; 0 if unknown.
     launched_at: int = 0
     finished_at: int = 0  # its end, in Unix nanoseconds; 0 if unknown
-    # The outputs of the commands that started with it, in their order; empty if a command failed: then this is its
-    # output.
-    beside: "tuple[Output, ...]" = ()
+    beside: "tuple[Output, ...]" = ()  # outputs of the commands that started with it; empty if a command failed
 
     @property
     def all(self) -> "tuple[Output, ...]":
@@ -126,10 +109,7 @@ T = TypeVar("T")
 
 
 class StepKind(StrEnum):
-    """The purpose of a step. Only `measure` is timed and judged.
-
-    A serving client runs only `serve`, from before T0 until the load ends.
-    """
+    """The purpose of a step. Only `measure` is timed and judged; a serving client runs only `serve`."""
 
     PREPARE = "prepare"
     SERVE = "serve"
@@ -206,10 +186,7 @@ class ToolParameters(Model):
         return None
 
     def preparation_seconds(self, timing: "Timing") -> int:
-        """Return how long the step `prepare` of each trial writes data: the plan's estimate, and time to stage it.
-
-        A step that writes a number of bytes can assume `ASSUMED_WRITE_BYTES_PER_SECOND`.
-        """
+        """Return how long the step `prepare` of each trial writes data: the plan's estimate, and time to stage it."""
         return 0
 
     def load_step(self, vary: Vary) -> int:
@@ -267,11 +244,7 @@ class Timing:
 
     @property
     def slice_seconds(self) -> int:
-        """Width of a slice of latency over time, in whole seconds: a twentieth of the runtime, at most 5 s.
-
-        Other activities are polled every 5 s. There are at most 120 slices: for each, direction and job, fio writes
-        1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
-        """
+        """Width of a slice of latency over time: a twentieth of the runtime, at most 5 s, but at most 120 slices."""
         return max(1, min(5, self.runtime_seconds // 20), -(-self.runtime_seconds // 120))
 
 
@@ -318,8 +291,7 @@ class StepContext:
     target: Target  # of the kind that the tool declares
     timing: Timing
     seed: int  # for the random generator; differs between clients, passes and points
-    # An empty directory for the tool's output files. The agent reads every file that the step leaves in it
-    # (`Output.files`), and hashes and archives the files of a measurement: do not keep a tool's data there.
+    # An empty directory for the tool's output files, which the agent reads, hashes and archives
     work_directory: str
     client: int = 0  # number of the client that runs the command
     as_root: bool = False  # whether root runs the command, for which some programs need an option
@@ -355,13 +327,11 @@ class Tool(ABC, Generic[P]):
     target: ClassVar[TargetKind]  # where it does its I/O
     runs_alone: ClassVar[bool] = False  # whether one client runs it for all
     opens_images: ClassVar[bool] = False  # whether it also opens the RBD image of a volume with access LibRBD
-    # Whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then the volume
-    # has a file system, nothing is prefilled, and no workload of the run may use the data set.
+    # Whether it writes files of its own in `StepContext.own_directory`, in place of the data set, on a file system
     own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True  # whether it runs for a given time, so that its clients overlap
     has_server: ClassVar[bool] = True  # whether serving clients run the step `serve`; otherwise their kernels answer
-    # Whether the end of the client's connection ends the server, with any exit code. Then only the client's output
-    # shows whether the server failed.
+    # Whether the end of the client's connection ends the server, with any exit code
     server_ends_with_client: ClassVar[bool] = False
     sysctls: ClassVar[Mapping[str, str]] = {}  # safe sysctls that the pods of its clients need
     creates_claims: ClassVar[bool] = False  # whether it creates PVCs itself, through the helper for that
@@ -378,12 +348,9 @@ class Tool(ABC, Generic[P]):
         """Return who takes part in a trial with that number of clients, chosen from the roster."""
         return all_at_once((ACTOR_CLIENT,) if self.runs_alone else choose_clients(roster, clients))
 
-    def rounds(self, parameters: P, clients: int, servers: int) -> int:
-        """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused.
-
-        `servers` are the run's servers, which are members of the roster and never load.
-        """
-        return 1
+    def cast_size(self, parameters: P, clients: int, servers: int) -> CastSize:
+        """Return the size of that cast with the run's servers; one without rounds, or too large, is refused."""
+        return CastSize(rounds=1, pairs=0, loading=1 if self.runs_alone else clients)
 
     def version(self, output: Output) -> str | None:
         """Return the version from what the program prints with `version_argument`; None if it cannot be run."""
@@ -406,15 +373,12 @@ class Tool(ABC, Generic[P]):
         return True
 
     def live(self, parameters: P, printed: str) -> tuple[LiveRate, ...]:
-        """Return the current rates from the last output of a running measurement; empty if it has none.
-
-        The text may be cut at both ends.
-        """
+        """Return the current rates from the last output of a running measurement, which may be cut at both ends."""
         return ()
 
     @abstractmethod
     def parse(self, parameters: P, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step; OutputError if it is malformed. An unknown field is a warning."""
+        """Read the output of the measuring step; OutputError if it is malformed. Unknown fields are ignored."""
 
     def read(self, parameters: P, context: StepContext, output: Output, *, version: str = "") -> Measurement:
         """Return what `parse` reads, with the tool's key, and with its program's version if the output has none."""
@@ -423,12 +387,8 @@ class Tool(ABC, Generic[P]):
         return measurement.model_copy(update={"tool": self.key, "tool_version": version})
 
 
-def own_files_command(context: StepContext, size: int, measure: Sequence[str], write: Sequence[str] = ()) -> Command:
-    """Return the command of a step of a tool with `own_files`, which need `size` bytes.
-
-    The first step makes the directory, without what a killed trial has left, and runs `write` in it; the last one
-    removes it. ValueError if the files exceed the data set.
-    """
+def own_files_command(context: StepContext, size: int, measure: Sequence[str]) -> Command:
+    """Return the command of a step of a tool with `own_files`; ValueError if their `size` exceeds the data set."""
     directory, available = context.own_directory, context.target_of(VolumeTarget).size
     if size > available:
         raise ValueError(
@@ -437,16 +397,27 @@ def own_files_command(context: StepContext, size: int, measure: Sequence[str], w
         )
     match context.step:
         case StepKind.PREPARE:
-            make = 'rm -rf -- "$1" && mkdir -- "$1"' + (' && cd -- "$1" && shift && exec "$@"' if write else "")
-            return Command(argv=("sh", "-c", make, "sh", directory, *write))
+            return Command(argv=("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory))
         case StepKind.CLEAN_UP:
             return Command(argv=("rm", "-rf", "--", directory))
         case _:
-            return Command(argv=(*measure,))
+            return Command(argv=tuple(measure))
+
+
+class PeerParameters(ToolParameters):
+    """The parameters of a tool between two clients."""
+
+    pairing: Annotated[
+        Pairing,
+        Field(
+            description="EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets "
+            "one client at a time load all servers; AllAtOnce lets all clients load one server each at the same time."
+        ),
+    ] = Pairing.EACH_PAIR
 
 
 class PeerTool(Tool[P]):
-    """A tool between two clients; its parameters have a field `pairing`."""
+    """A tool between two clients; its parameters are `PeerParameters`."""
 
     layer: ClassVar[Layer] = Layer.NETWORK
     target: ClassVar[TargetKind] = TargetKind.PEER
@@ -477,21 +448,17 @@ class PeerTool(Tool[P]):
     def cast(self, parameters: Any, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ANN401 - as above
         return paired(parameters.pairing, roster, clients)
 
-    def rounds(self, parameters: Any, clients: int, servers: int) -> int:  # noqa: ANN401 - as above
-        return round_count(parameters.pairing, clients, servers)
+    def cast_size(self, parameters: Any, clients: int, servers: int) -> CastSize:  # noqa: ANN401 - as above
+        return paired_size(parameters.pairing, clients, servers)
 
 
-AnyTool: TypeAlias = Tool[Any]
-"""A tool of the registry, whose parameters its own model has validated."""
-
+AnyTool: TypeAlias = Tool[Any]  # a tool of the registry, whose parameters its own model has validated
 BLOCK_DESCRIPTION = "A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi."
 BlockBytes: TypeAlias = Annotated[
     BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512, description=BLOCK_DESCRIPTION)
 ]
 """Size of an operation on a volume or an image."""
-
 MAX_DEPTH = 1024
-
 Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]
 
 MebiBytes: TypeAlias = Annotated[

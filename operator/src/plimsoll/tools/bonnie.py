@@ -1,47 +1,25 @@
 """bonnie++: the phases of a file system's work, one after the other, and the rate of each."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.json_reader import OutputError, printable
 from plimsoll.api.model import BlockSize, Flag, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, MebiBytes, Output, StepContext, Tool, ToolParameters, own_files_command
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
+from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, sort_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
 
 MEBIBYTE = 2**20
 
 
-class ChunkSize(StrEnum):
-    """Bytes of every operation on the large file: a power of two."""
-
-    KI_1 = "1Ki"
-    KI_2 = "2Ki"
-    KI_4 = "4Ki"
-    KI_8 = "8Ki"
-    KI_16 = "16Ki"
-    KI_32 = "32Ki"
-    KI_64 = "64Ki"
-    KI_128 = "128Ki"
-    KI_256 = "256Ki"
-    KI_512 = "512Ki"
-    MI_1 = "1Mi"
-
-    @property
-    def bytes(self) -> int:
-        """The size in bytes."""
-        return parse_quantity(self.value)
-
-
+ChunkSize = Literal["1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki", "64Ki", "128Ki", "256Ki", "512Ki", "1Mi"]
 FileSize = Annotated[BlockSize, Field(ge=1, le=64 * MEBIBYTE)]
 
 
@@ -51,22 +29,6 @@ class BonnieParameters(ToolParameters):
     They are writing, rewriting and reading a large file, random seeks in it, and creating, reading and deleting many
     small files. runtimeSeconds is how long you expect all of that to take; a trial that takes far longer is ended.
     Needs a volume of mode Filesystem. The clients begin at the same time, but not each phase.
-
-    Attributes:
-        size: Bytes of the large file, whole Mi, from 1Mi to 16Ti, not more than the data set. If absent, the whole data
-            set. With less than twice the memory that may hold it, the result is Suspect.
-        chunk_size: Axis: bytes of every operation on the large file.
-        seeks: Number of random seeks; each reads one chunk, and every tenth also writes it.
-        seek_processes: Processes that seek at the same time.
-        characters: Whether to write and read the first 3Mi also one byte at a time, which measures the client's CPU.
-        direct_io: Whether to write the large file with direct I/O; bonnie++ rewrites and reads it through the page
-            cache all the same. Requires characters false.
-        sync: Whether to call fsync after every created file, and after every write of the seeks.
-        files: Number of small files, in multiples of 1024; 0 leaves out all their phases.
-        max_file_size: Maximum size of a small file, up to 64Mi. If absent, they are empty.
-        min_file_size: Minimum size of a small file. If absent, 0.
-        directories: Number of directories that contain the small files.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"chunkSize"})
@@ -94,28 +56,40 @@ class BonnieParameters(ToolParameters):
     )
 
     size: MebiBytes | None = None
-    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = ChunkSize.KI_8
+    """Bytes of the large file, whole Mi, from 1Mi to 16Ti, not more than the data set. If absent, the whole data set.
+    With less than twice the memory that may hold it, the result is Suspect."""
+    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = "8Ki"
+    """Axis: bytes of every operation on the large file."""
     seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
+    """Number of random seeks; each reads one chunk, and every tenth also writes it."""
     seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
+    """Processes that seek at the same time."""
     characters: Flag = True
+    """Whether to write and read the first 3Mi also one byte at a time, which measures the client's CPU."""
     direct_io: Flag = False
+    """Whether to write the large file with direct I/O; bonnie++ rewrites and reads it through the page cache all the
+    same. Requires characters false."""
     sync: Flag = False
+    """Whether to call fsync after every created file, and after every write of the seeks."""
     files: Annotated[Integer, Field(ge=0, le=1024)] = 16
+    """Number of small files, in multiples of 1024; 0 leaves out all their phases."""
     max_file_size: FileSize | None = None
+    """Maximum size of a small file, up to 64Mi. If absent, they are empty."""
     min_file_size: FileSize | None = None
+    """Minimum size of a small file. If absent, 0."""
     directories: Annotated[Integer, Field(ge=1, le=1024)] = 1
+    """Number of directories that contain the small files."""
 
-    @model_validator(mode="after")
-    def _check_options(self) -> Self:
-        least, most = self.min_file_size, self.max_file_size
-        if least is not None and most is not None and least > most:
-            remedy = f"exceeds maxFileSize {format_quantity(most)}; lower it"
-            raise SpecError([Problem(field="minFileSize", value=format_quantity(least), remedy=remedy)])
-        return self
+    @field_validator("min_file_size")
+    @classmethod
+    def _check_is_least(cls, value: int | None, info: ValidationInfo) -> int | None:
+        most = info.data.get("max_file_size")
+        if value is not None and most is not None and value > most:
+            raise ValueError(f"exceeds maxFileSize {format_quantity(most)}; lower it")
+        return value
 
     def character_bytes(self, size: int) -> int:
-        """Return how many bytes of a large file are also transferred one at a time."""
-        # The default of bonnie++ 2.00a, as observed; its manual says 20 MB.
+        """Return how many bytes of a large file are also transferred one at a time, by default of bonnie++ 2.00a."""
         return min(size, 3 * MEBIBYTE) if self.characters else 0
 
     @property
@@ -131,6 +105,8 @@ class BonnieParameters(ToolParameters):
 
 FORMAT = "1.98"
 
+# bonnie++'s name of the phase, and the columns of its rate, which its CPU time follows, and of its longest operation,
+# counted from 1.
 PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.WRITE_CHARACTERS: ("putc", 10, 39),
     Operation.WRITE: ("put_block", 12, 40),
@@ -145,14 +121,7 @@ PHASES: dict[Operation, tuple[str, int, int]] = {
     Operation.STAT_RANDOM: ("ran_stat", 35, 49),
     Operation.DELETE_RANDOM: ("ran_del", 37, 50),
 }
-"""Operation -> bonnie++'s name of the phase, and the columns of its rate and of its longest operation, counted from 1.
-The column of its CPU time follows the rate."""
-
 _COLUMNS = 50
-_SETTINGS = {
-    3: "name", 4: "concurrency", 5: "seed", 8: "seeks", 9: "seek_processes",
-    22: "num_files", 23: "max_size", 24: "min_size", 26: "num_dirs",
-}  # fmt: skip
 _TOO_FAST, _TOO_FAST_CPU = "+++++", "+++"
 _LINE = re.compile(r"\d+\.\d+,.*", re.ASCII)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.]{0,15}", re.ASCII)
@@ -182,15 +151,13 @@ class Phase:
 class BonnieReport:
     """The result of a run."""
 
-    version: str
-    settings: Mapping[str, str]  # the columns that repeat what was requested, by name; empty text for defaults
+    columns: Sequence[str]
     mebibytes: int  # size of the large file; 0 without one
     phases: dict[Operation, Phase]  # only those that were done
-    warnings: tuple[str, ...]  # lines that are not the result
+    warnings: Sequence[str]  # lines that are not the result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
+class _Work(NamedTuple):
     units: float  # KiB, seeks or files, which its rate counts
     ios: int  # operations
     bytes: int  # 0 for files, which have random sizes
@@ -208,13 +175,13 @@ class Bonnie(Tool[BonnieParameters]):
     windowed: ClassVar[bool] = False
 
     def version(self, output: Output) -> str | None:
-        """Return the version from the usage that bonnie++ prints, with an error, instead of a version."""
+        """Return the version from the usage that bonnie++ prints instead of a version."""
         match = re.search(r"^Version: (\S+)$", output.stderr, re.MULTILINE)
         return f"bonnie++ {match[1]}" if match else None
 
     def command(self, parameters: BonnieParameters, context: StepContext) -> Command:
-        size = _large_file_bytes(parameters, context.target_of(VolumeTarget))
-        if size // parameters.chunk_size.bytes > _MAX_CHUNKS:
+        size = parameters.size or context.target_of(VolumeTarget).size
+        if size // parse_quantity(parameters.chunk_size) > _MAX_CHUNKS:
             raise ValueError(
                 f"a file of {format_quantity(size)} has more than {_MAX_CHUNKS} chunks of {parameters.chunk_size}, "
                 "which bonnie++ cannot count; raise chunkSize, or lower size"
@@ -224,14 +191,12 @@ class Bonnie(Tool[BonnieParameters]):
     def parse(self, parameters: BonnieParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step, and refuse one that contradicts what was requested."""
         report = read_report(output)
-        size = _large_file_bytes(parameters, context.target_of(VolumeTarget))
+        size = parameters.size or context.target_of(VolumeTarget).size
         work = _planned_work(parameters, size)
         _check_settings(report, parameters, context, size)
-        for operation, (name, _, _) in PHASES.items():
-            if operation in work and operation not in report.phases:
-                raise OutputError(f"{name} is missing")
-            if operation in report.phases and operation not in work:
-                raise OutputError(f"{name} was not requested")
+        if different := [operation for operation in PHASES if (operation in work) != (operation in report.phases)]:
+            problem = "is missing" if different[0] in work else "was not requested"
+            raise OutputError(f"{PHASES[different[0]][0]} {problem}")
         rates = {operation: phase.rate for operation, phase in report.phases.items() if phase.rate}
         untimed = {operation: phase for operation, phase in report.phases.items() if phase.rate is None}
         # Rates are rounded down to a whole number, so the phases seem to take a little longer than the whole run.
@@ -239,8 +204,12 @@ class Bonnie(Tool[BonnieParameters]):
         ran = (output.finished_at - output.launched_at) / SECOND
         if seconds > 1.02 * ran + 1:
             raise OutputError(f"by their rates, the phases took {seconds:.1f} s, but bonnie++ ran for {ran:.1f} s")
+        too_fast = (
+            f"{operation} was too fast to be timed; its longest operation took {phase.longest // 1000} us"
+            for operation, phase in untimed.items()
+        )
         return Measurement(
-            tool_version=report.version,
+            tool_version=report.columns[1],
             started_at=output.launched_at,
             runtime=output.finished_at - output.launched_at,
             operations=tuple(
@@ -259,21 +228,10 @@ class Bonnie(Tool[BonnieParameters]):
                 for operation, rate in rates.items()
             ),
             data_bytes=size,
-            # With -D, only the first writing of the file is direct.
-            bypasses_cache=False,
+            bypasses_cache=False,  # with -D, only the first writing of the file is direct
             flushes=True,
             untimed=tuple(untimed),
-            warnings=bounded(
-                [
-                    *report.warnings,
-                    *(
-                        f"{operation} was too fast to be timed; its longest operation took {phase.longest // 1000} us"
-                        for operation, phase in untimed.items()
-                    ),
-                    # Such as blocks that it could not read.
-                    *excerpt(output.stderr, without=_TABLE),
-                ]
-            ),
+            warnings=bounded([*report.warnings, *too_fast, *excerpt(output.stderr, without=_TABLE)]),
         )
 
 
@@ -284,11 +242,10 @@ def read_report(output: Output) -> BonnieReport:
     """Read the output of a run; OutputError if it failed, or a column is missing or malformed."""
     if output.exit_code:
         raise OutputError(f"bonnie++ failed with {failure(output)}")
-    lines = whole_lines(output.stdout)
-    results = [line for line in lines if _LINE.fullmatch(line)]
+    (results,), unknown = sort_lines(output.stdout, _LINE)
     if len(results) != 1:
         raise OutputError(f"the output has {len(results)} lines of results instead of one")
-    columns = results[0].split(",")
+    columns = results[0][0].split(",")
     if columns[0] != FORMAT:
         raise OutputError(f"the format is {printable(columns[0])}, but only {FORMAT} of bonnie++ 2.00 is supported")
     if len(columns) != _COLUMNS:
@@ -299,15 +256,14 @@ def read_report(output: Output) -> BonnieReport:
     if columns[5] and size is None:
         raise OutputError(f"file_size is not a size in M or G: {printable(columns[5])}")
     return BonnieReport(
-        version=columns[1],
-        settings={name: columns[number - 1] for number, name in _SETTINGS.items()},
+        columns=columns,
         mebibytes=int(size["number"]) * _MEBIBYTES[size["unit"]] if size else 0,
         phases={
             operation: _phase(name, rate, percent=columns[column], longest=columns[latency - 1])
             for operation, (name, column, latency) in PHASES.items()
             if (rate := columns[column - 1])
         },
-        warnings=tuple(f"unknown line: {printable(line)}" for line in lines if line not in results),
+        warnings=unknown,
     )
 
 
@@ -330,53 +286,43 @@ def _phase(name: str, rate: str, *, percent: str, longest: str) -> Phase:
 
 
 def _planned_work(parameters: BonnieParameters, size: int) -> dict[Operation, _Work]:
-    chunk = parameters.chunk_size.bytes
-    large = _Work(units=size / 1024, ios=size // chunk, bytes=size)
-    characters = parameters.character_bytes(size)
-    single = _Work(units=characters / 1024, ios=characters, bytes=characters)
-    files = _Work(units=parameters.file_count, ios=parameters.file_count, bytes=0)
+    chunk, characters, seeks = parse_quantity(parameters.chunk_size), parameters.character_bytes(size), parameters.seeks
+    single = _Work(characters / 1024, characters, characters)
     return {
         **(dict.fromkeys((Operation.WRITE_CHARACTERS, Operation.READ_CHARACTERS), single) if characters else {}),
-        **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), large),
-        Operation.SEEK: _Work(units=parameters.seeks, ios=parameters.seeks, bytes=parameters.seeks * chunk),
-        **(dict.fromkeys(tuple(PHASES)[6:], files) if parameters.files else {}),
+        **dict.fromkeys((Operation.WRITE, Operation.REWRITE, Operation.READ), _Work(size / 1024, size // chunk, size)),
+        Operation.SEEK: _Work(seeks, seeks, seeks * chunk),
+        **dict.fromkeys(
+            tuple(PHASES)[6:] if parameters.files else (), _Work(parameters.file_count, parameters.file_count, 0)
+        ),
     }
-
-
-def _large_file_bytes(parameters: BonnieParameters, target: VolumeTarget) -> int:
-    """Return the size of the large file: by default all of the data set, in whose space it is."""
-    return target.size if parameters.size is None else parameters.size
-
-
-def _seed(context: StepContext) -> str:
-    """Return a seed that bonnie++ accepts; it reads a larger one as another."""
-    return str(context.seed % 2**31)
 
 
 def _check_settings(report: BonnieReport, parameters: BonnieParameters, context: StepContext, size: int) -> None:
+    """Refuse a result whose columns do not repeat what was requested; those of defaults are empty."""
     if report.mebibytes * MEBIBYTE != size:
         raise OutputError(f"file_size is {report.mebibytes} MiB instead of {size // MEBIBYTE}")
-    has_files = bool(parameters.files)
     requested = {
-        "name": f"client-{context.client}",
-        "concurrency": "1",
-        "seed": _seed(context),
-        "seeks": str(parameters.seeks),
-        "seek_processes": str(parameters.seek_processes),
-        "num_files": str(parameters.files) if has_files else "",
-        "max_size": str(parameters.max_file_size or ""),
-        "min_size": str(parameters.min_file_size or ""),
-        "num_dirs": str(parameters.directories) if has_files and parameters.directories > 1 else "",
+        (3, "name"): f"client-{context.client}",
+        (4, "concurrency"): 1,
+        (5, "seed"): str(context.seed % 2**31),
+        (8, "seeks"): parameters.seeks,
+        (9, "seek_processes"): parameters.seek_processes,
+        (22, "num_files"): parameters.files,
+        (23, "max_size"): parameters.max_file_size,
+        (24, "min_size"): parameters.min_file_size,
+        (26, "num_dirs"): parameters.directories if parameters.files and parameters.directories > 1 else None,
     }
-    for name, expected in requested.items():
-        if report.settings[name] != expected:
-            actual = printable(report.settings[name]) or "empty"
-            raise OutputError(f"{name} is {actual} instead of {expected or 'empty'}")
+    for (number, name), value in requested.items():
+        actual, expected = report.columns[number - 1], str(value or "")
+        if actual != expected:
+            raise OutputError(f"{name} is {printable(actual) or 'empty'} instead of {expected or 'empty'}")
 
 
 def _options(parameters: BonnieParameters, context: StepContext, size: int) -> Iterator[str]:
-    chunk = parameters.chunk_size.bytes
-    yield from ("-q", "-d", context.own_directory, "-m", f"client-{context.client}", "-z", _seed(context))
+    chunk = parse_quantity(parameters.chunk_size)
+    # bonnie++ reads a larger seed as another.
+    yield from ("-q", "-d", context.own_directory, "-m", f"client-{context.client}", "-z", str(context.seed % 2**31))
     # Without a memory size of 0, bonnie++ compares with the node's memory; Plimsoll knows the client's.
     yield from ("-r", "0", "-s", f"{size // MEBIBYTE}:{chunk}:{parameters.seeks}:{parameters.seek_processes}")
     least, most = parameters.min_file_size or 0, parameters.max_file_size or 0

@@ -5,27 +5,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import cycle
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-MAX_ROUNDS = 4096
-"""Maximum rounds of a trial: the cells of a matrix of 64 by 64 clients."""
-
-MAX_CELLS = 4096
-"""Maximum pairs that a point measures, because its result lists them."""
-
-ACTOR_CLIENT = 0
-"""The client that runs a tool alone: only it gets what that tool needs, such as an administrator's key."""
+MAX_ROUNDS = 4096  # maximum rounds of a trial: the cells of a matrix of 64 by 64 clients
+MAX_CELLS = 4096  # maximum pairs that a point measures, because its result lists them
+ACTOR_CLIENT = 0  # the client that runs a tool alone: only it gets what that tool needs, such as an administrator's key
 
 
 class RosterMember(Protocol):
     """A registered client."""
 
-    @property
-    def number(self) -> int: ...  # as in the plan
-    @property
-    def node(self) -> str: ...  # that it runs on
-    @property
-    def serves(self) -> bool: ...  # whether it is one of the run's servers, which never load
+    number: int  # as in the plan
+    node: str  # that it runs on
+    serves: bool  # whether it is one of the run's servers, which never load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +33,10 @@ class Round:
 
     @cached_property
     def serving(self) -> tuple[int, ...]:
-        """Clients that serve them."""
         return tuple(sorted({server for servers in self.servers.values() for server in servers}))
 
     @cached_property
     def members(self) -> tuple[int, ...]:
-        """Clients that load or serve."""
         return tuple(sorted({*self.loading, *self.serving}))
 
     def next_after(self, client: int) -> int:
@@ -67,7 +57,6 @@ class Cast:
 
     @cached_property
     def members(self) -> tuple[int, ...]:
-        """Clients that take part in any round."""
         return tuple(sorted({client for active in self.rounds for client in active.members}))
 
 
@@ -89,8 +78,8 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
 class Pairing(StrEnum):
     """The pairs that are active at the same time.
 
-    `EachPair`: one pair at a time, until every client has loaded every server: the cells of a matrix. `OneToAll`: one
-    client at a time loads all servers at once. `AllAtOnce`: all clients load at the same time, each one server; without
+    EachPair is one pair at a time, until every client has loaded every server: the cells of a matrix. With OneToAll,
+    one client at a time loads all servers. With AllAtOnce, all clients load at the same time, each one server; without
     servers, every second client serves the one before it, because a client never does both in one round.
     """
 
@@ -118,12 +107,24 @@ def paired(pairing: Pairing, roster: Sequence[RosterMember], clients: int) -> Ca
     return Cast(rounds=tuple(Round(servers=served) for served in rounds))
 
 
-def round_count(pairing: Pairing, clients: int, servers: int) -> int:
-    """Return the number of rounds of that cast; 0 if no client has a server."""
+class CastSize(NamedTuple):
+    """The size of a cast of which only the numbers of clients and of servers are known."""
+
+    rounds: int
+    pairs: int  # of a client and one that serves it, over all rounds
+    loading: int  # clients that load at the same time, at most
+
+
+def paired_size(pairing: Pairing, clients: int, servers: int) -> CastSize:
+    """Return the size of `paired`, without rounds if no client has a server."""
     partners = servers or clients - 1
-    if partners < 1:
-        return 0
-    return {Pairing.EACH_PAIR: clients * partners, Pairing.ONE_TO_ALL: clients, Pairing.ALL_AT_ONCE: 1}[pairing]
+    at_once = clients if servers else clients // 2
+    sizes = {
+        Pairing.EACH_PAIR: CastSize(clients * partners, clients * partners, 1),
+        Pairing.ONE_TO_ALL: CastSize(clients, clients * partners, 1),
+        Pairing.ALL_AT_ONCE: CastSize(1, at_once, at_once),
+    }
+    return sizes[pairing] if partners else CastSize(0, 0, 1)
 
 
 SERVING_PORTS = range(20_480, 24_576)
@@ -131,9 +132,5 @@ SERVING_PORTS = range(20_480, 24_576)
 
 
 def serving_port(server: int, client: int) -> int:
-    """Return the port on which `server` serves `client`.
-
-    Of up to 64 clients, no two pairs have the same port, so that all can share one address; at one server, the ports of
-    up to 4096 clients differ.
-    """
+    """Return the port on which `server` serves `client`; no two pairs of up to 64 clients have the same one."""
     return SERVING_PORTS[(server * 64 + client) % len(SERVING_PORTS)]

@@ -3,44 +3,18 @@
 import re
 import signal
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
 from plimsoll.api.model import Flag, Integer, Rule
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import (
-    DIE_WITH_PARENT,
-    BlockBytes,
-    Command,
-    Output,
-    StepContext,
-    Timing,
-    Tool,
-    ToolParameters,
-    ended_by_signal,
-)
-from plimsoll.tools.reading import COUNT, NUMBER, SECOND, bounded, failure, longest_gaps, whole_lines
+from plimsoll.measure.sample import Measurement, OperationSample
+from plimsoll.tools.base import BlockBytes, Command, Output, StepContext, Timing, Tool, ToolParameters, ended_by_signal
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED, bounded, failure, longest_gaps, whole_lines
 from plimsoll.tools.target import TargetKind, VolumeTarget
-
-
-class DdOperation(StrEnum):
-    """What dd does with the data set: `Copy` reads its first half and writes its second half."""
-
-    READ = "Read"
-    WRITE = "Write"
-    COPY = "Copy"
-
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """The operations in results."""
-        if self is DdOperation.COPY:
-            return (Operation.READ, Operation.WRITE)
-        return (Operation.READ if self is DdOperation.READ else Operation.WRITE,)
 
 
 class DdParameters(ToolParameters):
@@ -49,24 +23,13 @@ class DdParameters(ToolParameters):
     For a first impression, or for comparison with published numbers: it reports only a mean rate, so measure with fio.
     The measurement ends when the blocks are done. rampSeconds and runtimeSeconds together limit its time; with less
     than all blocks done, the result is Invalid. Not with access LibRBD.
-
-    Attributes:
-        operation: Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and
-            writes it to the second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what
-            the prefill wrote, which does not compress, unless a Write came before it.
-        block_size: Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512. Write a number of bytes,
-            or whole Ki (at most 9999Ki) or Mi.
-        count: Number of blocks. If absent, all that fit into the data set, or for Copy into half of it.
-        direct: Bypass the page cache. false measures the client's memory as much as its storage.
-        fdatasync: Make the written data durable once at the end, as a part of the measured time. Refused for Read.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "blockSize"})
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!self.fdatasync || !('Read' in self.operation)",
-            holds=lambda dd: not dd.fdatasync or dd.operation is not DdOperation.READ,
+            holds=lambda dd: not dd.fdatasync or dd.operation != "Read",
             message="applies only to Write and Copy, because Read writes nothing; remove it, or Read from operation",
             field_path=".fdatasync",
         ),
@@ -74,18 +37,30 @@ class DdParameters(ToolParameters):
     reads_when: ClassVar[str] = "self.operation != ['Write']"
     size_axis: ClassVar[str] = "blockSize"
 
-    operation: Annotated[DdOperation, Field(description="Read, Write or Copy.")] = DdOperation.READ
+    operation: Annotated[Literal["Read", "Write", "Copy"], Field(description="Read, Write or Copy.")] = "Read"
+    """Axis: Read; Write, which writes zeros; or Copy, which reads the first half of the data set and writes it to the
+    second half. Storage that compresses or deduplicates hardly stores zeros; Copy writes what the prefill wrote, which
+    does not compress, unless a Write came before it."""
     block_size: BlockBytes = 2**20
+    """Axis: bytes of every read and write, from 512 to 64Mi, a multiple of 512."""
     count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    """Number of blocks. If absent, all that fit into the data set, or for Copy into half of it."""
     direct: Flag = True
+    """Bypass the page cache. false measures the client's memory as much as its storage."""
     fdatasync: Flag = False
+    """Make the written data durable once at the end, as a part of the measured time. Refused for Read."""
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations in results."""
+        return (Operation.READ, Operation.WRITE) if self.operation == "Copy" else (Operation(self.operation.lower()),)
 
     @property
     def reads_data(self) -> bool:
-        return Operation.READ in self.operation.operations
+        return self.operation != "Write"
 
     def writing_seconds(self, timing: Timing) -> int:
-        return 0 if self.operation is DdOperation.READ else timing.total_seconds
+        return 0 if self.operation == "Read" else timing.total_seconds
 
     def label(self) -> str:
         count = "" if self.count is None else f" x{self.count}"
@@ -94,17 +69,14 @@ class DdParameters(ToolParameters):
         return f"dd {self.operation.lower()} {format_quantity(self.block_size)}{count}{buffered}{synced}"
 
 
-_RECORDS = rf"(?P<whole>{COUNT})\+(?P<partial>{COUNT}) records"
-_IN, _OUT = re.compile(rf"{_RECORDS} in", re.ASCII), re.compile(rf"{_RECORDS} out", re.ASCII)
-_COPIED = re.compile(
-    rf"(?P<bytes>{COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{NUMBER}) s, "
+_LINE = re.compile(
+    rf"(?P<whole>{COUNT})\+(?P<partial>{COUNT}) records (?P<end>in|out)"
+    rf"|(?P<bytes>{COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{NUMBER}) s, "
     rf"(?P<rate>{NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
     re.ASCII,
 )
-_KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
-# A summary, perhaps after lines of progress; several if SIGUSR1 came.
+# Of records in and out, and bytes copied: a summary, perhaps after lines of progress; several if SIGUSR1 came.
 _ORDER = re.compile(r"(?:c*ioc)+")
-_SIGNAL = 128  # an exit code above it means that a signal ended the program
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -136,24 +108,14 @@ class Dd(Tool[DdParameters]):
         source, sink = ["if=/dev/zero"], ["of=/dev/null"]
         if parameters.reads_data:
             source = [f"if={volume.path}", f"skip={volume.offset}", f"iflag=skip_bytes{direct}"]
-        if parameters.operation is not DdOperation.READ:
+        if parameters.operation != "Read":
             # A copy writes the second half of the data set.
-            offset = volume.offset + (volume.size // 2 if parameters.operation is DdOperation.COPY else 0)
+            offset = volume.offset + (volume.size // 2 if parameters.operation == "Copy" else 0)
             sink = [f"of={volume.path}", f"seek={offset}", f"oflag=seek_bytes{direct}", f"conv=notrunc,nocreat{synced}"]
+        dd = ("dd", f"bs={parameters.block_size}", f"count={_blocks(parameters, volume)}", *source, *sink)
         return Command(
-            argv=ended_by_signal(
-                timing.total_seconds,
-                # It makes dd print its summary.
-                "INT",
-                # The agent's death ends timeout, and must end dd as well.
-                *DIE_WITH_PARENT,
-                "dd",
-                f"bs={parameters.block_size}",
-                f"count={_blocks(parameters, volume)}",
-                *source,
-                *sink,
-                "status=progress",
-            ),
+            # SIGINT makes dd print its summary.
+            argv=ended_by_signal(timing.total_seconds, "INT", *dd, "status=progress"),
             environment={"LC_ALL": "C"},
         )
 
@@ -164,36 +126,30 @@ class Dd(Tool[DdParameters]):
         """Read the summary. Its time ends with dd; the start is not exact, but its clients share no window."""
         volume, timing = context.target_of(VolumeTarget), context.timing
         report = _read_report(parameters.block_size, output)
-        work = len(parameters.operation.operations) * _blocks(parameters, volume) * parameters.block_size
+        work = len(parameters.operations) * _blocks(parameters, volume) * parameters.block_size
         runtime = round(report.seconds * SECOND)
-        untimed = LatencySample(kind=LatencyKind.NONE)
+        ios, done, short = report.records, report.bytes, report.partial
         samples = [
-            OperationSample(
-                operation=operation, ios=report.records, bytes=report.bytes, short_ios=report.partial, latency=untimed
-            )
-            for operation in parameters.operation.operations
+            OperationSample(operation=operation, ios=ios, bytes=done, short_ios=short, latency=UNTIMED)
+            for operation in parameters.operations
         ]
         if parameters.fdatasync:
             # One at the end, which dd waits for within its time.
-            samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=untimed))
-        errors: list[str] = []
+            samples.append(OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=UNTIMED))
+        ending = f"dd ended with exit code {output.exit_code}"
         if output.exit_code == 128 + signal.SIGINT:
-            seconds = timing.total_seconds
-            errors = [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
-        elif output.exit_code:
-            errors = [*report.remarks, f"dd ended with exit code {output.exit_code}"]
+            ending = f"dd was not done after rampSeconds and runtimeSeconds, {timing.total_seconds} s; raise them"
         return Measurement(
             started_at=max(output.launched_at, output.finished_at - runtime),
             runtime=runtime,
             operations=tuple(samples),
             in_flight=1 if parameters.direct else None,
             work_bytes=work,  # read and written
-            # With a count, it uses less than the data set, which fits into less memory.
-            data_bytes=work,
+            data_bytes=work,  # less than the data set with a count, which fits into less memory
             bypasses_cache=parameters.direct,
             gaps=longest_gaps(_gaps(parameters, report), SECOND),
-            errors=bounded(errors),
-            warnings=() if output.exit_code else bounded(report.remarks),
+            errors=bounded([*report.remarks, ending] if output.exit_code else ()),
+            warnings=bounded(() if output.exit_code else report.remarks),
         )
 
 
@@ -201,7 +157,7 @@ DD = Dd()
 
 
 def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
-    usable = volume.size // 2 if parameters.operation is DdOperation.COPY else volume.size
+    usable = volume.size // 2 if parameters.operation == "Copy" else volume.size
     fitting = usable // parameters.block_size
     count = fitting if parameters.count is None else parameters.count
     if not count or count > fitting:
@@ -214,18 +170,18 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
 
 def _read_report(block_size: int, output: Output) -> _Report:
     lines = whole_lines(output.stderr)
-    matches = [(kind, match) for line in lines for kind, pattern in _KINDS if (match := pattern.fullmatch(line))]
-    remarks = [printable(line) for line in lines if not any(pattern.fullmatch(line) for _, pattern in _KINDS)]
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    remarks = [printable(line) for line in lines if not _LINE.fullmatch(line)]
     problem = failure(replace(output, stderr="\n".join(remarks)))
-    kinds = "".join(kind for kind, _ in matches)
-    if not lines and output.exit_code > _SIGNAL:
+    kinds = "".join((match["end"] or "copied")[0] for match in matches)
+    if not lines and output.exit_code > 128:  # noqa: PLR2004 - a signal's
         raise OutputError(
             f"a signal ended dd before it printed a summary (exit code {output.exit_code}): if its time was over, one "
             "block took too long; raise runtimeSeconds, use smaller blocks, or check the storage"
         )
     if not _ORDER.fullmatch(kinds):
         raise OutputError(f"dd printed no complete summary, {problem}")
-    written, copied = (match for _, match in matches[-2:])
+    written, copied = matches[-2:]
     whole, partial, size = int(written["whole"]), int(written["partial"]), int(copied["bytes"])
     if not size:
         raise OutputError(f"dd copied nothing, {problem}")
@@ -244,19 +200,16 @@ def _read_report(block_size: int, output: Output) -> _Report:
         # Lines of progress follow no numbers of records.
         progress=[
             float(match["seconds"])
-            for before, (kind, match) in zip(f" {kinds}", matches, strict=False)
-            if kind == "c" and before != "o"
+            for before, match in zip(f" {kinds}", matches, strict=False)
+            if match["seconds"] and before != "o"
         ],
         remarks=remarks,
     )
 
 
 def _gaps(parameters: DdParameters, report: _Report) -> list[tuple[int, int]]:
-    """Return the stretches of a second and more in which no block ended, as the lines of progress show.
-
-    They have a start and a length in milliseconds. After its last block, dd may wait for data to become durable.
-    """
-    # The seconds in a line of progress are rounded.
+    """Return start and length, in milliseconds, of times of a second and more in which no block ended."""
+    # The seconds in a line of progress are rounded. After its last block, dd may wait for data to become durable.
     late = list(enumerate((seconds - 0.5 for seconds in report.progress), start=1))
     if parameters.direct and not parameters.fdatasync:
         late.append((len(late) + 1, report.seconds))

@@ -6,9 +6,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate, pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,25 +17,10 @@ from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.histogram import Histogram, bin_index, sample_of
 from plimsoll.measure.sample import LatencySlices, Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import BlockBytes, Command, Output, StepContext, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    MILLISECOND,
-    SECOND,
-    bounded,
-    cells_of_operations,
-    estimated_start,
-    excerpt,
-    failure,
-    longest_gaps,
-)
+from plimsoll.tools.reading import MILLISECOND, SECOND
 from plimsoll.tools.target import TargetKind, VolumeTarget
-
-
-class IopingOperation(StrEnum):
-    """Direction of the requests."""
-
-    READ = "Read"
-    WRITE = "Write"
 
 
 class IopingParameters(ToolParameters):
@@ -44,29 +28,25 @@ class IopingParameters(ToolParameters):
 
     It measures what fio measures at a depth of 1, to compare both. Each client makes at most 900 000 requests in a
     trial; a trial that needs more is Invalid. Not with access LibRBD.
-
-    Attributes:
-        operation: Axis: Read or Write. A written block is not synced, as with fio.
-        size: Axis: bytes of every request, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or whole Ki
-            (at most 9999Ki) or Mi.
-        interval_milliseconds: Time between the starts of two requests; 0 starts the next one at once. With an interval
-            the storage may be idle in between, so the rate says nothing about it.
-        direct: Bypass the page cache. false measures the client's memory as much as its storage.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "size"})
     reads_when: ClassVar[str] = "'Read' in self.operation"
     size_axis: ClassVar[str] = "size"
 
-    operation: Annotated[IopingOperation, Field(description="Read or Write.")] = IopingOperation.READ
+    operation: Annotated[Literal["Read", "Write"], Field(description="Read or Write.")] = "Read"
+    """Axis: Read or Write. A written block is not synced, as with fio."""
     size: BlockBytes = 4096
+    """Axis: bytes of every request, from 512 to 64Mi, a multiple of 512."""
     interval_milliseconds: Annotated[Integer, Field(ge=0, le=1000)] = 0
+    """Time between the starts of two requests; 0 starts the next one at once. With an interval the storage may be idle
+    in between, so the rate says nothing about it."""
     direct: Flag = True
+    """Bypass the page cache. false measures the client's memory as much as its storage."""
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is IopingOperation.READ
+        return self.operation == "Read"
 
     @property
     def at_random(self) -> bool:
@@ -78,9 +58,7 @@ class IopingParameters(ToolParameters):
         return f"ioping {self.operation.lower()} {format_quantity(self.size)}{interval}{buffered}"
 
 
-MAX_REQUESTS = 900_000
-"""Requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB."""
-
+MAX_REQUESTS = 900_000  # requests of a trial; each prints a line of at most 74 bytes, and the agent keeps 64 MiB
 _TIME = r"(\d{1,15})"
 _FIRST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 2 {_TIME}", re.ASCII)
 _REQUEST = re.compile(rf"1 {_TIME} \d+ \d+ \1 \1 \1 0 1 {_TIME}", re.ASCII)
@@ -88,8 +66,7 @@ _TOTAL = re.compile(
     rf"(?P<count>\d{{1,15}}) (?P<sum>\d{{1,18}}) \d+ \d+(?: {_TIME}){{4}} \d{{1,15}} (?P<time>\d{{1,15}})", re.ASCII
 )
 
-_LEAST_GAP_MILLISECONDS = 40
-"""Freezes count from 100 ms; their beginning and end are in shorter gaps."""
+_LEAST_GAP_MILLISECONDS = 40  # freezes count from 100 ms; their beginning and end are in shorter gaps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +107,18 @@ class Ioping(Tool[IopingParameters]):
             )
         return Command(
             argv=(
-                "ioping",
                 # A line of numbers for each request but the first, and one for all.
-                *("-q", "-B", "-p1", "-a1"),
-                f"-w{seconds + -(-interval // 1000)}s",
-                f"-c{MAX_REQUESTS + 1}",
-                f"-i{interval}ms",
-                f"-s{parameters.size}",
-                f"-S{volume.size // parameters.size * parameters.size}",
-                f"-o{volume.offset}",
-                # Without it, ioping drops each block from the page cache, and syncs after each write.
-                "-C",
+                *("ioping", "-q", "-B", "-p1", "-a1"),
+                *(f"-w{seconds + -(-interval // 1000)}s", f"-c{MAX_REQUESTS + 1}", f"-i{interval}ms"),
+                *(
+                    f"-s{parameters.size}",
+                    f"-S{volume.size // parameters.size * parameters.size}",
+                    f"-o{volume.offset}",
+                ),
+                "-C",  # without it, ioping drops each block from the page cache, and syncs after each write
                 *(["-D"] if parameters.direct else []),
-                # Three times, for files and devices that exist.
-                *(["-WWW"] if parameters.operation is IopingOperation.WRITE else []),
-                # 0 would be a random seed.
-                f"-e{1 + context.seed % (2**31 - 1)}",
+                *(["-WWW"] if parameters.operation == "Write" else []),  # three times, for what exists
+                f"-e{1 + context.seed % (2**31 - 1)}",  # 0 would be a random seed
                 volume.path,
             ),
             environment={"LC_ALL": "C"},
@@ -154,14 +127,11 @@ class Ioping(Tool[IopingParameters]):
     def parse(self, parameters: IopingParameters, context: StepContext, output: Output) -> Measurement:
         timing = context.timing
         report = _read_report(output, timing)
-        errors: list[str] = []
-        if len(report.times) >= MAX_REQUESTS:
-            errors.append(
-                f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
-                f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set "
-                "intervalMilliseconds"
-            )
-        began, is_uncertain = estimated_start(output, report.total)
+        too_many = (
+            f"ioping made the {MAX_REQUESTS} requests that it may make in {report.total / SECOND:.1f} s; shorten "
+            f"rampSeconds and runtimeSeconds, {timing.total_seconds} s, or set intervalMilliseconds"
+        )
+        began, is_uncertain = reading.estimated_start(output, report.total)
         return Measurement(
             started_at=began + report.start,
             start_is_estimated=is_uncertain,
@@ -169,9 +139,9 @@ class Ioping(Tool[IopingParameters]):
             operations=(_sample(parameters, report, timing.slice_seconds * SECOND),),
             in_flight=None if parameters.interval_milliseconds else 1,
             bypasses_cache=parameters.direct,
-            gaps=longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
-            errors=bounded(errors),
-            warnings=bounded(excerpt(output.stderr)),
+            gaps=reading.longest_gaps(_gaps(report, parameters.interval_milliseconds * MILLISECOND), MILLISECOND),
+            errors=(too_many,) if len(report.times) >= MAX_REQUESTS else (),
+            warnings=reading.bounded(reading.excerpt(output.stderr)),
         )
 
 
@@ -182,7 +152,7 @@ def _read_report(output: Output, timing: Timing) -> _Report:
     *lines, last = output.stdout.split("\n")
     total = _TOTAL.fullmatch(lines[-1]) if lines else None
     if last or total is None or output.exit_code:
-        raise OutputError(f"ioping printed no complete statistics, {failure(output)}")
+        raise OutputError(f"ioping printed no complete statistics, {reading.failure(output)}")
     times, since = array("q"), array("q")
     for number, line in enumerate(lines[:-1], start=1):
         match = (_REQUEST if times else _FIRST).fullmatch(line)
@@ -201,9 +171,7 @@ def _read_report(output: Output, timing: Timing) -> _Report:
     start = max(timing.ramp_seconds * SECOND, since[0] - times[0])
     end = min(start + timing.runtime_seconds * SECOND, lasted)
     if end <= start:
-        raise OutputError(
-            f"ioping ended after {lasted / SECOND:.1f} s, before the end of its warm-up of {start / SECOND:.1f} s"
-        )
+        raise reading.ended_in_warm_up("ioping", lasted / SECOND, timing)
     return _Report(times=times, ends=array("q", accumulate(since)), total=lasted, start=start, end=end)
 
 
@@ -222,7 +190,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
         ios=len(times),
         bytes=len(times) * parameters.size,
         latency=sample_of(times),
-        cells=cells_of_operations(ios, parameters.size, width),
+        cells=reading.cells_of_operations(ios, parameters.size, width),
         slices=LatencySlices(
             width_nanoseconds=slice_width, histograms=tuple(Histogram(counts=bins).encode() for bins in slices)
         ),
@@ -232,8 +200,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
 def _gaps(report: _Report, interval: int) -> Iterator[tuple[int, int]]:
     """Yield the start and the length of long waits, in whole milliseconds after the start of the measured part.
 
-    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start. After the
-    last request, another one was due until ioping ended.
+    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start.
     """
     due = report.ends[0] - report.times[0]
     for time, end in zip((*report.times, 0), (*report.ends, report.total), strict=True):

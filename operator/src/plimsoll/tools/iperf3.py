@@ -1,9 +1,9 @@
 """iperf3 between two clients: what TCP or UDP carries, counted by the receiver."""
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,51 +13,21 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, StepKind, ToolParameters
-from plimsoll.tools.cast import Pairing
+from plimsoll.tools.base import Command, Output, PeerParameters, PeerTool, StepContext, StepKind
 from plimsoll.tools.reading import MILLISECOND, SECOND, Mark, bounded, byte_sample, excerpt, failure
 
-_MAX_OMIT_SECONDS = 60
-"""The limit of `--omit` before iperf3 3.18."""
-
+_MAX_OMIT_SECONDS = 60  # the limit of `--omit` before iperf3 3.18
 _USES_UDP = "self.protocol.exists(protocol, protocol == 'UDP')"
 
 
-class Direction(StrEnum):
-    """Whether the loading client sends or receives."""
-
-    SEND = "Send"
-    RECEIVE = "Receive"
-
-
-class Protocol(StrEnum):
-    """The transport protocol."""
-
-    TCP = "TCP"
-    UDP = "UDP"
-
-
-class Iperf3Parameters(ToolParameters):
-    """iperf3 between clients: the rate that TCP or UDP reaches, counted by the receiver.
-
-    Attributes:
-        streams: Axis: connections of each pair, at the same time.
-        window: Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. Write a number of
-            bytes, or whole Ki (at most 9999Ki) or Mi. The kernel chooses if absent, which is best on most networks.
-        direction: Axis: Send if the loading client sends, Receive if it receives.
-        protocol: Axis: TCP or UDP.
-        bitrate: Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP.
-        datagram_bytes: Bytes of every datagram of UDP; what fits into a packet of the path if absent.
-        pairing: EachPair loads one pair at a time, until every client has loaded every server; OneToAll lets one client
-            at a time load all servers; AllAtOnce lets all clients load one server each at the same time.
-
-    """
+class Iperf3Parameters(PeerParameters):
+    """iperf3 between clients: the rate that TCP or UDP reaches, counted by the receiver."""
 
     axes: ClassVar[frozenset[str]] = frozenset({"streams", "window", "direction", "protocol"})
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"has(self.bitrate) || !{_USES_UDP}",
-            holds=lambda iperf3: iperf3.bitrate is not None or iperf3.protocol is not Protocol.UDP,
+            holds=lambda iperf3: iperf3.bitrate is not None or iperf3.protocol != "UDP",
             message="must be set for UDP, which does not find its rate itself; set the bits per second of a stream",
             field_path=".bitrate",
             reason="FieldValueRequired",
@@ -84,11 +54,16 @@ class Iperf3Parameters(ToolParameters):
     )
 
     streams: Annotated[Integer, Field(ge=1, le=128, description="Connections of each pair.")] = 1
+    """Axis: connections of each pair, at the same time."""
     window: Annotated[BlockSize, Field(ge=1024, le=64 * 2**20)] | None = Field(
         default=None, description="A number of bytes, or a quantity such as 256Ki or 4Mi."
     )
-    direction: Annotated[Direction, Field(description="Send or Receive.")] = Direction.SEND
-    protocol: Annotated[Protocol, Field(description="TCP or UDP.")] = Protocol.TCP
+    """Axis: size of a socket's buffers, which limits the TCP window, from 1Ki to 64Mi. The kernel chooses if absent,
+    which is best on most networks."""
+    direction: Annotated[Literal["Send", "Receive"], Field(description="Send or Receive.")] = "Send"
+    """Axis: Send if the loading client sends, Receive if it receives."""
+    protocol: Annotated[Literal["TCP", "UDP"], Field(description="TCP or UDP.")] = "TCP"
+    """Axis: TCP or UDP."""
     bitrate: (
         Annotated[
             Size,
@@ -97,24 +72,17 @@ class Iperf3Parameters(ToolParameters):
         ]
         | None
     ) = None
+    """Bits per second of every stream of UDP, from 10k to 999G: a quantity such as 500M. Required for UDP."""
     datagram_bytes: Annotated[Integer, Field(ge=16, le=65_507)] | None = None
-    pairing: Pairing = Pairing.EACH_PAIR
+    """Bytes of every datagram of UDP; what fits into a packet of the path if absent."""
 
     def label(self) -> str:
         window = f" window {format_quantity(self.window)}" if self.window else ""
-        rate = f" {self.bitrate} bit/s each" if self.protocol is Protocol.UDP else ""
+        rate = f" {self.bitrate} bit/s each" if self.protocol == "UDP" else ""
         return f"iperf3 {self.direction} {self.protocol} x{self.streams}{window}{rate}"
 
 
 _VERSION = re.compile(r"iperf (\d{1,4})\.(\d{1,4})")
-_TOP = frozenset({"start", "intervals", "end", "error", "title", "extra_data"})
-_END = frozenset(
-    {
-        "streams", "sum", "sum_sent", "sum_received", "cpu_utilization_percent", "sender_tcp_congestion",
-        "receiver_tcp_congestion",
-    }
-)  # fmt: skip
-
 _MAX_SECONDS = 10**6
 # Intervals are printed with six digits; timers of iperf3 are as exact as its event loop.
 _LARGEST_GAP = SECOND // 10
@@ -124,16 +92,15 @@ _LARGEST_GAP = SECOND // 10
 class _Report:
     version: str
     error: str = ""  # iperf3's message of an error; nothing else is then known. Empty if there was none.
-    connected: int = 0  # when the client had connected, in Unix nanoseconds, rounded down as it was printed
-    omitted: int = 0  # nanoseconds of the ramp
-    marks: tuple[Mark, ...] = ()  # the client's own intervals, in nanoseconds after the ramp
+    marks: Sequence[Mark] = ()  # the client's own intervals after the ramp, in Unix nanoseconds
+    is_uncertain: bool = False  # whether these moments are
     received: int = 0  # bytes that the receiver got in the measured part, and `seconds` how long it measured
     seconds: float = 0.0
     retransmits: int | None = None  # None for UDP, and if the kernel does not report them
     lost_percent: float | None = None  # None for TCP
     # CPU time of the busier end's threads, as a part of their time; None if neither end reports it
     thread_percent: float | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
 
 
 class Iperf3(PeerTool[Iperf3Parameters]):
@@ -147,14 +114,14 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     def peer_command(self, parameters: Iperf3Parameters, context: StepContext, address: str, port: int) -> Command:
         if context.step is StepKind.SERVE:
             return Command(argv=("iperf3", "--server", f"--port={port}", "--forceflush"))
-        is_udp, timing = parameters.protocol is Protocol.UDP, context.timing
+        is_udp, timing = parameters.protocol == "UDP", context.timing
         options = (
             *("--json", "--interval=1", f"--time={timing.runtime_seconds}", f"--omit={timing.ramp_seconds}"),
             # In milliseconds.
             "--connect-timeout=5000",
             f"--parallel={parameters.streams}",
             *([f"--window={parameters.window}"] if parameters.window is not None else []),
-            *(["--reverse"] if parameters.direction is Direction.RECEIVE else []),
+            *(["--reverse"] if parameters.direction == "Receive" else []),
             *(["--udp", f"--bitrate={parameters.bitrate}"] if is_udp else []),
             *([f"--length={parameters.datagram_bytes}"] if is_udp and parameters.datagram_bytes is not None else []),
         )
@@ -166,19 +133,17 @@ class Iperf3(PeerTool[Iperf3Parameters]):
     def parse(self, parameters: Iperf3Parameters, context: StepContext, output: Output) -> Measurement:
         reports = [_read_report(parameters, client) for client in output.all]
         if errors := [report.error for report in reports if report.error]:
+            version, launched_at = reports[0].version, output.launched_at
             return Measurement(
-                tool_version=reports[0].version,
-                started_at=output.launched_at,
-                runtime=0,
-                operations=(),
-                errors=bounded(errors),
+                tool_version=version, started_at=launched_at, runtime=0, operations=(), errors=bounded(errors)
             )
         peers = self.outputs(context, output)
-        placed = [_place(report, client) for report, client in zip(reports, output.all, strict=True)]
-        start = min(marks[0].moment for marks, _ in placed)
-        end = max(marks[-1].moment for marks, _ in placed)
-        connections = [(marks, report.received) for report, (marks, _) in zip(reports, placed, strict=True)]
-        operation = Operation.WRITE if parameters.direction is Direction.SEND else Operation.READ
+        start, end = (
+            min(report.marks[0].moment for report in reports),
+            max(report.marks[-1].moment for report in reports),
+        )
+        connections = [(report.marks, report.received) for report in reports]
+        operation = Operation.WRITE if parameters.direction == "Send" else Operation.READ
         # The bytes that UDP sent are a part of the requested ones.
         requested = (parameters.bitrate or 0) * parameters.streams * context.timing.runtime_seconds / 8
         arrived = [(report.received, 1 - (report.lost_percent or 0.0) / 100) for report in reports]
@@ -186,12 +151,12 @@ class Iperf3(PeerTool[Iperf3Parameters]):
         return Measurement(
             tool_version=reports[0].version,
             started_at=start,
-            start_is_estimated=any(is_uncertain for _, is_uncertain in placed),
+            start_is_estimated=any(report.is_uncertain for report in reports),
             runtime=end - start,
             operations=(byte_sample(operation, connections, start, end),),
             submitters=parameters.streams * len(reports),
             thread_percent=max(
-                (report.thread_percent for report in reports if report.thread_percent is not None), default=None
+                (part for report in reports if (part := report.thread_percent) is not None), default=None
             ),
             pace=min(paces, default=None),
             peers=tuple(
@@ -204,8 +169,8 @@ class Iperf3(PeerTool[Iperf3Parameters]):
                 )
                 for peer, report in zip(peers, reports, strict=True)
             ),
-            errors=bounded([f"exit code {client.exit_code}" for client in output.all if client.exit_code]),
-            warnings=bounded([line for report in reports for line in report.warnings]),
+            errors=bounded(f"exit code {client.exit_code}" for client in output.all if client.exit_code),
+            warnings=bounded(line for report in reports for line in report.warnings),
         )
 
 
@@ -226,53 +191,48 @@ def _read_report(parameters: Iperf3Parameters, output: Output) -> _Report:
         return _Report(version=version, error=root["error"].line() or "an error without a message")
     test = start["test_start"]
     actual = (test["protocol"].line(), test["num_streams"].count(), test["reverse"].count())
-    if actual != (parameters.protocol, parameters.streams, int(parameters.direction is Direction.RECEIVE)):
+    if actual != (parameters.protocol, parameters.streams, int(parameters.direction == "Receive")):
         raise OutputError(f"test_start has protocol, streams and reverse {actual}, which were not requested")
     end = root["end"]
     marks = _read_marks(root)
-    total = end["sum" if parameters.protocol is Protocol.UDP else "sum_sent"]
-    received = end["sum_received"] if parameters.protocol is Protocol.TCP or "sum_received" in end else total
+    total = end["sum" if parameters.protocol == "UDP" else "sum_sent"]
     received_bytes, lost_percent, doubts = _received(parameters, end)
     # The intervals have to add up to the client's own total.
-    client_total = total["bytes"].count() if parameters.direction is Direction.SEND else received_bytes
+    client_total = total["bytes"].count() if parameters.direction == "Send" else received_bytes
     # Apart from what each stream moved before the first interval and after the last.
     if abs(marks[-1].done - client_total) > max(client_total / 20, 2**20 * parameters.streams):
         raise OutputError(f"the intervals have {marks[-1].done} bytes, but the total is {client_total}")
-    seconds = received["seconds"].number(at_most=_MAX_SECONDS)
+    seconds = end["sum_received"]["seconds"].number(at_most=_MAX_SECONDS)
     if seconds <= 0:
-        raise OutputError(f"{received.path}.seconds is 0")
+        raise OutputError("end.sum_received.seconds is 0")
     timestamp = start["timestamp"]
-    ends = [end.number_or_none("cpu_utilization_percent", name) for name in ("host_total", "remote_total")]
     # Before 3.20, only the whole second.
     connected = (
         timestamp["timemillisecs"].count(at_most=10**13) * MILLISECOND
         if "timemillisecs" in timestamp
         else timestamp["timesecs"].count(at_most=10**10) * SECOND
     )
+    placed, is_uncertain = _place(marks, connected, test["omit"].count(at_most=_MAX_SECONDS) * SECOND, output)
     release = _VERSION.match(version)
     if release is None:
         raise OutputError(f"start.version is unknown: {version}")
     # Since 3.16, every stream has a thread of its own.
     threads = parameters.streams if (int(release[1]), int(release[2])) >= (3, 16) else 1
+    ends = [end.number_or_none("cpu_utilization_percent", name) for name in ("host_total", "remote_total")]
     return _Report(
         version=version,
-        connected=connected,
-        omitted=test["omit"].count(at_most=_MAX_SECONDS) * SECOND,
-        marks=marks,
+        marks=placed,
+        is_uncertain=is_uncertain,
         received=received_bytes,
         seconds=seconds,
         retransmits=None if (count := total.number_or_none("retransmits")) is None else int(count),
         lost_percent=lost_percent,
         thread_percent=max((percent / threads for percent in ends if percent is not None), default=None),
-        warnings=(
-            *excerpt(output.stderr),
-            *doubts,
-            *(f"{path} is an unknown field and was ignored" for path in (*root.unknown(_TOP), *end.unknown(_END))),
-        ),
+        warnings=[*excerpt(output.stderr), *doubts],
     )
 
 
-def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
+def _read_marks(root: JsonNode) -> list[Mark]:
     """Return the bytes moved until the end of each interval after the ramp."""
     sums = [interval["sum"] for interval in root["intervals"].elements()]
     flags = [fields["omitted"].flag() for fields in sums]
@@ -293,32 +253,25 @@ def _read_marks(root: JsonNode) -> tuple[Mark, ...]:
         if abs(start - before.moment) > _LARGEST_GAP:
             raise OutputError(f"intervals has nothing from {before.moment / SECOND:.1f} to {start / SECOND:.1f} s")
         marks.append(Mark(moment=end, done=before.done + fields["bytes"].count()))
-    return tuple(marks)
+    return marks
 
 
 def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float | None, list[str]]:
     """Return the received bytes, the lost part of UDP in percent, and warnings; None for TCP, or if it is unknown.
 
-    The receiver counts the gaps before arriving datagrams. If no more arrive from some time on, only the bytes show it;
-    and before 3.14, the count includes the gaps of the ramp. So the bytes decide if they contradict the count by more
-    than may be under way at the end of the ramp or of the measurement, or if the count is impossible, as releases print
-    it after a ramp. Without the sent bytes, the loss is then unknown.
+    The receiver counts the gaps before arriving datagrams, before 3.14 also those of the ramp, but not what follows the
+    last one. So the bytes decide if they contradict the count by more than may be under way, or if it is impossible.
     """
-    if parameters.protocol is Protocol.TCP:
-        return end["sum_received"]["bytes"].count(), None, []
+    received = end["sum_received"]["bytes"].count()
+    if parameters.protocol == "TCP":
+        return received, None, []
     total = end["sum"]
     lost, packets = (total.value_or_none(name) for name in ("lost_packets", "packets"))
     lost_percent = None
     # A boolean is an int to Python.
     if type(lost) is int and type(packets) is int and 0 <= lost <= packets:
         lost_percent = 100 * lost / max(packets, 1)
-    doubt = f"{total.path} has {printable(lost)} lost packets of {printable(packets)}"
-    if "sum_received" not in end:
-        # Up to 3.9, UDP has only one sum, of what was sent.
-        if lost_percent is None:
-            raise OutputError(f"the received bytes are unknown: {doubt}")
-        return round(total["bytes"].count() * (1 - lost_percent / 100)), lost_percent, []
-    received, sent = end["sum_received"]["bytes"].count(), end.get("sum_sent")
+    sent = end.get("sum_sent")
     sent_bytes, sent_packets = (sent and sent.number_or_none(name) for name in ("bytes", "packets"))
     if sent_bytes and sent_packets:
         # A twentieth of all bytes, or four datagrams of each stream.
@@ -326,18 +279,18 @@ def _received(parameters: Iperf3Parameters, end: JsonNode) -> tuple[int, float |
         missing = max(0, sent_bytes - received)
         if lost_percent is None or abs(missing - sent_bytes * lost_percent / 100) > under_way:
             lost_percent = 100 * missing / sent_bytes if received <= sent_bytes + under_way else None
-    return received, lost_percent, [] if lost_percent is not None else [f"the loss is unknown: {doubt}"]
+    doubt = f"the loss is unknown: {total.path} has {printable(lost)} lost packets of {printable(packets)}"
+    return received, lost_percent, [] if lost_percent is not None else [doubt]
 
 
-def _place(report: _Report, output: Output) -> tuple[list[Mark], bool]:
-    """Return the bytes moved until moments in Unix nanoseconds, and whether these are uncertain."""
-    earliest = max(output.launched_at, report.connected)
-    latest = output.finished_at - report.omitted - report.marks[-1].moment
+def _place(marks: Sequence[Mark], connected: int, omitted: int, output: Output) -> tuple[list[Mark], bool]:
+    """Return the marks with Unix nanoseconds, and whether these are uncertain; `omitted` is the ramp."""
+    earliest = max(output.launched_at, connected)
+    latest = output.finished_at - omitted - marks[-1].moment
     if latest < earliest - SECOND // 20:
         missing = f"{(earliest - latest) / SECOND:.1f} s"
         raise OutputError(
             f"iperf3 reports {missing} more than passed between its start and its end: was the clock set?"
         )
-    began = (earliest + latest) // 2 + report.omitted
-    marks = [Mark(moment=began + mark.moment, done=mark.done) for mark in report.marks]
-    return marks, latest - earliest > SECOND // 2
+    began = (earliest + latest) // 2 + omitted
+    return [replace(mark, moment=began + mark.moment) for mark in marks], latest - earliest > SECOND // 2

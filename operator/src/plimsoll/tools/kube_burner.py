@@ -1,14 +1,11 @@
-"""kube-burner: how fast a cluster binds PVCs and starts the pods that mount them.
-
-The helper runs it with the files of its job; its own files and the helper's additions become a measurement.
-"""
+"""kube-burner: how fast a cluster binds PVCs and starts the pods that mount them."""
 
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -27,21 +24,16 @@ from plimsoll.tools.target import ApiTarget, TargetKind
 _MAX_OBJECTS = 5000
 _DEFAULT_VOLUME = 64 * 2**20
 
-MAX_SECONDS = 4 * 3600
-"""How long one measurement may take, during which no other run can use kube-burner."""
+MAX_SECONDS = 4 * 3600  # how long one measurement may take, during which no other run can use kube-burner
 
 
 class Churn(Model):
-    """Deletes a part of the claims and pods, with their namespaces, and creates them again.
-
-    Attributes:
-        percent: Part of the claims that each cycle deletes and creates again, at least one claim.
-        cycles: Number of cycles.
-
-    """
+    """Deletes a part of the claims and pods, with their namespaces, and creates them again."""
 
     percent: Annotated[Integer, Field(ge=1, le=100)] = 10
+    """Part of the claims that each cycle deletes and creates again, at least one claim."""
     cycles: Annotated[Integer, Field(ge=1, le=20)] = 1
+    """Number of cycles."""
 
 
 class KubeBurnerParameters(ToolParameters):
@@ -49,48 +41,41 @@ class KubeBurnerParameters(ToolParameters):
 
     Runs outside the run's namespace, and needs the administrator's permission. runtimeSeconds does not end it, but a
     trial that takes more than eleven times rampSeconds plus runtimeSeconds is aborted.
-
-    Attributes:
-        objects: Axis: number of PVCs to create. The administrator limits it.
-        qps: Axis: PVCs and pods to create per second, together. The administrator limits it.
-        burst: How many may be created at once before that rate applies; as many as qps if absent.
-        churn: Deletes a part of them afterwards and creates it again; such PVCs are timed like all others.
-        volume_size: Size of each PVC, from 1Mi to 1Ti. The administrator limits it.
-        pods: Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately.
-        ready_seconds: How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With
-            some that are not, the result is Invalid.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"objects", "qps"})
     objects: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS, description="Number of PVCs.")] = 10
+    """Axis: number of PVCs to create. The administrator limits it."""
     qps: Annotated[Integer, Field(ge=1, le=1000, description="PVCs and pods per second.")] = 20
+    """Axis: PVCs and pods to create per second, together. The administrator limits it."""
     burst: Annotated[Integer, Field(ge=1, le=_MAX_OBJECTS)] | None = None
+    """How many may be created at once before that rate applies; as many as qps if absent."""
     churn: Churn | None = None
+    """Deletes a part of them afterwards and creates it again; such PVCs are timed like all others."""
     volume_size: Annotated[Size, Field(ge=2**20, le=2**40)] = _DEFAULT_VOLUME
+    """Size of each PVC, from 1Mi to 1Ti. The administrator limits it."""
     pods: Flag = True
+    """Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately."""
     ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
+    """How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With some that are
+    not, the result is Invalid."""
 
     @model_validator(mode="after")
     def _check_time(self) -> Self:
-        if self.limit_seconds > MAX_SECONDS:
-            remedy = (
-                f"may take {self.limit_seconds} s with these objects, qps and churn.cycles, which is more than "
-                f"{MAX_SECONDS} s; lower it, or one of them, or raise qps"
-            )
+        if (seconds := self.limit_seconds) > MAX_SECONDS:
+            remedy = f"may take {seconds} s, more than {MAX_SECONDS} s; lower it, objects or churn.cycles, or raise qps"
             raise SpecError([Problem(field="readySeconds", value=str(self.ready_seconds), remedy=remedy)])
         return self
 
     @property
     def limit_seconds(self) -> int:
         """How long kube-burner may take: to create everything, and to wait after each creation."""
-        cycles = self.churn.cycles if self.churn else 0
-        requests = self.claims * (2 if self.pods else 1)
-        return requests // self.qps + (1 + cycles) * (self.ready_seconds + 120) + self.pause_seconds
+        cycles, kinds = (self.churn.cycles if self.churn else 0), (2 if self.pods else 1)
+        return self.claims * kinds // self.qps + (1 + cycles) * (self.ready_seconds + 120) + self.pause_seconds
 
     @property
     def pause_seconds(self) -> int:
-        """How long kube-burner waits for late events of pods, unmeasured; those that it misses are in the cluster."""
+        """How long kube-burner waits for late events of pods, unmeasured."""
         return 10 if self.pods else 0
 
     @property
@@ -106,10 +91,10 @@ class KubeBurnerParameters(ToolParameters):
         return {"objects": self.objects, "qps": self.qps, "burst": burst, "volumeSize": self.volume_size}
 
     def label(self) -> str:
-        what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
+        pods = " with pods" if self.pods else ""
         size = "" if self.volume_size == _DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
         churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
-        return f"{what}{size}, {self.qps}/s{churn}"
+        return f"{self.objects} PVCs{pods}{size}, {self.qps}/s{churn}"
 
 
 CONFIG_FILE = "config.yml"
@@ -125,9 +110,7 @@ _NUMBER = "{{.Iteration}}-{{.Replica}}"
 class Place:
     """Where kube-burner creates its objects, and with what."""
 
-    # Name of the namespace; with a churn it is followed by a number. It is the name of the job as well, because kube-
-    # burner deletes the namespaces of earlier jobs of that name.
-    namespace: str
+    namespace: str  # name of the namespace, followed by a number with a churn, and of the job
     storage_class: str
     pod_image: str  # of the pods, which only sleep
     labels: Mapping[str, str] = field(default_factory=dict)  # of namespaces, PVCs and pods
@@ -164,18 +147,14 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": f"pvc-{_NUMBER}"}}],
     }
-    files = {
-        CONFIG_FILE: _config(parameters, place),
-        _CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim),
-    }
+    files = {_CLAIM_FILE: _object("PersistentVolumeClaim", f"pvc-{_NUMBER}", place, claim)}
     if parameters.pods:
         files[_POD_FILE] = _object("Pod", f"pod-{_NUMBER}", place, pod)
+    files[CONFIG_FILE] = _config(parameters, place, [*files])
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
 
 
-def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
-    measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
-    templates = [_CLAIM_FILE, *([_POD_FILE] if parameters.pods else [])]
+def _config(parameters: KubeBurnerParameters, place: Place, templates: Sequence[str]) -> Mapping[str, object]:
     job: dict[str, object] = {
         "name": place.namespace,
         "jobType": "create",
@@ -196,8 +175,8 @@ def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, obje
         "objects": [{"objectTemplate": name, "replicas": 1} for name in templates],
     }
     if churn := parameters.churn:
-        sizes = {"cycles": churn.cycles, "percent": churn.percent}
-        job["churnConfig"] = {"mode": "namespaces", **sizes, "duration": "0s", "delay": "0s"}
+        job["churnConfig"] = {"mode": "namespaces", **churn.model_dump(), "duration": "0s", "delay": "0s"}
+    measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
     return {
         # The helper deletes the namespaces, after it has recorded what is not ready.
         "global": {"gc": False, "measurements": [{"name": name} for name in measurements]},
@@ -211,56 +190,29 @@ def _object(kind: str, name: str, place: Place, spec: Mapping[str, object]) -> M
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+# Written by the helper next to the others: a list with `name`, `created` and `started` in Unix nanoseconds, and
+# `exact`, which is false if only the second of the start is known; and why PVCs and pods are not ready, one per line.
 PODS_FILE = "pods.json"
-"""Written by the helper next to kube-burner's files: a list with `name`, `created` and, of a pod that has started,
-`started` in Unix nanoseconds and `exact`, which is false if only its second is known."""
 PROBLEMS_FILE = "problems.txt"
-"""Written by the helper as well: why PVCs and pods are not ready, one per line."""
 _SUMMARY = "jobSummary.json"
-
-STARTED = "Started"
-"""Reason of the event of a container's start."""
-
+STARTED = "Started"  # reason of the event of a container's start
 _LINE = re.compile(r'level=(?P<level>\w+) msg="(?P<message>(?:[^"\\]|\\.)*)"', re.ASCII)
-_THROTTLED = re.compile(
-    r"Waited for (?P<time>(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<milli>m?)s) due to (?P<side>client|server)-side "
-    "throttling",
-    re.ASCII,
-)
+_THROTTLED = re.compile(r"Waited for [\d.]{1,20}m?s due to (client|server)-side throttling", re.ASCII)
 _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
 # The name of an event ends with its time in hexadecimal nanoseconds. Source: client-go 0.34, `makeEvent`.
 _EVENT = re.compile(r".+\.(?P<time>[0-9a-f]{15,16})", re.ASCII)
 
-_COMMON = frozenset(
-    {"timestamp", "uuid", "jobName", "namespace", "metricName", "jobIteration", "replica", "metadata", "churnMetric"}
-)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
-    """What kube-burner printed."""
-
-    errors: Sequence[str]  # its messages of the level `error` and above
-    throttling: Sequence[str]  # how often requests were slowed down, and by whom
-
-    @classmethod
-    def of(cls, output: Output) -> Self:
-        """Read the log, which is on one of the two outputs."""
-        text = f"{output.stdout}\n{output.stderr}"
-        lines = [(match["level"], printable(match["message"])) for match in _LINE.finditer(text)]
-        errors = dict.fromkeys(message for level, message in lines if level in {"error", "fatal", "panic"})
-        # Side -> seconds of each request that waited for it, and these as kube-burner prints them.
-        waits: dict[str, list[tuple[float, str]]] = {}
-        for match in _THROTTLED.finditer(text):
-            seconds = float(match["number"]) / (1000 if match["milli"] else 1)
-            waits.setdefault(match["side"], []).append((seconds, match["time"]))
-        throttling = [
-            f"{len(times)} API requests waited for {side}-side throttling, one of them {max(times)[1]}"
-            for side, times in sorted(waits.items())
-        ]
-        if refused := text.lower().count("too many requests"):
-            throttling.append(f"the API server refused {refused} requests as too many")
-        return cls(errors=[*errors], throttling=throttling)
+def read_log(output: Output) -> tuple[list[str], list[str]]:
+    """Return kube-burner's messages of the level `error` and above, and how often who slowed requests down."""
+    text = f"{output.stdout}\n{output.stderr}"
+    lines = [(match["level"], printable(match["message"])) for match in _LINE.finditer(text)]
+    errors = dict.fromkeys(message for level, message in lines if level in {"error", "fatal", "panic"})
+    waits = Counter(_THROTTLED.findall(text))
+    throttling = [f"{count} API requests waited for {side}-side throttling" for side, count in sorted(waits.items())]
+    if refused := text.lower().count("too many requests"):
+        throttling.append(f"the API server refused {refused} requests as too many")
+    return [*errors], throttling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +223,6 @@ class _Kind:
     prefix: str  # of the file with its documents
     name: str
     latency: str  # field with the time from its creation until it is usable
-    others: frozenset[str]  # further fields of a document
     noun: str
     done: str
 
@@ -281,7 +232,6 @@ _CLAIM = _Kind(
     prefix="pvcLatencyMeasurement-",
     name="pvcName",
     latency="bindingLatency",
-    others=frozenset({"pendingLatency", "lostLatency", "resizeLatency", "resizedCapacity", "size", "storageClass"}),
     noun="PVC",
     done="bound",
 )
@@ -290,15 +240,9 @@ _POD = _Kind(
     prefix="podLatencyMeasurement-",
     name="podName",
     latency="containersStartedLatency",
-    others=frozenset(
-        {
-            "schedulingLatency", "initializedLatency", "containersReadyLatency", "podReadyLatency",
-            "readyToStartContainersLatency", "nodeName",
-        }
-    ),
     noun="pod",
     done="ready",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,25 +250,17 @@ class _Timed:
     name: str
     iteration: int
     created: int  # Unix nanoseconds
-    # Nanoseconds until it was usable, 0 if it never was. Of a pod in PODS_FILE it may be negative, if the kubelet's
-    # clock is behind the API server's.
-    latency: int
+    latency: int  # nanoseconds until it was usable; 0 if it never was, negative if the kubelet's clock is behind
     exact: bool = True  # whether the end of that time is known to more than its second
+    missed: bool = False  # whether it is from PODS_FILE
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Timings:
-    kind: _Kind
-    usable: Sequence[_Timed]
-    errors: Sequence[str]
-    warnings: Sequence[str]
+    @property
+    def usable_at(self) -> int:
+        return self.created + self.latency
 
 
 class KubeBurner(Tool[KubeBurnerParameters]):
-    """One client has the helper run kube-burner, which alone has the rights that it needs.
-
-    The command writes kube-burner's files and output as if it had run there; see `plimsoll.programs.burn`.
-    """
+    """One client has the helper run kube-burner, and gets its files and output; see `plimsoll.programs.burn`."""
 
     key: ClassVar[str] = "kubeBurner"
     program: ClassVar[str] = "plimsoll"
@@ -342,46 +278,44 @@ class KubeBurner(Tool[KubeBurnerParameters]):
 
     def parse(self, parameters: KubeBurnerParameters, context: StepContext, output: Output) -> Measurement:
         """Read what a measurement left; it lasted from the first creation until the last object was usable."""
-        context.target_of(ApiTarget)
         summaries = _documents_of(output, _SUMMARY)
         if len(summaries) != 1:
             raise OutputError(f"{_SUMMARY} has {len(summaries)} jobs instead of one")
         summary = summaries[0]
-        timed = _all_timings(parameters, summary, output)
-        usable = [item for timings in timed for item in timings.usable]
+        timed = _all_timed(parameters, summary, output)
+        usable = [item for items in timed.values() for item in items]
         start = min((item.created for item in usable), default=0)
-        log = Log.of(output)
-        errors = [message for timings in timed for message in timings.errors]
+        logged, throttling = read_log(output)
+        errors = [message for kind, items in timed.items() for message in _missing(kind, parameters, items)]
         # Why objects are not usable, as their events say.
         reasons = excerpt(output.files.get(PROBLEMS_FILE, "")) if errors or parameters.churn else []
-        errors += [*reasons, *(log.errors if errors else ())]
+        errors += [*reasons, *(logged if errors else ())]
         passed = summary["passed"].flag()
         if output.exit_code or not passed:
             written = summary["executionErrors"].line() if "executionErrors" in summary else ""
             last_line = [printable(line) for line in output.stderr.rstrip().splitlines()[-1:]]
-            errors += filter(None, (written, *(log.errors or last_line)))
+            errors += filter(None, (written, *(logged or last_line)))
             errors.append(f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}")
-        warnings = [warning for timings in timed for warning in timings.warnings]
-        pods = [pod for timings in timed if timings.kind is _POD for pod in timings.usable]
+        pods = timed.get(_POD, [])
         # `VERSION@COMMIT`, or `@` in a program that was built without.
         version = summary["version"].line().partition("@")[0] if "version" in summary else ""
         return Measurement(
             tool_version=version,
             started_at=output.launched_at,
-            runtime=max((item.created + item.latency for item in usable), default=start) - start,
+            runtime=max((item.usable_at for item in usable), default=start) - start,
             operations=tuple(
                 OperationSample(
-                    operation=timings.kind.operation,
-                    ios=len(timings.usable),
+                    operation=kind.operation,
+                    ios=len(items),
                     bytes=0,
-                    latency=sample_of([item.latency for item in timings.usable]),
+                    latency=sample_of([item.latency for item in items]),
                 )
-                for timings in timed
+                for kind, items in timed.items()
             ),
-            pace=_pace(parameters, timed[0].usable),
+            pace=_pace(parameters, timed[_CLAIM]),
             inexact=sum(not pod.exact for pod in pods) / len(pods) if pods else None,
             errors=bounded(errors),
-            warnings=bounded([*warnings, *log.throttling, *(() if errors else log.errors)]),
+            warnings=bounded([*_remarks(parameters, pods), *throttling, *(() if errors else logged)]),
         )
 
 
@@ -391,8 +325,7 @@ KUBE_BURNER = KubeBurner()
 def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
     """Return the content of PODS_FILE from pods and events as the API server returns them; empty without ready pods.
 
-    Others may create pods in every namespace of a cluster: only those with names of kube-burner's template count. A pod
-    that is being deleted does not: a churn may have created it again.
+    Only pods with names of kube-burner's template count, and none that is being deleted: a churn may create it again.
     """
     # When containers last started, by the UID of the pod and the path in it.
     times: dict[tuple[str, str], int] = {}
@@ -401,51 +334,37 @@ def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, A
             about = event.get("involvedObject", {})
             container = about.get("uid", ""), about.get("fieldPath", "")
             times[container] = max(times.get(container, 0), int(match["time"], 16))
-    entries = [
-        entry
-        for pod in pods
-        if _NAME.fullmatch(pod["metadata"]["name"]) and not is_going(pod) and is_ready(pod)
-        if (entry := _entry(pod, times))
-    ]
+    ready = (pod for pod in pods if _NAME.fullmatch(pod["metadata"]["name"]) and not is_going(pod) and is_ready(pod))
+    entries = [entry for pod in ready if (entry := _entry(pod, times))]
     return json.dumps(entries) if entries else ""
 
 
 def is_going(obj: Mapping[str, Any]) -> bool:
-    """Return whether an object is being deleted."""
     return "deletionTimestamp" in obj["metadata"]
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod is ready."""
     conditions = pod.get("status", {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
 def started_pods(output: Output) -> list[_Timed]:
-    """Return the pods of PODS_FILE, which is missing if no pod was ready; OutputError if it is malformed."""
+    """Return the pods of PODS_FILE, which is missing if none was ready; OutputError if it is malformed."""
     pods = []
     for document in _documents_of(output, PODS_FILE) if PODS_FILE in output.files else []:
-        name = document["name"].line()
-        match = _NAME.fullmatch(name)
+        match = _NAME.fullmatch(name := document["name"].line())
         if match is None:
-            raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {printable(name)}")
-        created, started = document["created"].count(), document["started"].count()
-        pods.append(
-            _Timed(
-                name=name,
-                iteration=int(match["iteration"]),
-                created=created,
-                latency=started - created,
-                exact=document["exact"].flag(),
-            )
-        )
+            raise OutputError(f"{document.path}.name is not the name of a pod of kube-burner: {name}")
+        iteration, created, exact = int(match["iteration"]), document["created"].count(), document["exact"].flag()
+        latency = document["started"].count() - created
+        pods.append(_Timed(name=name, iteration=iteration, created=created, latency=latency, exact=exact, missed=True))
     return pods
 
 
 def _documents_of(output: Output, name: str) -> list[JsonNode]:
     """Return the list of objects in a file; OutputError if it is missing or malformed."""
     if name not in output.files:
-        raise OutputError(f"kube-burner wrote no {name}, {failure(output, *Log.of(output).errors)}")
+        raise OutputError(f"kube-burner wrote no {name}, {failure(output, *read_log(output)[0])}")
     return JsonNode.parse(output.files[name], path=name).elements()
 
 
@@ -453,137 +372,101 @@ def _entry(pod: Mapping[str, Any], times: Mapping[tuple[str, str], int]) -> Mapp
     """Return the entry of a pod in PODS_FILE; None if it is unknown when its last container started."""
     metadata = pod["metadata"]
     states = [status.get("state", {}).get("running") or {} for status in pod["status"].get("containerStatuses") or ()]
-    second = max((nanoseconds_of(state["startedAt"]) for state in states if state.get("startedAt")), default=None)
+    second = max((nanoseconds_of(state["startedAt"]) for state in states if state.get("startedAt")), default=0)
     # Init containers do not count.
     names = [container["name"] for container in pod.get("spec", {}).get("containers") or ()]
-    events = [times.get((metadata["uid"], f"spec.containers{{{name}}}")) for name in names]
-    started_at = [time for time in events if time is not None]
-    exact = max(started_at) if started_at and len(started_at) == len(names) else None
-    if exact is not None and second is not None and exact < second:
-        # Events of the last container's start are missing.
-        exact = None
-    # The end of the second: a pod's time is never too short.
-    started = exact if exact is not None else second and second + SECOND
-    if started is None:
+    events = [times.get((metadata["uid"], f"spec.containers{{{name}}}"), 0) for name in names]
+    last = max(events, default=0) if all(events) else 0
+    # Otherwise events of the last container's start are missing.
+    is_exact = last >= max(second, 1)
+    if not (second or is_exact):
         return None
-    created = nanoseconds_of(metadata["creationTimestamp"])
-    return {"name": metadata["name"], "created": created, "started": started, "exact": exact is not None}
+    # The end of the second: a pod's time is never too short.
+    started, created = last if is_exact else second + SECOND, nanoseconds_of(metadata["creationTimestamp"])
+    return {"name": metadata["name"], "created": created, "started": started, "exact": is_exact}
 
 
-def _all_timings(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> list[_Timings]:
-    kinds = (_CLAIM, _POD) if parameters.pods else (_CLAIM,)
-    documents = dict[_Kind, list[JsonNode]]()
-    for kind in kinds:
+def _all_timed(parameters: KubeBurnerParameters, summary: JsonNode, output: Output) -> dict[_Kind, list[_Timed]]:
+    """Return the objects of each kind that were usable in time; OutputError if some cannot be of this job."""
+    timed: dict[_Kind, list[_Timed]] = {}
+    for kind in (_CLAIM, _POD) if parameters.pods else (_CLAIM,):
         names = [name for name in output.files if name.startswith(kind.prefix)]
         if len(names) > 1:
             several = ", ".join(sorted(map(printable, names)))
             raise OutputError(f"there are several files {kind.prefix}*.json: {several}")
         # Without any usable object, kube-burner writes no file.
-        documents[kind] = _documents_of(output, names[0]) if names else []
-    timed = {kind: [_timed(kind, parameters, summary, node) for node in documents[kind]] for kind in kinds}
+        documents = _documents_of(output, names[0]) if names else []
+        timed[kind] = [_timed(kind, parameters, summary, document) for document in documents]
     pods = started_pods(output) if parameters.pods else []
-    # kube-burner waits from the last creation, which may be known only to the second. But it waits for one kind of
-    # object after the other, and continues to watch; and the helper looks later than that. So all objects have to be
-    # usable in the same time, no matter who timed them.
-    created = [*(item.created for items in timed.values() for item in items), *(pod.created for pod in pods)]
+    # kube-burner waits for one kind of object after the other, and the helper looks later than that. So all objects
+    # have to be usable in the same time from the last creation, which may be known only to the second.
+    created = [item.created for items in (*timed.values(), pods) for item in items]
     last = max(created, default=0)
     if (apart := (last - min(created, default=0)) / SECOND) > parameters.limit_seconds:
         most = parameters.limit_seconds
         raise OutputError(f"objects have a timestamp, or were created, {apart:.0f} s apart, but the job has {most} s")
     limit = last + SECOND + parameters.ready_seconds * SECOND
-    return [_timings(kind, parameters, documents[kind], timed[kind], limit, pods) for kind in kinds]
+    for kind, items in timed.items():
+        seen = [item for item in items if item.latency]
+        known = {(item.name, item.created) for item in seen}
+        missed = [pod for pod in pods if (pod.name, pod.created) not in known and pod.usable_at <= limit]
+        all_items = [*seen, *(missed if kind is _POD else ())]
+        _check_items(kind, parameters, all_items)
+        timed[kind] = [item for item in all_items if item.usable_at <= limit]
+    return timed
 
 
 def _timed(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonNode, document: JsonNode) -> _Timed:
     if document["uuid"].line() != summary["uuid"].line():
         raise OutputError(f"{document.path}.uuid differs from the one in {_SUMMARY}")
-    if kind is _CLAIM:
-        text = document["size"].line()
-        try:
-            size = parse_quantity(text)
-        except ValueError as error:
-            raise OutputError(f"{document.path}.size {error}: {text}") from error
-        if size != parameters.volume_size:
-            raise OutputError(f"{document.path}.size is {text} instead of {format_quantity(parameters.volume_size)}")
+    if kind is _CLAIM and _converted(document["size"], parse_quantity, "a quantity") != parameters.volume_size:
+        size, requested = document["size"].line(), format_quantity(parameters.volume_size)
+        raise OutputError(f"{document.path}.size is {size} instead of {requested}")
     iteration = document["jobIteration"].count()
     if iteration >= parameters.objects:
         raise OutputError(f"{document.path}.jobIteration is {iteration}, but there are only {parameters.objects}")
     return _Timed(
         name=document[kind.name].line(),
         iteration=iteration,
-        created=_moment(document["timestamp"]),
+        created=_converted(document["timestamp"], nanoseconds_of, "a time"),
         latency=document[kind.latency].count(at_most=10**9) * MILLISECOND,
     )
 
 
-def _moment(node: JsonNode) -> int:
+def _converted(node: JsonNode, convert: Callable[[str], int], what: str) -> int:
     try:
-        return nanoseconds_of(node.line())
-    except OutputError as error:
-        raise node.error(f"is not a time: {printable(node.value)}") from error
+        return convert(node.line())
+    except ValueError as error:
+        raise node.error(f"is not {what}: {printable(node.value)}") from error
 
 
-def _timings(
-    kind: _Kind,
-    parameters: KubeBurnerParameters,
-    documents: Sequence[JsonNode],
-    timed: Sequence[_Timed],
-    limit: int,
-    pods: Sequence[_Timed],
-) -> _Timings:
-    """Return what was usable until `limit`, in Unix nanoseconds."""
-    _check_names(kind, parameters, timed)
-    seen = [item for item in timed if item.latency]
-    # Pods in time that kube-burner has not timed.
-    names = {(item.name, item.created) for item in seen}
-    missed = [
-        pod
-        for pod in (pods if kind is _POD else ())
-        if (pod.name, pod.created) not in names and pod.created + pod.latency <= limit
-    ]
-    for pod in missed:
-        if pod.iteration >= parameters.objects:
-            raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
-        if pod.latency <= 0:
-            raise OutputError(f"{pod.name} started before it was created; synchronise the nodes' clocks")
-    usable = [item for item in (*seen, *missed) if item.created + item.latency <= limit]
-    _check_names(kind, parameters, usable)
-    fields = _COMMON | kind.others | {kind.name, kind.latency}
-    numbers = {item.iteration for item in usable}
-    absent = [number for number in range(parameters.objects) if number not in numbers]
-    errors = []
+def _check_items(kind: _Kind, parameters: KubeBurnerParameters, items: Sequence[_Timed]) -> None:
+    """Refuse an object that occurs twice, which only a churn creates again, and those of another job."""
+    repeated = [number for number, count in Counter(item.iteration for item in items).items() if count > 1]
+    if repeated and parameters.churn is None:
+        raise OutputError(f"{kind.noun} {repeated[0]} occurs twice")
+    if len(items) > parameters.claims or any(item.iteration >= parameters.objects for item in items):
+        raise OutputError(f"there are more {kind.noun}s than the {parameters.claims} that were requested")
+    if early := [item.name for item in items if item.latency <= 0]:
+        raise OutputError(f"{early[0]} started before it was created; synchronise the nodes' clocks")
+
+
+def _missing(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Timed]) -> Iterator[str]:
+    """Yield the error that objects were not usable in time, if so."""
+    absent = sorted({*range(parameters.objects)} - {item.iteration for item in usable})
     if len(usable) != parameters.claims and not (kind is _POD and parameters.churn and not absent):
         listed = ", ".join(map(str, absent[:5])) + (" ..." if absent[5:] else "")
         which = f"; not {kind.done}: number {listed}" if absent else ""
         number = f"{len(usable)} of {parameters.claims} {kind.noun}s"
-        errors = [f"{number} were {kind.done} within {parameters.ready_seconds} s{which}"]
-    return _Timings(
-        kind=kind,
-        usable=usable,
-        errors=errors,
-        warnings=[
-            *(f"unknown field: {path}" for document in documents for path in document.unknown(fields)),
-            *(_remarks(parameters, usable, missed) if kind is _POD else ()),
-        ],
-    )
+        yield f"{number} were {kind.done} within {parameters.ready_seconds} s{which}"
 
 
-def _check_names(kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[_Timed]) -> None:
-    """Refuse an object that occurs twice; only a churn creates one again."""
-    repeated = [name for name, count in Counter(item.iteration for item in timed).items() if count > 1]
-    if repeated and parameters.churn is None:
-        raise OutputError(f"{kind.noun} {repeated[0]} occurs twice")
-    if len(timed) > parameters.claims:
-        raise OutputError(f"{len(timed)} {kind.noun}s were timed, but only {parameters.claims} were requested")
-
-
-def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed: Sequence[_Timed]) -> Iterator[str]:
+def _remarks(parameters: KubeBurnerParameters, pods: Sequence[_Timed]) -> Iterator[str]:
     """Yield how many pods have no time, or only one from the cluster, and whether their times are exact."""
-    wanted = parameters.claims
-    if parameters.churn and len(usable) < wanted:
+    wanted, missed = parameters.claims, [pod for pod in pods if pod.missed]
+    if parameters.pods and parameters.churn and len(pods) < wanted:
         # It times one after the other.
-        lost = wanted - len(usable)
-        yield f"{lost} of {wanted} pods were deleted by the churn before kube-burner had timed them"
+        yield f"{wanted - len(pods)} of {wanted} pods were deleted by the churn before kube-burner had timed them"
     if missed:
         yield (
             f"kube-burner missed the start of {len(missed)} of {wanted} pods; their times are from the cluster's own "
@@ -591,9 +474,8 @@ def _remarks(parameters: KubeBurnerParameters, usable: Sequence[_Timed], missed:
         )
     if inexact := sum(not pod.exact for pod in missed):
         yield f"{inexact} of {wanted} pods have no event of their start; their times may be up to 2 s too long"
-    latencies = [pod.latency for pod in usable]
     # Otherwise a second is less than a fifth of it.
-    if latencies and (mean := math.fsum(latencies) / len(latencies)) < 5 * SECOND:
+    if pods and (mean := fmean(pod.latency for pod in pods)) < 5 * SECOND:
         yield (
             f"pods started after {mean / SECOND:.1f} s on average; each of their times may be up to 1 s too long, "
             "because only the second of a pod's creation is known"

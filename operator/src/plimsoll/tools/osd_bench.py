@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from plimsoll.api.json_reader import JsonNode, OutputError, printable
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import Rule, ServerOnly, Size
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import KeyringReference
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample, OsdRate
+from plimsoll.measure.sample import Measurement, OperationSample, OsdRate
 from plimsoll.tools.base import Command, Output, StepContext, Tool, ToolParameters
-from plimsoll.tools.reading import SECOND, bounded, excerpt, failure, whole_lines
+from plimsoll.tools.reading import SECOND, UNTIMED, bounded, excerpt, failure, sort_lines
 from plimsoll.tools.target import OsdsTarget, TargetKind
 
 
@@ -20,17 +20,6 @@ class OsdBenchParameters(ToolParameters):
     """ceph tell osd.N bench, one OSD after the other: the speed of a disk with its OSD alone.
 
     Needs a Ceph administrator's key, and the administrator's permission.
-
-    Attributes:
-        block_size: Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512. Write a number of bytes, or whole
-            Ki (at most 9999Ki) or Mi.
-        total_size: Bytes that each OSD writes, from 4Ki to 16Gi, at least one block. Write a number of bytes, or whole
-            Ki or Mi (at most 9999) or Gi. If absent, 1Gi; for blocks below 1Mi at most 3000 blocks, which is Ceph's
-            default limit.
-        user: Name of the keyring's CephX user, without "client.".
-        keyring_secret: Secret in the run's namespace with the keyring of that user, the same in all workloads of the
-            run.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize"})
@@ -57,9 +46,9 @@ class OsdBenchParameters(ToolParameters):
             multiple_of=512,
             description="A number of bytes such as 4096, or a quantity such as 4Ki or 4Mi.",
         ),
-        # Quantities within the bounds, because the API server compares only numbers.
         ServerOnly(pattern=r"^(([4-9]|[1-9][0-9]{1,3})Ki|([1-9]|[1-5][0-9]|6[0-4])Mi)$"),
     ] = 4 * 2**20
+    """Axis: bytes of every write, from 4Ki to 64Mi, a multiple of 512."""
     total_size: (
         Annotated[
             Size,
@@ -68,8 +57,12 @@ class OsdBenchParameters(ToolParameters):
         ]
         | None
     ) = None
+    """Bytes that each OSD writes, from 4Ki to 16Gi, at least one block. Write a number of bytes, or whole Ki or Mi (at
+    most 9999) or Gi. If absent, 1Gi; for blocks below 1Mi at most 3000 blocks, which is Ceph's default limit."""
     user: Annotated[str, Field(pattern=r"^[A-Za-z0-9][-._A-Za-z0-9]*$", max_length=253)] = "admin"
+    """Name of the keyring's CephX user, without "client."."""
     keyring_secret: KeyringReference
+    """Secret in the run's namespace with the keyring of that user, the same in all workloads of the run."""
 
     @field_validator("total_size")
     @classmethod
@@ -100,7 +93,6 @@ class OsdBenchParameters(ToolParameters):
 
 
 _LINE = re.compile(r"osd\.(?P<number>\d{1,9}): (?P<document>\{.*\})", re.ASCII)
-_FIELDS = frozenset({"bytes_written", "blocksize", "elapsed_sec", "bytes_per_sec", "iops"})
 
 
 class OsdBench(Tool[OsdBenchParameters]):
@@ -116,61 +108,40 @@ class OsdBench(Tool[OsdBenchParameters]):
     least_runtime_seconds: ClassVar[int] = 1
 
     def command(self, parameters: OsdBenchParameters, context: StepContext) -> Command:
-        """Return the command.
-
-        Small blocks are written at random places of a hundred prepared objects, as Ceph itself does to determine an
-        OSD's capacity. Each larger block becomes its own object.
-        """
+        """Return the command; small blocks are written in a hundred prepared objects, as Ceph does to rate an OSD."""
+        access = (f"--id={parameters.user}", f"--keyring={context.target_of(OsdsTarget).keyring}")
+        bench = ("bench", str(parameters.total_bytes), str(parameters.block_size))
         objects = (str(4 * 2**20), "100") if parameters.is_small else ()
-        return Command(
-            argv=(
-                "ceph",
-                f"--id={parameters.user}",
-                f"--keyring={context.target_of(OsdsTarget).keyring}",
-                "--connect-timeout=30",
-                "--format=json",
-                "tell",
-                "osd.*",
-                "bench",
-                str(parameters.total_bytes),
-                str(parameters.block_size),
-                *objects,
-            )
-        )
+        options = ("--connect-timeout=30", "--format=json")
+        return Command(argv=("ceph", *access, *options, "tell", "osd.*", *bench, *objects))
 
     def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the OSDs' documents, without start times: no two clients measure at the same time."""
-        context.target_of(OsdsTarget)
-        osds, unknown = _osds(output.stdout)
-        if not osds:
+        (lines,), warnings = sort_lines(output.stdout, _LINE)
+        rates: dict[int, OsdRate] = {}
+        for line in lines:
+            number = int(line["number"])
+            if number in rates:
+                raise OutputError(f"osd.{number} occurs twice")
+            rates[number] = _rate(number, JsonNode.parse(line["document"], path=f"osd.{number}"), parameters)
+        if not rates:
             raise OutputError(f"no OSD was measured, {failure(output)}")
-        messages, rates = excerpt(output.stderr), list[OsdRate]()
-        for number, osd in sorted(osds.items()):
-            size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
-            if block != parameters.block_size:
-                raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
-            if not seconds:
-                raise OutputError(f"osd.{number}.elapsed_sec is 0")
-            # The printed rate, if there is one, shows whether bytes and seconds are what they seem.
-            rate = osd.number_or_none("bytes_per_sec")
-            if rate is not None and abs(rate - size / seconds) > 1e-6 * size / seconds:
-                raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
-            rates.append(OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds))
-        total = parameters.total_bytes
-        incomplete = [f"osd.{rate.osd} wrote {rate.bytes} of {total} bytes" for rate in rates if rate.bytes != total]
+        messages, total = excerpt(output.stderr), parameters.total_bytes
+        incomplete = [
+            f"osd.{osd} wrote {rate.bytes} of {total} bytes" for osd, rate in rates.items() if rate.bytes != total
+        ]
         errors = messages or [f"ceph tell ended with exit code {output.exit_code}"]
-        warnings = [*unknown, *(f"unknown field: {name}" for osd in osds.values() for name in osd.unknown(_FIELDS))]
         sample = OperationSample(
             operation=Operation.WRITE,
-            ios=sum(rate.ios for rate in rates),
-            bytes=sum(rate.bytes for rate in rates),
-            latency=LatencySample(kind=LatencyKind.NONE),
+            ios=sum(rate.ios for rate in rates.values()),
+            bytes=sum(rate.bytes for rate in rates.values()),
+            latency=UNTIMED,
         )
         return Measurement(
             started_at=output.launched_at,
-            runtime=round(sum(rate.seconds for rate in rates) * SECOND),
+            runtime=round(sum(rate.seconds for rate in rates.values()) * SECOND),
             operations=(sample,),
-            osds=tuple(rates),
+            osds=tuple(rates[number] for number in sorted(rates)),
             errors=bounded([*(errors if output.exit_code else ()), *incomplete]),
             warnings=bounded(warnings if output.exit_code else [*warnings, *messages]),
         )
@@ -179,20 +150,17 @@ class OsdBench(Tool[OsdBenchParameters]):
 OSD_BENCH = OsdBench()
 
 
-def _osds(text: str) -> tuple[dict[int, JsonNode], list[str]]:
-    """Return number of the OSD -> its document, and warnings about all other lines."""
-    osds: dict[int, JsonNode] = {}
-    unknown = []
-    for line in whole_lines(text):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            unknown.append(f"unknown line: {printable(line)}")
-            continue
-        number = int(match["number"])
-        if number in osds:
-            raise OutputError(f"osd.{number} occurs twice")
-        osd = JsonNode.parse(match["document"], path=f"osd.{number}")
-        # Crimson's OSDs put the fields into an object of their own.
-        inner = [field for _, field in osd.items() if isinstance(field.value, dict) and "bytes_written" in field]
-        osds[number] = inner[0] if len(inner) == 1 and "bytes_written" not in osd else osd
-    return osds, unknown
+def _rate(number: int, document: JsonNode, parameters: OsdBenchParameters) -> OsdRate:
+    # Crimson's OSDs put the fields into an object of their own.
+    inner = [field for _, field in document.items() if isinstance(field.value, dict) and "bytes_written" in field]
+    osd = inner[0] if len(inner) == 1 and "bytes_written" not in document else document
+    size, block, seconds = osd["bytes_written"].count(), osd["blocksize"].count(), osd["elapsed_sec"].number()
+    if block != parameters.block_size:
+        raise OutputError(f"osd.{number} wrote blocks of {block} bytes instead of {parameters.block_size}")
+    if not seconds:
+        raise OutputError(f"osd.{number}.elapsed_sec is 0")
+    # The printed rate, if there is one, shows whether bytes and seconds are what they seem.
+    rate = osd.number_or_none("bytes_per_sec")
+    if rate is not None and abs(rate - size / seconds) > 1e-6 * size / seconds:
+        raise OutputError(f"osd.{number}.bytes_per_sec contradicts bytes_written and elapsed_sec")
+    return OsdRate(osd=number, ios=size // block, bytes=size, seconds=seconds)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -16,23 +16,14 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.histogram import sample_of
 from plimsoll.measure.rates import Quantities
 from plimsoll.measure.sample import Measurement, OperationSample, PeerRate
-from plimsoll.tools.base import Command, Output, PeerTool, StepContext, ToolParameters
-from plimsoll.tools.cast import Pairing
-from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, whole_lines
+from plimsoll.tools.base import Command, Output, PeerParameters, PeerTool, StepContext, Timing
+from plimsoll.tools.reading import MILLISECOND, SECOND, bounded, cells_of_operations, excerpt, failure, sort_lines
 
 
-class PingParameters(ToolParameters):
+class PingParameters(PeerParameters):
     """ping between clients: the distribution of round-trip times of ICMP echo requests.
 
     The kernel of the serving client answers, so the time of no other program is included.
-
-    Attributes:
-        size: Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several
-            packets where the MTU is 1500.
-        interval_milliseconds: Least time between two requests of a pair; the kernel may round it up to its timer.
-        pairing: EachPair measures one pair at a time, until every client has measured every server; OneToAll lets one
-            client at a time measure all servers; AllAtOnce lets all clients measure one server each at the same time.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"size"})
@@ -40,18 +31,17 @@ class PingParameters(ToolParameters):
 
     # ping stores the time of a request in its data, in 16 bytes.
     size: Annotated[Integer, Field(ge=16, le=65_507, description="Bytes of data in a request.")] = 56
+    """Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several packets
+    where the MTU is 1500."""
     interval_milliseconds: Annotated[Integer, Field(ge=10, le=1000)] = 10
-    pairing: Pairing = Pairing.EACH_PAIR
+    """Least time between two requests of a pair; the kernel may round it up to its timer."""
 
     def label(self) -> str:
         return f"ping {self.size} bytes every {self.interval_milliseconds} ms"
 
 
-_MAX_REQUESTS = 800_000
-"""Their replies fit into the output that the agent reads."""
-_SEQUENCE = 2**16
-"""ICMP counts requests in 16 bits."""
-
+_MAX_REQUESTS = 800_000  # their replies fit into the output that the agent reads
+_SEQUENCE = 2**16  # ICMP counts requests in 16 bits
 _STAMP = r"\[(?P<seconds>\d{1,10})\.(?P<micros>\d{6})\]"
 _REPLY = re.compile(
     rf"{_STAMP} (?P<bytes>\d{{1,6}}) bytes from \S+: icmp_seq=(?P<number>\d{{1,5}}) (?:ttl|hlim)=\d+ "
@@ -60,7 +50,7 @@ _REPLY = re.compile(
 )
 _OTHER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---|rtt min/avg/max/mdev = .*", re.ASCII)
 _COUNTS = re.compile(
-    r"(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) received,(?: \+(?P<again>\d{1,12}) duplicates,)?"
+    r"(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) received,(?: \+\d{1,12} duplicates,)?"
     r"(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? [\d.e+-]+% packet loss, "
     r"time (?P<milliseconds>\d{1,12})ms",
     re.ASCII,
@@ -75,21 +65,14 @@ class _Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Report:
-    replies: tuple[_Reply, ...]  # in the order of their requests, without duplicates
-    sent: int  # the number of requests
-    lasted: int  # nanoseconds from the first request to the end
-    warnings: tuple[str, ...]  # messages, unknown lines, such as the errors of routers, and the number of duplicates
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """The measured part of one ping: its replies, and the requests of it that were lost."""
 
     start: int
     end: int
-    replies: tuple[_Reply, ...]
+    replies: list[_Reply]
     lost: int
+    warnings: list[str]  # of the whole output
 
 
 class Ping(PeerTool[PingParameters]):
@@ -113,9 +96,8 @@ class Ping(PeerTool[PingParameters]):
         return Command(argv=("ping", *options, address))
 
     def parse(self, parameters: PingParameters, context: StepContext, output: Output) -> Measurement:
-        reports = [_read_report(pinged) for pinged in output.all]
+        parts = [_measured_part(pinged, parameters, context.timing) for pinged in output.all]
         peers = self.outputs(context, output)
-        parts = [_measured_part(report, parameters, context) for report in reports]
         start, end = min(part.start for part in parts), max(part.end for part in parts)
         replies = [reply for part in parts for reply in part.replies]
         # The last second also has the replies that came after it.
@@ -145,51 +127,49 @@ class Ping(PeerTool[PingParameters]):
                 )
                 for peer, part in zip(peers, parts, strict=True)
             ),
-            warnings=bounded([line for report in reports for line in report.warnings]),
+            warnings=bounded(line for part in parts for line in part.warnings),
         )
 
 
 PING = Ping()
 
 
-def _read_report(output: Output) -> _Report:
-    answers: list[re.Match[str]] = []
-    remarks = Counter[str]()
-    counts: re.Match[str] | None = None
-    unknown: list[str] = []
-    for line in whole_lines(output.stdout):
-        if match := _REPLY.fullmatch(line):
-            remarks.update(re.findall(r"\((.*?)\)", match["remarks"]))
-            # ping does not count damaged replies.
-            if "(BAD CHECKSUM!)" not in match["remarks"]:
-                answers.append(match)
-        elif match := _COUNTS.fullmatch(line):
-            counts = match
-        elif not _OTHER.fullmatch(line):
-            unknown.append(f"unknown line: {printable(line)}")
-    if counts is None:
+def _measured_part(output: Output, parameters: PingParameters, timing: Timing) -> _Part:
+    (answers, counts, _), unknown = sort_lines(output.stdout, _REPLY, _COUNTS, _OTHER)
+    if not counts:
         raise OutputError(f"ping printed no number of packets, {failure(output, *unknown)}")
-    sent = int(counts["sent"])
-    first = [match for match in answers if "(DUP!)" not in match["remarks"]]
-    if not first or output.exit_code:
-        raise OutputError(f"{counts['sent']} requests got {len(first)} replies, {failure(output, *unknown)}")
-    if len(first) != int(counts["received"]):
-        raise OutputError(f"{counts['received']} replies were received, but {len(first)} were printed")
-    replies = _replies(first)
+    sent, received = int(counts[-1]["sent"]), int(counts[-1]["received"])
+    remarks = Counter(remark for match in answers for remark in re.findall(r"\((.*?)\)", match["remarks"]))
+    # ping does not count damaged replies.
+    replies = _replies([match for match in answers if not re.search(r"DUP!|BAD CHECKSUM!", match["remarks"])])
+    if not replies or output.exit_code:
+        raise OutputError(f"{sent} requests got {len(replies)} replies, {failure(output, *unknown)}")
+    if len(replies) != received:
+        raise OutputError(f"{received} replies were received, but {len(replies)} were printed")
+    first = replies[0]
     if replies[-1].number > sent:
-        raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
-    again = remarks.pop("DUP!", 0)
-    noted = (f"{count} replies have the remark ({printable(remark)})" for remark, count in remarks.items())
-    return _Report(
-        replies=replies,
-        sent=sent,
-        lasted=int(counts["milliseconds"]) * MILLISECOND,
-        warnings=(*excerpt(output.stderr), *unknown, *noted, *([f"{again} replies arrived twice"] if again else [])),
-    )
+        raise OutputError(f"{sent} requests were sent, but number {replies[-1].number} was answered")
+    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * MILLISECOND
+    ended = began + int(counts[-1]["milliseconds"]) * MILLISECOND
+    start = began + timing.ramp_seconds * SECOND
+    end = start + timing.runtime_seconds * SECOND
+    if ended < end - SECOND:
+        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
+    inside = [reply for reply in replies if start <= reply.sent_at < end]
+    if not inside:
+        raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
+    # Requests without a reply were sent evenly between those with one, or until the end, when some were under way.
+    lost, due = 0, min(end, ended - max(reply.nanoseconds for reply in replies))
+    for before, after in pairwise([*replies, _Reply(number=sent + 1, sent_at=ended, nanoseconds=0)]):
+        for number in range(before.number + 1, after.number):
+            part = (number - before.number) / (after.number - before.number)
+            lost += start <= before.sent_at + round(part * (after.sent_at - before.sent_at)) < due
+    noted = [f"{count} replies have the remark ({printable(remark)})" for remark, count in remarks.items()]
+    return _Part(start=start, end=end, replies=inside, lost=lost, warnings=[*excerpt(output.stderr), *unknown, *noted])
 
 
-def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
-    """Return the replies in order; OutputError if a request was answered twice."""
+def _replies(matches: Iterable[re.Match[str]]) -> list[_Reply]:
+    """Return the replies in the order of their requests; OutputError if one was answered twice."""
     replies: dict[int, _Reply] = {}
     newest = 0
     for match in matches:
@@ -202,25 +182,4 @@ def _replies(matches: Sequence[re.Match[str]]) -> tuple[_Reply, ...]:
         nanoseconds = round(float(match["time"]) * MILLISECOND)
         received_at = int(match["seconds"]) * SECOND + int(match["micros"]) * 1000
         replies[number] = _Reply(number=number, sent_at=received_at - nanoseconds, nanoseconds=nanoseconds)
-    return tuple(replies[number] for number in sorted(replies))
-
-
-def _measured_part(report: _Report, parameters: PingParameters, context: StepContext) -> _Part:
-    first, timing = report.replies[0], context.timing
-    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * MILLISECOND
-    ended = began + report.lasted
-    start = began + timing.ramp_seconds * SECOND
-    end = start + timing.runtime_seconds * SECOND
-    if ended < end - SECOND:
-        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
-    inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
-    if not inside:
-        raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
-    # Requests without a reply were sent evenly between those with one, or until the end, when some were under way.
-    lost, due = 0, min(end, ended - max(reply.nanoseconds for reply in report.replies))
-    last = _Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
-    for before, after in pairwise([*report.replies, last]):
-        for number in range(before.number + 1, after.number):
-            part = (number - before.number) / (after.number - before.number)
-            lost += start <= before.sent_at + round(part * (after.sent_at - before.sent_at)) < due
-    return _Part(start=start, end=end, replies=inside, lost=lost)
+    return [replies[number] for number in sorted(replies)]

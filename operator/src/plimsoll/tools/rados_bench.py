@@ -2,68 +2,35 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
+from plimsoll.api.json_reader import JsonNode, OutputError
 from plimsoll.api.model import BlockSize, Integer, Rule
 from plimsoll.api.names import LatencyKind, Layer, Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.status import LiveRate
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import Command, Depth, Output, StepContext, StepKind, Timing, Tool, ToolParameters
-from plimsoll.tools.reading import (
-    COUNT,
-    NUMBER,
-    SECOND,
-    Mark,
-    bounded,
-    cells_of_operations,
-    closest,
-    done_until,
-    ended_in_warm_up,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    whole_lines,
-)
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, Mark
 from plimsoll.tools.target import PoolTarget, TargetKind
-
-
-class RadosOperation(StrEnum):
-    """Operation on whole objects, by the names of `rados bench`."""
-
-    WRITE = "write"
-    SEQ = "seq"
-    RAND = "rand"
 
 
 class RadosBenchParameters(ToolParameters):
     """rados bench of each client against its own objects in the pool, which are removed afterwards.
 
     It reports only the mean latency.
-
-    Attributes:
-        operation: write creates objects. seq and rand read objects that were written before the measurement, all once
-            in the order in which they were written, or in random order.
-        object_size: Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation. Write a
-            number of bytes, or whole Ki (at most 9999Ki) or Mi.
-        concurrency: Axis: operations that each client keeps in flight.
-        write_seconds: How long objects are written before seq or rand reads them. If absent, the warm-up and the
-            runtime for rand, and three times as long for seq, which ends when all objects were read. Raise it if reads
-            are much faster than writes.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"objectSize", "concurrency"})
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="!has(self.writeSeconds) || self.operation != 'write'",
-            holds=lambda rados: rados.write_seconds is None or rados.operation is not RadosOperation.WRITE,
+            holds=lambda rados: rados.write_seconds is None or rados.operation != "write",
             message="does not apply to operation write; remove it, or use seq or rand",
             field_path=".writeSeconds",
         ),
@@ -71,7 +38,9 @@ class RadosBenchParameters(ToolParameters):
     depth_axis: ClassVar[str] = "concurrency"
     size_axis: ClassVar[str] = "objectSize"
 
-    operation: RadosOperation = RadosOperation.WRITE
+    operation: Literal["write", "seq", "rand"] = "write"
+    """write creates objects. seq and rand read objects that were written before the measurement, all once in the order
+    in which they were written, or in random order."""
     object_size: Annotated[
         BlockSize,
         Field(
@@ -81,22 +50,27 @@ class RadosBenchParameters(ToolParameters):
             description="A number of bytes such as 4096, or a quantity such as 64Ki or 4Mi.",
         ),
     ] = 4 * 2**20
+    """Axis: bytes of every object, from 512 to 64Mi; each is written and read in one operation."""
     concurrency: Depth = 16
+    """Axis: operations that each client keeps in flight."""
     write_seconds: Annotated[Integer, Field(ge=1, le=86_400)] | None = None
+    """How long objects are written before seq or rand reads them. If absent, the warm-up and the runtime for rand, and
+    three times as long for seq, which ends when all objects were read. Raise it if reads are much faster than
+    writes."""
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is not RadosOperation.WRITE
+        return self.operation != "write"
 
     @property
     def at_random(self) -> bool:
-        return self.operation is RadosOperation.RAND
+        return self.operation == "rand"
 
     def writing_seconds(self, timing: Timing) -> int:
         return self.preparation_seconds(timing) if self.reads_data else super().writing_seconds(timing)
 
     def preparation_seconds(self, timing: Timing) -> int:
-        times = 3 if self.operation is RadosOperation.SEQ else 1
+        times = 3 if self.operation == "seq" else 1
         return self.write_seconds or times * timing.total_seconds
 
     def label(self) -> str:
@@ -117,19 +91,11 @@ _OTHER = re.compile(
 )
 _TIME, _LEAST, _MEAN, _GREATEST = "Total time run", "Min latency(s)", "Average Latency(s)", "Max latency(s)"
 _BANDWIDTH = "Bandwidth (MB/sec)"
-_KNOWN = frozenset(
-    {
-        _TIME, _LEAST, _MEAN, _GREATEST, _BANDWIDTH, "Object size", "Total reads made", "Total writes made",
-        "Read size", "Write size", "Stddev Bandwidth", "Max bandwidth (MB/sec)", "Min bandwidth (MB/sec)",
-        "Average IOPS", "Stddev IOPS", "Max IOPS", "Min IOPS", "Stddev Latency(s)",
-    }
-)  # fmt: skip
 _MEBIBYTE = 2**20
 # Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
 _LATE = 3 * SECOND // 2
 
-TAIL_SECONDS = 1
-"""Additional time, so that waiting for the last operations is not measured."""
+TAIL_SECONDS = 1  # additional time, so that waiting for the last operations is not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,39 +108,10 @@ class Progress(Mark):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
     started_at: int  # Unix nanoseconds
-    object_size: int
     progress: tuple[Progress, ...]  # in chronological order; the last one is the end, when no operation was in flight
     min_nanoseconds: int
     max_nanoseconds: int
-    warnings: tuple[str, ...]  # unknown lines and fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row(Progress):
-    """The line of a second; its moment is in Unix nanoseconds."""
-
-    second: int
-    rate: float
-
-
-class _Totals(dict[str, str]):
-    """Name -> value of the totals; its methods raise OutputError if a value is missing or malformed."""
-
-    def number(self, name: str) -> float:
-        """Return a number."""
-        text = self.get(name)
-        if text is None:
-            raise OutputError(f"{name} is missing")
-        if not re.fullmatch(NUMBER, text, re.ASCII) or float(text) > MAX_COUNT:
-            raise OutputError(f"{name} is not a number: {printable(text)}")
-        return float(text)
-
-    def count(self, name: str) -> int:
-        """Return a whole number."""
-        number = self.number(name)
-        if number != int(number):
-            raise OutputError(f"{name} is not a whole number: {printable(self[name])}")
-        return int(number)
+    warnings: list[str]
 
 
 class RadosBench(Tool[RadosBenchParameters]):
@@ -188,41 +125,27 @@ class RadosBench(Tool[RadosBenchParameters]):
     least_runtime_seconds: ClassVar[int] = 3
 
     def steps(self, parameters: RadosBenchParameters) -> Sequence[StepKind]:
-        """Return the steps: reads need objects, and the last step removes all objects."""
         prepare = (StepKind.PREPARE,) if parameters.reads_data else ()
         return (*prepare, StepKind.MEASURE, StepKind.CLEAN_UP)
 
     def command(self, parameters: RadosBenchParameters, context: StepContext) -> Command:
-        """Return the command of a step.
-
-        The clean-up removes the objects of the last completed write; without one, all objects that `rados bench` wrote
-        in the namespace.
-        """
+        """Return the command of a step; the clean-up removes what `rados bench` wrote in the namespace."""
         target, timing = context.target_of(PoolTarget), context.timing
-        step: tuple[str, ...]
+        place = (f"--id={target.user}", f"--pool={target.pool}", f"--namespace={target.namespace}")
         match context.step:
             case StepKind.PREPARE:
                 # With less concurrency, writing objects is slower than reading them.
                 concurrency = max(parameters.concurrency, 16)
                 seconds = parameters.preparation_seconds(timing)
-                step = (*_bench(RadosOperation.WRITE, seconds, parameters.object_size, concurrency),)
+                step = [*_bench("write", seconds, parameters.object_size, concurrency)]
             case StepKind.MEASURE:
                 seconds = timing.total_seconds + TAIL_SECONDS
                 bench = _bench(parameters.operation, seconds, parameters.object_size, parameters.concurrency)
                 # A time on every line; JSON output has no times and fewer digits.
-                step = (*bench, "--show-time")
+                step = [*bench, "--show-time"]
             case _:
-                step = ("cleanup",)
-        return Command(
-            argv=(
-                "rados",
-                f"--id={target.user}",
-                f"--pool={target.pool}",
-                f"--namespace={target.namespace}",
-                *step,
-                f"--run-name={target.run_name}",
-            )
-        )
+                step = ["cleanup"]
+        return Command(argv=("rados", *place, *step, f"--run-name={target.namespace}"))
 
     def written_by_prepare(self, parameters: RadosBenchParameters, output: Output) -> int | None:
         written = re.search(rf"^Total writes made:\s+({COUNT})$", output.stdout, re.ASCII | re.MULTILINE)
@@ -235,31 +158,30 @@ class RadosBench(Tool[RadosBenchParameters]):
         if not rows:
             return ()
         first, last = rows[0], rows[-1]
-        seconds = nanoseconds_of(last["stamp"]) / SECOND - nanoseconds_of(first["stamp"]) / SECOND
+        seconds = (reading.nanoseconds_of(last["stamp"]) - reading.nanoseconds_of(first["stamp"])) / SECOND
         done = int(last["finished"]) - int(first["finished"])
         if seconds <= 0 or done < 0:
             return ()
-        size, iops = parameters.object_size, done / seconds
-        operation = Operation.READ if parameters.reads_data else Operation.WRITE
-        return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
+        operation, iops = Operation.READ if parameters.reads_data else Operation.WRITE, done / seconds
+        return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * parameters.object_size)),)
 
     def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
-        report = _read_report(output, reads=parameters.reads_data)
-        size = parameters.object_size
-        if report.object_size != size:
-            raise OutputError(f"Object size is {report.object_size} instead of {size}")
+        report, size = _read_report(output, parameters), parameters.object_size
         timing, last = context.timing, report.progress[-1]
         remedy = f": raise writeSeconds, so that there are more than {last.done} objects to read"
-        start = closest(report.progress, timing.ramp_seconds * SECOND)
-        end = closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
+        reads = parameters.reads_data
+        start = reading.closest(report.progress, timing.ramp_seconds * SECOND)
+        end = reading.closest(report.progress, start.moment + timing.runtime_seconds * SECOND)
         runtime, ios = end.moment - start.moment, end.done - start.done
         if runtime <= 0:
-            raise ended_in_warm_up("rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else "")
+            raise reading.ended_in_warm_up(
+                "rados bench", last.moment / SECOND, timing, remedy if parameters.reads_data else ""
+            )
         # `seq` reads every object once.
         ran_out = parameters.reads_data and runtime < timing.runtime_seconds * SECOND - SECOND // 2
         spent = max(0.0, end.done * end.mean - start.done * start.mean)
         sample = OperationSample(
-            operation=Operation.READ if parameters.reads_data else Operation.WRITE,
+            operation=Operation.READ if reads else Operation.WRITE,
             ios=ios,
             bytes=ios * size,
             latency=LatencySample(
@@ -271,117 +193,99 @@ class RadosBench(Tool[RadosBenchParameters]):
             ),
             cells=cells_between(report.progress, start, end, size=size),
         )
-        messages = excerpt(output.stderr)
+        messages = reading.excerpt(output.stderr)
         errors = [f"all {last.done} objects were read after {last.moment / SECOND:.1f} s{remedy}"] if ran_out else []
         return Measurement(
             started_at=report.started_at + start.moment,
             runtime=runtime,
             operations=(sample,),
             in_flight=parameters.concurrency,
-            errors=bounded([*(messages if output.exit_code else ()), *errors]),
-            warnings=bounded([*report.warnings, *(() if output.exit_code else messages)]),
+            errors=reading.bounded([*(messages if output.exit_code else ()), *errors]),
+            warnings=reading.bounded([*report.warnings, *(() if output.exit_code else messages)]),
         )
 
 
 RADOS_BENCH = RadosBench()
 
 
-def _bench(operation: RadosOperation, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
-    yield from ("bench", str(seconds), operation.value)
+def _bench(operation: str, seconds: int, object_size: int, concurrency: int) -> Iterator[str]:
+    yield from ("bench", str(seconds), operation)
     # Reads use the size of the objects, and refuse the option.
-    if operation is RadosOperation.WRITE:
+    if operation == "write":
         yield f"--block-size={object_size}"
     yield f"--concurrent-ios={concurrency}"
-    if operation is RadosOperation.WRITE:
+    if operation == "write":
         yield "--no-cleanup"
 
 
-def _read_report(output: Output, *, reads: bool) -> _Report:
-    rows, totals, warnings = _parse_lines(output.stdout)
-    if _TIME not in totals and output.exit_code:
-        raise OutputError(f"rados bench failed with {failure(output)}")
-    if not rows:
+def _read_report(output: Output, parameters: RadosBenchParameters) -> _Report:
+    (lines, _, fields), warnings = reading.sort_lines(output.stdout, _ROW, _OTHER, _TOTAL)
+    names = [field["name"] for field in fields]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise OutputError(f"{repeated[0]} occurs twice")
+    if _TIME not in names and output.exit_code:
+        raise OutputError(f"rados bench failed with {reading.failure(output)}")
+    if not lines:
         raise OutputError("the output has no line of a second")
-    operation = "read" if reads else "write"
-    size = totals.count(f"{operation.capitalize()} size")
+    totals = JsonNode({field["name"]: field["value"] for field in fields})
+
+    def number(name: str) -> float:
+        return totals[name].unquoted().number()
+
+    operation, size = "read" if parameters.reads_data else "write", parameters.object_size
+    for name in ("Object size", f"{operation.capitalize()} size"):
+        if (printed := totals[name].unquoted().count()) != size:
+            raise OutputError(f"{name} is {printed} instead of {size}")
     end = Progress(
-        moment=round(totals.number(_TIME) * SECOND),
-        done=totals.count(f"Total {operation}s made"),
-        mean=totals.number(_MEAN) * SECOND,
+        moment=round(number(_TIME) * SECOND),
+        done=totals[f"Total {operation}s made"].unquoted().count(),
+        mean=number(_MEAN) * SECOND,
     )
-    _check(rows, end, totals.number(_BANDWIDTH), size)
-    # It may be some milliseconds after the line of second 0. The rate of a line is that since the start.
-    started_at = rows[0].moment
-    if first := next((row for row in rows if row.done and row.rate), None):
-        started_at = first.moment - round(first.done * size / (first.rate * _MEBIBYTE) * SECOND)
-        if abs(started_at - rows[0].moment) > SECOND:
-            raise OutputError(f"the line of second {first.second} contradicts the line of second 0: was the clock set?")
-    progress = [
-        Progress(moment=moment, done=row.done, mean=row.mean)
-        for row in rows
-        if 0 < (moment := row.moment - started_at) < end.moment
+    rows = [
+        Progress(
+            moment=reading.nanoseconds_of(line["stamp"]), done=int(line["finished"]), mean=float(line["mean"]) * SECOND
+        )
+        for line in lines
     ]
-    return _Report(
-        started_at=started_at,
-        object_size=totals.count("Object size"),
-        progress=(Progress(moment=0, done=0, mean=0.0), *progress, end),
-        min_nanoseconds=round(totals.number(_LEAST) * SECOND),
-        max_nanoseconds=round(totals.number(_GREATEST) * SECOND),
-        warnings=tuple(warnings),
-    )
-
-
-def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
-    """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
-    rows, totals, unknown = [], _Totals(), []
-    for line in whole_lines(text):
-        if row := _ROW.fullmatch(line):
-            rows.append(
-                _Row(
-                    moment=nanoseconds_of(row["stamp"]),
-                    second=int(row["second"]),
-                    done=int(row["finished"]),
-                    rate=float(row["rate"]),
-                    mean=float(row["mean"]) * SECOND,
-                )
-            )
-        elif _OTHER.fullmatch(line):
-            continue
-        elif total := _TOTAL.fullmatch(line):
-            if total["name"] in totals:
-                raise OutputError(f"{total['name']} occurs twice")
-            totals[total["name"]] = total["value"]
-        else:
-            unknown.append(f"unknown line: {printable(line)}")
-    unknown += [f"unknown field: {name}" for name in totals if name not in _KNOWN]
-    return rows, totals, unknown
-
-
-def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
-    if rows[0].second:
-        raise OutputError("the line of second 0 is missing")
-    for before, after in pairwise(rows):
-        if after.second != before.second + 1:
-            raise OutputError(f"the line of second {before.second + 1} is missing")
-        if after.done < before.done or after.moment <= before.moment:
-            raise OutputError(f"the line of second {after.second} goes back in time or operations")
-    late = end.moment - (rows[-1].moment - rows[0].moment)
-    if late > _LATE:
-        raise OutputError(f"the line of second {rows[-1].second + 1} is missing")
-    if late < -_LATE:
-        raise OutputError(f"the line of second {rows[-1].second} comes after the end: was the clock set?")
-    if rows[-1].done > end.done:
-        raise OutputError(f"the line of second {rows[-1].second} has more operations than the total")
+    _check_lines(rows, [int(line["second"]) for line in lines], end)
     moved = end.done * size / _MEBIBYTE
     # Six digits are printed.
-    if abs(bandwidth * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
+    if abs(number(_BANDWIDTH) * end.moment / SECOND - moved) > 1e-4 * max(moved, 1):
         raise OutputError(f"{_BANDWIDTH} contradicts {_TIME} and the operations")
+    # It may be some milliseconds after the line of second 0. The rate of a line is that since the start.
+    started_at = rows[0].moment
+    rated = ((row, rate) for row, line in zip(rows, lines, strict=True) if row.done and (rate := float(line["rate"])))
+    if first := next(rated, None):
+        row, rate = first
+        started_at = row.moment - round(row.done * size / (rate * _MEBIBYTE) * SECOND)
+        if abs(started_at - rows[0].moment) > SECOND:
+            raise OutputError("the first rate contradicts the line of second 0: was the clock set?")
+    progress = [replace(row, moment=row.moment - started_at) for row in rows]
+    return _Report(
+        started_at=started_at,
+        progress=(Progress(moment=0, done=0, mean=0.0), *(row for row in progress if 0 < row.moment < end.moment), end),
+        min_nanoseconds=round(number(_LEAST) * SECOND),
+        max_nanoseconds=round(number(_GREATEST) * SECOND),
+        warnings=warnings,
+    )
+
+
+def _check_lines(rows: Sequence[Progress], seconds: Sequence[int], end: Progress) -> None:
+    if missing := [number for number, second in enumerate(seconds) if second != number]:
+        raise OutputError(f"the line of second {missing[0]} is missing")
+    for second, (before, after) in enumerate(pairwise(rows), start=1):
+        if after.done < before.done or after.moment <= before.moment:
+            raise OutputError(f"the line of second {second} goes back in time or operations")
+    late, last = end.moment - (rows[-1].moment - rows[0].moment), seconds[-1]
+    if late > _LATE:
+        raise OutputError(f"the line of second {last + 1} is missing")
+    if late < -_LATE:
+        raise OutputError(f"the line of second {last} comes after the end: was the clock set?")
+    if rows[-1].done > end.done:
+        raise OutputError(f"the line of second {last} has more operations than the total")
 
 
 def cells_between(progress: Sequence[Progress], start: Progress, end: Progress, *, size: int) -> Cells:
-    """Return the series from one line to another, with `size` bytes per operation; its sum is exact.
-
-    Lines are a second and some milliseconds apart, so operations between two lines are spread evenly.
-    """
-    done = [done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
-    return cells_of_operations((after - before for before, after in pairwise(done)), size)
+    """Return the series from one line to another, with `size` bytes per operation; its sum is exact."""
+    done = [reading.done_until(progress, edge) for edge in (*range(start.moment, end.moment, SECOND), end.moment)]
+    return reading.cells_of_operations((after - before for before, after in pairwise(done)), size)

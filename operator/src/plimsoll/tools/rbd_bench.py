@@ -3,57 +3,23 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from plimsoll.api.json_reader import MAX_COUNT, OutputError, printable
-from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.quantity import format_quantity
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import Measurement, OperationSample
+from plimsoll.tools import reading
 from plimsoll.tools.base import BlockBytes, Command, Depth, Output, StepContext, Tool, ToolParameters, ended_by_signal
-from plimsoll.tools.reading import (
-    COUNT,
-    NUMBER,
-    SECOND,
-    bounded,
-    cells_of_operations,
-    ended_in_warm_up,
-    excerpt,
-    failure,
-    nanoseconds_of,
-    whole_lines,
-)
+from plimsoll.tools.reading import COUNT, NUMBER, SECOND, UNTIMED
 from plimsoll.tools.target import ImageTarget, TargetKind
-
-
-class RbdOperation(StrEnum):
-    """Direction of the I/O. Mixtures need fio: `rbd bench` does not print separate rates over time."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-class RbdOrder(StrEnum):
-    """Order of the blocks, by the names of `rbd bench`."""
-
-    RAND = "rand"
-    SEQ = "seq"
 
 
 class RbdBenchParameters(ToolParameters):
     """rbd bench on each client's RBD image, with access LibRBD only.
 
     For a first impression, or for comparison with published numbers: it reports no latency, so measure with fio.
-
-    Attributes:
-        operation: Direction of the I/O.
-        order: rand for random order; seq if each of the operations in flight goes through its own part of the image in
-            order.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
-            whole Ki (at most 9999Ki) or Mi.
-        concurrency: Axis: operations that each client keeps in flight.
-
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
@@ -61,18 +27,24 @@ class RbdBenchParameters(ToolParameters):
     depth_axis: ClassVar[str] = "concurrency"
     size_axis: ClassVar[str] = "blockSize"
 
-    operation: RbdOperation = RbdOperation.WRITE
-    order: RbdOrder = RbdOrder.RAND
+    # Mixtures need fio: `rbd bench` does not print separate rates over time.
+    operation: Literal["read", "write"] = "write"
+    """Direction of the I/O."""
+    order: Literal["rand", "seq"] = "rand"
+    """rand for random order; seq if each of the operations in flight goes through its own part of the image in
+    order."""
     block_size: BlockBytes = 4096
+    """Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512."""
     concurrency: Depth = 16
+    """Axis: operations that each client keeps in flight."""
 
     @property
     def reads_data(self) -> bool:
-        return self.operation is RbdOperation.READ
+        return self.operation == "read"
 
     @property
     def at_random(self) -> bool:
-        return self.order is RbdOrder.RAND
+        return self.order == "rand"
 
     def label(self) -> str:
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"
@@ -102,11 +74,7 @@ class _Report:
     warnings: list[str]  # unknown lines and missing seconds
 
     def until(self, second: int) -> int:
-        """Return the operations until a second.
-
-        The first operation submitted in a second prints a line. Without one, the additional operations of the next line
-        completed before that second began.
-        """
+        """Return the operations until a second; without a line for it, those of the next line had completed before."""
         return next((done for at, done in self.done.items() if at >= second), self.total) if second else 0
 
 
@@ -123,8 +91,7 @@ class RbdBench(Tool[RbdBenchParameters]):
     def command(self, parameters: RbdBenchParameters, context: StepContext) -> Command:
         """Return the command, which runs until SIGTERM makes it print its totals and close the image.
 
-        SIGINT would kill it and leave the image locked until the lock times out. `rbd config` of the image or its pool
-        overrides the target's cache setting. ValueError if the image is smaller than one block.
+        SIGINT would leave the image locked until the lock times out. ValueError if the image is smaller than one block.
         """
         image, timing = context.target_of(ImageTarget), context.timing
         if parameters.block_size > image.size:
@@ -135,17 +102,10 @@ class RbdBench(Tool[RbdBenchParameters]):
                 # Two seconds more, because the time of the command starts before the image is open.
                 timing.total_seconds + 2,
                 "TERM",
-                "rbd",
-                f"--id={image.user}",
-                f"--rbd-cache={str(image.cache).lower()}",
-                "bench",
-                f"--io-type={parameters.operation}",
-                f"--io-pattern={parameters.order}",
-                f"--io-size={parameters.block_size}",
-                f"--io-threads={parameters.concurrency}",
-                f"--io-total={2**60}",
-                f"--pool={image.pool}",
-                f"--image={image.image}",
+                *("rbd", f"--id={image.user}", f"--rbd-cache={str(image.cache).lower()}", "bench"),
+                *(f"--io-type={parameters.operation}", f"--io-pattern={parameters.order}"),
+                *(f"--io-size={parameters.block_size}", f"--io-threads={parameters.concurrency}"),
+                *(f"--io-total={2**60}", f"--pool={image.pool}", f"--image={image.image}"),
             )
         )
 
@@ -154,12 +114,12 @@ class RbdBench(Tool[RbdBenchParameters]):
         report = _read_report(parameters, output)
         # Any number of warnings may precede it.
         signals = (match for line in output.stderr.splitlines() if (match := _SIGNAL.fullmatch(line.strip())))
-        ended_at = next((nanoseconds_of(match["stamp"]) for match in signals), None)
+        ended_at = next((reading.nanoseconds_of(match["stamp"]) for match in signals), None)
         started_at = (ended_at or output.finished_at) - round(report.seconds * SECOND)
-        messages = excerpt(output.stderr, without=_SIGNAL)
+        messages = reading.excerpt(output.stderr, without=_SIGNAL)
         measured = round((report.seconds - timing.ramp_seconds) * SECOND)
         if measured <= 0:
-            raise ended_in_warm_up("rbd bench", report.seconds, timing)
+            raise reading.ended_in_warm_up("rbd bench", report.seconds, timing)
         runtime = min(measured, timing.runtime_seconds * SECOND)
         seconds = range(timing.ramp_seconds, timing.ramp_seconds + runtime // SECOND + 1)
         done = [*map(report.until, seconds), *([report.total] if runtime % SECOND else [])]
@@ -168,8 +128,8 @@ class RbdBench(Tool[RbdBenchParameters]):
             operation=Operation(parameters.operation),
             ios=sum(ios),
             bytes=sum(ios) * parameters.block_size,
-            latency=LatencySample(kind=LatencyKind.NONE),
-            cells=cells_of_operations(ios, parameters.block_size),
+            latency=UNTIMED,
+            cells=reading.cells_of_operations(ios, parameters.block_size),
         )
         return Measurement(
             started_at=max(started_at, output.launched_at) + timing.ramp_seconds * SECOND,
@@ -178,8 +138,8 @@ class RbdBench(Tool[RbdBenchParameters]):
             operations=(sample,),
             in_flight=parameters.concurrency,
             bypasses_cache=not image.cache,
-            errors=bounded(messages if output.exit_code else ()),
-            warnings=bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
+            errors=reading.bounded(messages if output.exit_code else ()),
+            warnings=reading.bounded(report.warnings if output.exit_code else [*report.warnings, *messages]),
         )
 
 
@@ -187,33 +147,29 @@ RBD_BENCH = RbdBench()
 
 
 def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
-    header, total = None, None
-    done: dict[int, int] = {}
-    unknown: list[str] = []
-    for line in whole_lines(output.stdout):
-        if row := _ROW.fullmatch(line):
-            second, count = int(row["second"]), int(row["done"])
-            if done and (second <= max(done) or count < max(done.values())):
-                raise OutputError(f"the line of second {second} goes back in time or operations")
-            done[second] = count
-        elif match := _HEADER.fullmatch(line):
-            header = match
-        elif match := _TOTAL.fullmatch(line):
-            total = match
-        elif not _COLUMNS.fullmatch(line):
-            unknown.append(f"unknown line: {printable(line)}")
-    if header is None or total is None:
-        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
+    (headers, _, rows, totals), unknown = reading.sort_lines(output.stdout, _HEADER, _COLUMNS, _ROW, _TOTAL)
+    if not headers or not totals:
+        raise OutputError(f"rbd bench printed no header or no totals, {reading.failure(output, *unknown)}")
     requested = {
-        "type": parameters.operation.value,
+        "type": parameters.operation,
         "size": str(parameters.block_size),
         "threads": str(parameters.concurrency),
-        "pattern": "random" if parameters.order is RbdOrder.RAND else "sequential",
+        "pattern": "random" if parameters.order == "rand" else "sequential",
     }
-    if different := [name for name, value in requested.items() if header[name] != value]:
-        name = different[0]
-        raise OutputError(f"{name} is {printable(header[name])} instead of {requested[name]}")
-    count, seconds = _totals(total)
+    for name, value in requested.items():
+        if (printed := headers[-1][name]) != value:
+            raise OutputError(f"{name} is {printable(printed)} instead of {value}")
+    count, rate = int(totals[-1]["done"]), totals[-1]["rate"]
+    if not count or "nan" in rate or not float(rate):
+        raise OutputError("no operation completed in time: is the image locked by another client?")
+    # More exact than the printed whole number.
+    seconds = count / float(rate)
+    if seconds > MAX_COUNT or abs(seconds - int(totals[-1]["seconds"])) > 1 + seconds / 1000:
+        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
+    done = {int(row["second"]): int(row["done"]) for row in rows}
+    for before, after in pairwise(rows):
+        if int(after["second"]) <= int(before["second"]) or int(after["done"]) < int(before["done"]):
+            raise OutputError(f"the line of second {after['second']} goes back in time or operations")
     if done and (max(done) > seconds or max(done.values()) > count):
         raise OutputError(f"the line of second {max(done)} exceeds the totals")
     missing = [
@@ -223,14 +179,3 @@ def _read_report(parameters: RbdBenchParameters, output: Output) -> _Report:
         if after > before + 1
     ]
     return _Report(done=done, total=count, seconds=seconds, warnings=[*unknown, *missing])
-
-
-def _totals(match: re.Match[str]) -> tuple[int, float]:
-    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
-    total = int(match["done"])
-    if not total or "nan" in match["rate"] or not float(match["rate"]):
-        raise OutputError("no operation completed in time: is the image locked by another client?")
-    seconds = total / float(match["rate"])
-    if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
-        raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
-    return total, seconds

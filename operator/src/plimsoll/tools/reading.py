@@ -19,10 +19,9 @@ COUNT = r"\d{1,18}"
 NUMBER = rf"{COUNT}(?:\.{COUNT})?(?:e[+-]\d\d)?"
 """Patterns of a whole number, and of any number that is not negative."""
 
-MAX_MESSAGES = 50
-"""Of errors and of warnings each; a broken device repeats the same message many times."""
-NOISE_CHARACTERS = 4000
-"""Characters of a text that messages can quote."""
+MAX_MESSAGES = 50  # of errors and of warnings each; a broken device repeats the same message many times
+NOISE_CHARACTERS = 4000  # characters of a text that messages can quote
+UNTIMED = LatencySample(kind=LatencyKind.NONE)  # the latency of operations that the tool does not time
 
 
 def excerpt(text: str, *, without: re.Pattern[str] | None = None) -> list[str]:
@@ -44,10 +43,7 @@ def ended_in_warm_up(what: str, seconds: float, timing: Timing, remedy: str = ""
 
 
 def estimated_start(output: Output, lasted: int) -> tuple[int, bool]:
-    """Return when a tool that prints only how long it ran began to count, and whether that is too uncertain.
-
-    `lasted` are nanoseconds. It began between its launch and its end, by the time that it needed to start and to end.
-    """
+    """Return when a tool that ran for `lasted` ns began, between its launch and its end, and if that is uncertain."""
     between = output.finished_at - output.launched_at - lasted
     return output.launched_at + max(0, between) // 2, not 0 <= between <= 250 * MILLISECOND
 
@@ -67,7 +63,21 @@ def whole_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def bounded(messages: Sequence[str]) -> tuple[str, ...]:
+def sort_lines(text: str, *patterns: re.Pattern[str]) -> tuple[list[list[re.Match[str]]], list[str]]:
+    """Return the matches of each pattern, by the first that matches a line, and warnings about all other lines."""
+    matches: list[list[re.Match[str]]] = [[] for _ in patterns]
+    unknown = []
+    for line in whole_lines(text):
+        for pattern, lines in zip(patterns, matches, strict=True):
+            if match := pattern.fullmatch(line):
+                lines.append(match)
+                break
+        else:
+            unknown.append(f"unknown line: {printable(line)}")
+    return matches, unknown
+
+
+def bounded(messages: Iterable[str]) -> tuple[str, ...]:
     """Return the messages without duplicates, at most `MAX_MESSAGES` and the number of the others."""
     different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
     more = len(different) - MAX_MESSAGES
@@ -146,6 +156,6 @@ def byte_sample(
         operation=operation,
         ios=0,
         bytes=sum(total for _, total in connections),
-        latency=LatencySample(kind=LatencyKind.NONE),
+        latency=UNTIMED,
         cells=Cells(width_nanoseconds=SECOND, ios=(0.0,) * len(cells), bytes=cells),
     )

@@ -7,18 +7,14 @@ from typing import ClassVar
 
 
 class TargetKind(StrEnum):
-    """The target of a tool's I/O.
+    """The target of a tool's I/O."""
 
-    `volume` is the client's data set: a file, a block device or an RBD image; `image` is an RBD image only. `peer` is
-    the clients that serve this one; `api` is the Kubernetes API.
-    """
-
-    VOLUME = "volume"
-    IMAGE = "image"
+    VOLUME = "volume"  # the client's data set: a file, a block device or an RBD image
+    IMAGE = "image"  # the same, but only an RBD image
     POOL = "pool"
-    PEER = "peer"
+    PEER = "peer"  # the clients that serve this one
     OSDS = "osds"
-    API = "api"
+    API = "api"  # the Kubernetes API
 
     @property
     def is_data_set(self) -> bool:
@@ -40,55 +36,44 @@ class VolumeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeTarget:
-    """A client's data set: `size` bytes from `offset` of a file or block device.
-
-    Both are multiples of 1 MiB: direct I/O needs alignment, and a prefill of whole MiB then misses no byte. `shared`:
-    it is part of a volume that all clients mount.
-    """
+    """A client's data set: `size` bytes from `offset` of a file or block device, both multiples of 1 MiB."""
 
     kind: VolumeKind
     path: str
     size: int
     offset: int = 0
-    shared: bool = False
+    shared: bool = False  # whether it is part of a volume that all clients mount
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return self.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageTarget:
-    """The client's RBD image, accessed through librbd as the CephX user `user` (without `client.`).
-
-    `cache` enables librbd's writeback cache. The size is a multiple of 1 MiB.
-    """
+    """The client's RBD image, accessed through librbd."""
 
     pool: str
     image: str
-    user: str
-    size: int
-    cache: bool = False
+    user: str  # CephX user, without `client.`
+    size: int  # a multiple of 1 MiB
+    cache: bool = False  # whether librbd's writeback cache is on
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return f"{self.pool}/{self.image}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolTarget:
-    """The client's own part of a RADOS pool: a namespace, and the run name of its objects."""
+    """The client's own part of a RADOS pool; the namespace is also the run name of its objects."""
 
     pool: str
     namespace: str
-    run_name: str
     user: str
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return f"{self.pool}/{self.namespace}"
 
 
@@ -108,7 +93,6 @@ class PeerTarget:
 
     @property
     def name(self) -> str:
-        """The target's name in messages."""
         return ", ".join(f"client {number}" for number in self.addresses)
 
 
@@ -119,11 +103,9 @@ class ApiTarget:
     name: ClassVar[str] = "the Kubernetes API"
 
 
-DataSet = VolumeTarget | ImageTarget
-"""What the prefill writes and a measurement reads or writes."""
-
+DataSet = VolumeTarget | ImageTarget  # what the prefill writes and a measurement reads or writes
 Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
 
 NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
+# Of a run that has a volume.
 IS_BLOCK = "(self.storage.volume.?mode.orValue('') == 'Block' || self.storage.volume.access == 'LibRBD')"
-"""Of a run that has a volume."""

@@ -14,7 +14,6 @@ from plimsoll.measure.checks.check import (
     MAX_NAMED_CLIENTS,
     Check,
     CheckedValue,
-    Direction,
     Evidence,
     evaluate,
     verdict_of,
@@ -32,7 +31,7 @@ from plimsoll.measure.checks.documents import (
 )
 from plimsoll.measure.checks.judge import CHECKS, TRIAL_CHECKS, markdown_table
 from plimsoll.measure.line import curve
-from plimsoll.measure.text import clients_text, number_text, passes_text, quote, size_text
+from plimsoll.measure.text import number_text, numbered, quote, size_text
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -109,10 +108,8 @@ def test_every_check_has_a_limit_and_a_remedy_and_invalid_is_farther_out(check: 
     limits = [limit for limit in (check.suspect, check.invalid) if limit is not None]
     assert limits
     assert check.remedy
-    assert limits == sorted(limits, reverse=check.direction is Direction.BELOW)
-    assert all(check.verdict(limit) is not check.verdict(limit + 0.001) for limit in limits) or (
-        check.direction is Direction.BELOW
-    )
+    assert limits == sorted(limits, reverse=check.is_low_bad)
+    assert all(check.verdict(limit) is not check.verdict(limit + 0.001) for limit in limits) or (check.is_low_bad)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +159,8 @@ def test_finding_has_value_limit_remedy_and_clients() -> None:
     (result,) = evaluate(late_client, observations)
     assert (result.reason, result.verdict, result.clients) == ("LateClient", Verdict.INVALID, (3, 4, 7))
     assert result.message == (
-        "client 7: delay of the start beyond the planned time, less the longest operation and the step in which the "
-        "tool ends its ramp: 6.5 s (limit 5 s); also clients 3 and 4; lengthen the ramp, and look for other load on "
-        "the client's node"
+        "client 7: delay of the start beyond the planned time, less the longest operation and the tool's step of the "
+        "ramp: 6.5 s (limit 5 s); also clients 3 and 4; lengthen the ramp, and look for other load on the client's node"
     )
 
 
@@ -199,10 +195,10 @@ def test_table_lists_every_check_with_its_limits() -> None:
 
 
 def test_wording() -> None:
-    assert clients_text([]) == ""
-    assert clients_text([3]) == "client 3"
-    assert clients_text([2, 0, 1]) == "clients 0, 1 and 2"
-    assert passes_text(range(9)) == "passes 0, 1, 2, 3, 4 and 4 more"
+    assert numbered("client", []) == ""
+    assert numbered("client", [3]) == "client 3"
+    assert numbered("client", [2, 0, 1]) == "clients 0, 1 and 2"
+    assert numbered("pass", range(9)) == "passes 0, 1, 2, 3, 4 and 4 more"
     assert [number_text(value) for value in (0.98, 2.5, 12_345_678, 1)] == ["0.98", "2.5", "12345678", "1"]
     assert [number_text(value) for value in (0.891135, 999.4, 999.6, 0.0)] == ["0.891", "999", "1000", "0"]
     assert [size_text(size) for size in (0, 1000, 1536, 3 * 2**40)] == ["0 bytes", "1000 bytes", "1.5 KiB", "3 TiB"]

@@ -10,7 +10,6 @@ from plimsoll.api.result import Abort, ClientPlace, Finding, Trial
 from plimsoll.measure.checks.repetitions import judge_agreement, judge_clients, new_places, places_of, without_names
 from plimsoll.measure.intake import receive
 from plimsoll.measure.sample import DeviceUse
-from plimsoll.measure.text import probes_text
 from support.client_documents import document, facts, quiet_host
 
 POINTS = 1000
@@ -215,7 +214,7 @@ def test_only_places_in_trials_that_count_matter() -> None:
 
 def test_a_search_names_its_probes() -> None:
     trials = [trial(0, place(0, "a")), trial(1), trial(2, place(0, "b"))]
-    (finding,) = judge_clients(trials, trials, probes_text)
+    (finding,) = judge_clients(trials, trials, "probe")
     assert "a in probes 0 and 1, b in probe 2" in finding.message
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from corpus.fio_run import FioRun, Stretch
 from plimsoll.api.names import Verdict
-from plimsoll.measure.checks.check import Check, Direction
+from plimsoll.measure.checks.check import Check
 from plimsoll.measure.checks.judge import CHECKS
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, Measurement
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing
@@ -55,7 +55,7 @@ def severity(documents: list[ClientDocument]) -> int:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.reason)
 @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
 def test_a_worse_value_of_a_check_never_gets_the_milder_verdict(check: Check, one: float, other: float) -> None:
-    better, worse = sorted((one, other), reverse=check.direction is Direction.BELOW)
+    better, worse = sorted((one, other), reverse=check.is_low_bad)
     assert SEVERITY.index(check.verdict(better)) <= SEVERITY.index(check.verdict(worse))
 
 

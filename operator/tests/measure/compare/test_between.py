@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,10 @@ from plimsoll.measure.compare.significance import (
     BetweenVariance,
     LogChange,
     assess,
-    between_variance_of_means,
+    between_variance_of_logarithms,
     between_variance_of_runs,
     conclude,
+    pass_means,
     point_members,
 )
 from support.simulated_comparisons import RULE, sample_of
@@ -73,7 +75,7 @@ def regressions(between: float, runs: int, change: float) -> float:
     for _ in range(SIMULATED):
         noise = between_variance_of_runs([run_of(chance, between) for _ in range(runs)])
         sample = sample_of(run_of(chance, between), run_of(chance, between, change))
-        (assessment,) = assess(point_members([replace(sample, trials=replace(sample.trials, between=noise))]))
+        (assessment,) = assess(point_members([replace(sample, between=noise)]))
         found += conclude(sample.metric, assessment, RULE).conclusion is Conclusion.REGRESSION
     return found / SIMULATED
 
@@ -105,20 +107,24 @@ def test_with_a_floor_runs_that_differ_are_seldom_a_regression(
         assert found[0] <= 0.05
 
 
+def means_of_passes(*runs: list[Mapping[int, float]]) -> list[Collection[float]]:
+    return [pass_means(points).values() for points in runs]
+
+
 def test_noise_in_the_mean_over_points_is_what_the_points_share() -> None:
     """One run's points are all 10 % higher; in another run one point is higher and one lower."""
     series = {number: math.log(value) for number, value in enumerate(QUIET)}
     higher, lower = (
         {one: value + change for one, value in series.items()} for change in (math.log(1.1), -math.log(1.1))
     )
-    apart = between_variance_of_means([[series, series], [higher, lower], [series, series]])
+    apart = between_variance_of_logarithms(means_of_passes([series, series], [higher, lower], [series, series]))
     assert apart is not None
     assert apart.variance == pytest.approx(0, abs=1e-9)
-    together = between_variance_of_means([[series, series], [higher, higher]])
+    together = between_variance_of_logarithms(means_of_passes([series, series], [higher, higher]))
     assert together is not None
     assert together.variance == pytest.approx(math.log(1.1) ** 2 / 2 - 0.01**2 / 3, rel=0.01)
 
 
 def test_a_run_that_lacks_trials_of_a_point_shows_nothing_of_the_mean() -> None:
     series = dict.fromkeys(range(3), 0.0)
-    assert between_variance_of_means([[series, series], [series, {0: 0.0}]]) is None
+    assert between_variance_of_logarithms(means_of_passes([series, series], [series, {0: 0.0}])) is None

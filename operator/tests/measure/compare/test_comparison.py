@@ -8,8 +8,7 @@ from plimsoll.api.line import OfferedLoad
 from plimsoll.api.names import AbortReason, LatencyKind, Metric, Operation, Verdict
 from plimsoll.api.result import Abort, BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import compare, notes_of
-from plimsoll.measure.compare.sides import Comparison, MetricComparison
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare, notes_of
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import MILLISECOND, aborted, measured, result, steady, trial, trials_of
@@ -148,11 +147,6 @@ def test_an_operation_that_only_one_side_did_is_inconclusive() -> None:
     found = one(both, trials_of([1000] * 5))
     assert metric(found, Metric.IOPS).conclusion is Conclusion.NO_REGRESSION
     assert metric(found, Metric.IOPS, Operation.WRITE).conclusion is Conclusion.INCONCLUSIVE
-
-
-def test_two_states_are_pointed_out() -> None:
-    found = one(trials_of(steady(1000, 8)), trials_of([1000, 1001, 999, 1000, 1100, 1101, 1099, 1100]))
-    assert any("trials of the candidate form two groups" in note for note in metric(found, Metric.IOPS).notes)
 
 
 def test_noise_beyond_the_threshold_is_unreliable_and_gates() -> None:

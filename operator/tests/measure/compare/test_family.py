@@ -9,19 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric
-from plimsoll.measure.compare.sides import means_of
+from plimsoll.measure.compare.comparison import means_of
 from plimsoll.measure.compare.significance import (
     REGRESSION_LEVEL,
     Assessment,
     Sample,
-    Trials,
     assess,
     assess_alone,
-    change_of,
     point_members,
     weights,
 )
-from support.simulated_comparisons import Sweep, sample_of
+from support.simulated_comparisons import RULE, Sweep, sample_of
 
 QUIET = (0.99, 1.0, 1.01, 1.0, 1.0)
 
@@ -32,7 +30,7 @@ def point(number: int, factor: float = 1.0, metric: Metric = Metric.IOPS) -> Sam
 
 def assessed(samples: Sequence[Sample]) -> list[Assessment]:
     """Return the assessments of means, then of points."""
-    return assess([*(mean.member for mean in means_of(samples, {}) if mean.member), *point_members(samples)])
+    return assess([*(test for _, test in means_of(samples, {}, RULE) if test), *point_members(samples)])
 
 
 @pytest.mark.parametrize("points", [1, 2, 20])
@@ -60,16 +58,16 @@ def test_direction_is_that_of_the_metric() -> None:
 def test_what_does_not_gate_is_not_adjusted_and_in_no_family() -> None:
     samples = [point(0), point(1), *(replace(point(number, 0.9), gates=False) for number in range(2))]
     assert len(assessed(samples)) == 3
-    assert [mean.points for mean in means_of(samples, {})] == [2]
-    found = assess_alone(Metric.IOPS, change_of(samples[2].trials))
+    assert [mean.points for mean, _ in means_of(samples, {}, RULE)] == [2]
+    found = assess_alone(Metric.IOPS, samples[2].change)
     assert (found.p_worse, found.worse) == (None, True)
     assert found.p_value == found.change.p_value()
 
 
 def test_a_mean_is_of_one_workload_one_operation_and_one_metric() -> None:
     samples = [point(0), point(1), point(0, metric=Metric.P99), replace(point(0), workload="v", point="v-000")]
-    (mean,) = means_of(samples, {})
-    assert (mean.group, mean.points) == (samples[0].group, 2)
+    ((mean, _),) = means_of(samples, {}, RULE)
+    assert (mean.workload, mean.operation, mean.metric, mean.points) == (*samples[0].group, 2)
 
 
 def test_a_point_among_better_ones_is_not_worse_itself() -> None:
@@ -90,10 +88,8 @@ def test_order_and_units_do_not_matter(seed: int, points: int, correlation: floa
     other = [
         replace(
             sample,
-            trials=Trials(
-                baseline={passes[number]: value + 3 for number, value in sample.trials.baseline.items()},
-                candidate={number: value + 3 for number, value in sample.trials.candidate.items()},
-            ),
+            baseline={passes[number]: value + 3 for number, value in sample.baseline.items()},
+            candidate={number: value + 3 for number, value in sample.candidate.items()},
         )
         for sample in chance.sample(samples, len(samples))
     ]

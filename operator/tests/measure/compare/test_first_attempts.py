@@ -12,8 +12,7 @@ from plimsoll.api.names import AbortReason, Cause, Metric, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.api.suite_status import Conclusion
 from plimsoll.api.surroundings import ClusterSummary
-from plimsoll.measure.compare.comparison import compare
-from plimsoll.measure.compare.sides import Comparison
+from plimsoll.measure.compare.comparison import Comparison, compare
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import BLOCK, aborted, measured, result, searched, steady, trial, trials_of
 

@@ -14,7 +14,6 @@ from plimsoll.measure.compare.significance import (
     LogChange,
     holm,
     log_change,
-    log_standard_deviation,
 )
 
 positive = st.floats(1e-3, 1e12)
@@ -76,18 +75,18 @@ def test_equal_trials_are_certain() -> None:
 
 @pytest.mark.parametrize("value", [0, -1])
 def test_what_has_no_logarithm_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="no logarithm"):
+    with pytest.raises(ValueError, match=r"math domain error|positive"):
         log_change([1, 2], [1, value])
 
 
 def test_one_trial_has_no_deviation() -> None:
-    with pytest.raises(ValueError, match="at least two values"):
+    with pytest.raises(ValueError, match="at least two data points"):
         log_change([1], [1, 2])
 
 
 @given(st.lists(st.floats(0.99, 1.01), min_size=3, max_size=10))
 def test_deviation_of_logarithms_is_the_coefficient_of_variation_of_what_scatters_little(values: list[float]) -> None:
-    assert log_standard_deviation(values) == pytest.approx(
+    assert math.sqrt(log_change(values, values).variances[0]) == pytest.approx(
         statistics.stdev(values) / statistics.fmean(values), abs=2e-4
     )
 

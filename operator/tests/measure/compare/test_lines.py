@@ -11,10 +11,9 @@ from plimsoll.api.names import Metric, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.storage import OsdsAway
 from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.comparison import NO_FLOOR, compare, place_of
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare, place_of
 from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.repeats import as_one_run
-from plimsoll.measure.compare.sides import Comparison, MetricComparison
 from plimsoll.measure.compare.significance import Floor
 from plimsoll.measure.compare.values import RegressionRule, match_points
 from support.results import SEARCH, above, below, line, probe, result, searched, steady, trials_of
@@ -23,7 +22,7 @@ _RULE = RegressionRule()
 
 
 def _comparison(
-    baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], floor: Floor = NO_FLOOR
+    baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], floor: Floor | None = None
 ) -> Comparison:
     return compare(match_points(baseline, candidate, also_by_name=True), _RULE, floor)
 
@@ -86,13 +85,9 @@ def test_a_bound_has_no_ratio_and_says_why() -> None:
     assert "above 200,000" in found.notes[0]
 
 
-def test_too_wide_intervals_say_how_narrow_they_have_to_be() -> None:
+def test_too_wide_intervals_have_a_remedy() -> None:
     (note,) = _of(line(12_000), line(12_000)).notes
-    assert "precisionPercent" in note
-    part = int(note.split(": ")[1].split(" %")[0]) / 100
-    narrower = _of(line(12_000, width=0.099 * part), line(12_000, width=0.099 * part))
-    assert narrower.conclusion is Conclusion.NO_REGRESSION
-    assert _of(line(12_000, width=0.105 * part), line(12_000, width=0.105 * part)).notes
+    assert note.endswith("too wide to show that nothing is worse; decrease precisionPercent, or tolerate more")
 
 
 @pytest.mark.parametrize(
@@ -165,12 +160,6 @@ def test_an_estimate_that_no_trial_brackets_decides_nothing(outcome: ProbeOutcom
     found = _line(_comparison([searched(line(12_000))], [searched(line(6_000), trials, run="candidate")]))
     assert found.conclusion is Conclusion.INCONCLUSIVE
     assert found.notes[0].startswith("the line of the candidate is only assumed: no load at or")
-
-
-def test_an_interval_beside_its_estimate_decides_nothing() -> None:
-    found = _of(line(12_000), line(6_000, low=7_000, high=8_000))
-    assert found.conclusion is Conclusion.INCONCLUSIVE
-    assert "outside of its own interval" in found.notes[0]
 
 
 _ANY_LOAD = st.none() | st.sampled_from([0.0, 5e-324, 0.5, 1.0, 999.99, 12_000.0, 2e5, 1e300, 1.7e308])

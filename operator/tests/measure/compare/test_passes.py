@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Metric, Operation
-from plimsoll.measure.compare.significance import Series, Trials, change_of, logarithms_of, pass_means
+from plimsoll.measure.compare.significance import Series, change_of, logarithms_of, pass_means
 from support.results import measured, trial
 
 finite = st.floats(-10, 10)
@@ -61,7 +61,7 @@ def test_the_error_of_a_mean_is_that_of_passes_whatever_their_points_share() -> 
 
 def test_a_mean_change_counts_passes_and_not_trials() -> None:
     sides = [pass_means([series(*values)] * 100) for values in ((1, 2, 3), (2, 3, 4))]
-    found = change_of(Trials(baseline=sides[0], candidate=sides[1]))
+    found = change_of(sides[0].values(), sides[1].values())
     assert found.estimate == pytest.approx(1)
     assert found.trials == (3, 3)
     assert found.variances == pytest.approx((1, 1))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from plimsoll.measure.hypotheses.judge import Interval, exponent, log_ratio, log_ratio_of_pairs
+from plimsoll.measure.hypotheses.decide import Interval, exponent, log_ratio, log_ratio_of_pairs
 
 SIMULATIONS = 475
 TOLERATED = 3 * math.sqrt(0.95 * 0.05 / SIMULATIONS)

@@ -7,8 +7,7 @@ import pytest
 from plimsoll.api.names import AbortReason, Cause, Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.hypotheses.decide import Decision, Form, decide, decide_all
-from plimsoll.measure.hypotheses.judge import Unit
+from plimsoll.measure.hypotheses.decide import Decision, Form, Unit, decide, decide_all
 from plimsoll.measure.hypotheses.select import MeasuredRun
 from support.results import (
     SCALING,
@@ -107,7 +106,7 @@ def test_bounds_on_both_sides() -> None:
     assert decided(given, pair(scaled(1.1), RADOS)).verdict is HypothesisVerdict.UNDECIDED
     wild = decided(given, pair([50, 100, 150], [60, 100, 130]))
     assert wild.reasons == ("the interval includes 90 % and 110 %; more repetitions narrow it",)
-    assert "; 90 to 110 % was expected: Undecided" in wild.sentence
+    assert "; 90 % to 110 % was expected: Undecided" in wild.sentence
 
 
 def test_what_equals_a_limit_satisfies_it() -> None:
@@ -252,8 +251,7 @@ def test_three_runs_decide_what_exceeds_three_times_their_scatter(
     low, high = found.low or 0, found.high or 0
     assert not low <= 0.9 <= high
     reason = (
-        "3 runs that scatter by 1.1 % decide only on an effect of more than 3 times that; measure at least 5 runs "
-        "(repeat)"
+        "runs scatter by 1.1 % and decide only on an effect of more than 3 times that; measure at least 5 runs (repeat)"
     )
     assert found.reasons == ((reason,) if verdict is HypothesisVerdict.UNDECIDED else ())
 
@@ -284,7 +282,7 @@ def test_the_exponents_of_three_runs_scatter_too(power: float, verdict: Hypothes
     assert (found.verdict, found.unit) == (verdict, Unit.RUN)
     assert (found.low or 0) > 0.8
     if verdict is HypothesisVerdict.UNDECIDED:
-        assert found.reasons[0].startswith("3 runs that scatter by 0.01 decide ")
+        assert found.reasons[0].startswith("runs scatter by 0.01 and decide ")
 
 
 def test_runs_of_different_variants_are_no_pairs_whatever_their_names() -> None:
@@ -345,7 +343,7 @@ def test_trials_of_fewer_than_three_runs_decide_what_exceeds_three_times_their_s
         )
         assert (found.unit, found.verdict) == (Unit.TRIAL, HypothesisVerdict.UNDECIDED)
         assert not (found.low or 0) <= 0.9 <= (found.high or 0)
-        assert found.reasons[0].startswith("fewer than 3 runs, whose trials scatter by 2.")
+        assert found.reasons[0].startswith("trials of fewer than 3 runs scatter by 2.")
         assert "decide only on an effect of more than 3 times that; measure at least 5 runs" in found.reasons[0]
 
 
@@ -358,7 +356,7 @@ def test_the_exponent_of_one_run_is_judged_by_the_scatter_of_its_trials(
     assert (found.verdict, found.unit) == (verdict, Unit.TRIAL)
     assert (found.low or 0) > 0.8
     if verdict is HypothesisVerdict.UNDECIDED:
-        assert found.reasons[0].startswith("fewer than 3 runs, whose trials scatter by 0.016, decide ")
+        assert found.reasons[0].startswith("trials of fewer than 3 runs scatter by 0.016 and decide ")
 
 
 # Variants

@@ -72,7 +72,7 @@ def test_a_decision_is_held_or_refuted_exactly_if_its_interval_is_clear_of_the_l
         assert found.verdict is HypothesisVerdict.UNDECIDED
     elif found.verdict is HypothesisVerdict.UNDECIDED and len(pairs) < 5:
         # Either the interval includes the limit, or runs or trials scatter too much for so few.
-        few = f"{len(pairs)} runs that scatter" if len(pairs) >= 3 else "fewer than 3 runs, whose trials scatter"
+        few = "runs scatter" if len(pairs) >= 3 else "trials of fewer than 3 runs scatter"
         assert found.low <= limit / 100 <= found.high or found.reasons[0].startswith(few)
     elif not any(end == pytest.approx(limit / 100) for end in (found.low, found.high)):
         expected = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.measure.hypotheses.judge import Interval, exponent, geometric_mean, log_ratio, log_ratio_of_pairs
+from plimsoll.measure.hypotheses.decide import Interval, exponent, log_ratio, log_ratio_of_pairs
 
 T_1, T_2, T_4 = 12.706204736174694, 4.302652729749462, 2.7764451051977934
 
@@ -58,10 +58,6 @@ def test_blocks_have_their_own_level() -> None:
 def test_equal_values_are_certain() -> None:
     assert numbers(log_ratio([3] * 3, [2] * 5)) == pytest.approx((math.log(1.5),) * 3)
     assert numbers(exponent([[(x, 7.0) for x in (1, 2, 4)]])) == (0, 0, 0)
-
-
-def test_geometric_mean() -> None:
-    assert geometric_mean([1, 10, 100]) == pytest.approx(10)
 
 
 @given(samples, samples, units)

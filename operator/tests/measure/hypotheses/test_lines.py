@@ -6,8 +6,7 @@ from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.line import Line, Vary
 from plimsoll.api.names import Metric
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.hypotheses.decide import Decision, decide
-from plimsoll.measure.hypotheses.judge import Unit
+from plimsoll.measure.hypotheses.decide import Decision, Unit, decide
 from plimsoll.measure.hypotheses.select import MeasuredRun, measured_run
 from plimsoll.report.suite import estimate_texts
 from support.results import SEARCH, above, below, decided, hypothesis, line, point, searched, trials_at
@@ -48,7 +47,7 @@ def test_one_run_is_decided_on_the_intervals(load: float, verdict: HypothesisVer
 
 def test_an_undecided_hypothesis_needs_narrower_intervals() -> None:
     assert "precisionPercent" in _decided(line(11_000), line(12_000)).reasons[0]
-    reason = "fewer than 3 runs, whose lines have an error of 3.5 %, decide only on an effect of more than 3 times that"
+    reason = "lines of fewer than 3 runs have an error of 3.5 % and decide only on an effect of more than 3 times that"
     assert _decided(line(11_800), line(12_000)).reasons[0].startswith(reason)
 
 

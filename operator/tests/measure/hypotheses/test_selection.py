@@ -133,8 +133,7 @@ def test_values_that_were_never_measured_together() -> None:
         PlannedPoint(name="b", clients=8, parameters={"blockSize": "4Mi"}),
     ]
     assert refused(run(*points), {"blockSize": "4Ki", "clients": 8}) == (
-        "left.where: no point of workload rbd of run r1 has blockSize 4Ki and clients 8 together; the closest, a, has "
-        "clients 1"
+        "left.where: no point of workload rbd of run r1 has blockSize 4Ki and clients 8 together; it has a and b"
     )
 
 

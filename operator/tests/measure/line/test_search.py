@@ -71,11 +71,11 @@ ANY_STORAGE = st.builds(
 
 
 def met(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
-    return TriedLoad(offered=load, load=load, outcome=ProbeOutcome.MET, verdict=verdict)
+    return TriedLoad(offered=load, load=load, outcome=None if verdict is Verdict.INVALID else ProbeOutcome.MET)
 
 
 def broke(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
-    return TriedLoad(offered=load, load=load, outcome=ProbeOutcome.LATE, verdict=verdict)
+    return TriedLoad(offered=load, load=load, outcome=None if verdict is Verdict.INVALID else ProbeOutcome.LATE)
 
 
 def separated(line: float, bounds: Settings) -> tuple[Line, list[TriedLoad]]:

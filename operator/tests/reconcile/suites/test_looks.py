@@ -21,7 +21,7 @@ ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
 REEF, QUINCY = "ceph version 18.2.7 (6b) reef (stable)", "ceph version 17.2.7 (b1) quincy (stable)"
 
 suite_changed: Any = handlers.suite_changed
-suite_run_changed: Any = handlers.suite_run_changed
+run_changed: Any = handlers.run_changed
 
 
 @pytest.fixture
@@ -165,8 +165,10 @@ async def test_events_about_the_suite_and_its_runs_wake_it(played: PlayedSuite) 
     await run_exists()
     (run,) = await played.runs()
     await played.finish({"only": 1000})
-    await suite_run_changed(body={"metadata": {"name": "of nobody"}}, memo=memo)
-    await suite_run_changed(body=run, memo=memo)
+    await context.runs.stop()  # only the suite is looked at
+    of_nobody = {**run, "metadata": {**run["metadata"], "ownerReferences": []}}
+    for obj in (of_nobody, run):
+        await run_changed(event={"object": obj}, uid=run["metadata"]["uid"], type="MODIFIED", memo=memo)
     await until("Idle")
     await played.change(suspend=True)
     await tell()

@@ -16,7 +16,7 @@ from plimsoll.kube.port import (
     TransientError,
     UnauthorizedError,
 )
-from plimsoll.operator.suites import check_runs, create_run, delete_run, get_run
+from plimsoll.operator.suites import perform
 from plimsoll.suite.children import measured_digest, turns_of
 from plimsoll.suite.rounds.observed import (
     Absent,
@@ -25,8 +25,9 @@ from plimsoll.suite.rounds.observed import (
     Deleted,
     DeleteRun,
     DryRun,
-    Found,
     GetRun,
+    Outcome,
+    OwnedRun,
     RunRefusal,
     State,
     Suite,
@@ -47,9 +48,7 @@ OURS = Suite(
     is_deleted=False,
     annotations={},
     specification=SPECIFICATION,
-    status={},
-    state=State(),
-    conditions={},
+    status=State(),
 )
 DEFINITE = [
     ForbiddenError("asked", "exceeded quota: runs"),
@@ -77,16 +76,20 @@ def raising(error: ApiError, request: str, times: int = 10**6) -> FakeKube:
     return FakeKube(interfere=failing(answer, times=times, request=request))
 
 
-async def created(kube: FakeKube, run: Document) -> Found | RunRefusal:
-    return await create_run(CreateRun(run=run), OURS, kube, now=lambda: NOW)
+async def asked(kube: FakeKube, request: CreateRun | DeleteRun | GetRun | DryRun) -> Outcome:
+    return await perform(request, OURS, kube, now=lambda: NOW)
+
+
+async def created(kube: FakeKube, run: Document) -> Outcome:
+    return await asked(kube, CreateRun(run=run))
 
 
 async def test_run_is_created_once_and_found_again() -> None:
     kube, run = FakeKube(), run_of_suite()
     first, second = await created(kube, run), await created(kube, run)
-    assert isinstance(first, Found)
+    assert isinstance(first, OwnedRun)
     assert first == second
-    assert first.run.minute == 1
+    assert first.minute == 1
     assert len(kube.objects(RUN_KIND)) == 1
 
 
@@ -99,8 +102,8 @@ async def test_name_of_another_owner_is_taken() -> None:
     assert await got(kube, run) == outcome
 
 
-async def got(kube: FakeKube, run: Document, **expected: str) -> Found | Absent | RunRefusal:
-    return await get_run(GetRun(name=run["metadata"]["name"], **expected), OURS, kube, now=lambda: NOW)
+async def got(kube: FakeKube, run: Document, **expected: str) -> Outcome:
+    return await asked(kube, GetRun(name=run["metadata"]["name"], **expected))
 
 
 async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
@@ -108,8 +111,8 @@ async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
     assert await got(kube, run) == Absent(name=run["metadata"]["name"])
     uid = kube.put({**run, "metadata": {**run["metadata"], "ownerReferences": []}})["metadata"]["uid"]
     found = await got(kube, run, uid=uid)
-    assert isinstance(found, Found)
-    assert (found.run.uid, found.run.is_finished) == (uid, False)
+    assert isinstance(found, OwnedRun)
+    assert (found.uid, found.is_finished) == (uid, False)
     refused = await got(kube, run, uid="another")
     assert isinstance(refused, RunRefusal)
     assert (refused.is_taken, refused.message) == (True, "exists and does not belong to this suite")
@@ -128,14 +131,14 @@ async def test_run_that_measures_something_else_has_only_taken_the_name(changes:
         assert isinstance(outcome, RunRefusal)
         assert outcome.is_taken
         assert outcome.message.startswith("exists, but its specification differs from the suite's")
-    assert isinstance(await got(kube, run), Found), "what it has to measure is unknown"
+    assert isinstance(await got(kube, run), OwnedRun), "what it has to measure is unknown"
 
 
 async def test_what_users_may_change_and_defaults_make_no_other_run() -> None:
     kube, run = FakeKube(), run_of_suite()
     changed = {"suspend": True, "cleanup": "Never", "results": "Retain", "ttlSecondsAfterFinished": 9}
     kube.put({**run, "spec": {**run["spec"], **changed, "gates": {"cephHealth": "Required", "pauseScrub": True}}})
-    assert isinstance(await created(kube, run), Found)
+    assert isinstance(await created(kube, run), OwnedRun)
 
 
 @pytest.mark.parametrize("error", DEFINITE, ids=lambda error: type(error).__name__)
@@ -144,7 +147,7 @@ async def test_definite_refusal_is_an_outcome_with_its_time(error: ApiError) -> 
     refused = await created(raising(error, "create"), run)
     assert refused == RunRefusal(name=run["metadata"]["name"], time=NOW, message=error.reason)
     kube = raising(error, "dry run of")
-    checked = await check_runs(DryRun(digest="d", runs={"small": run}), kube, now=lambda: NOW)
+    checked = await asked(kube, DryRun(digest="d", runs={"small": run}))
     assert checked == Checked(digest="d", time=NOW, variant="small", message=error.reason)
 
 
@@ -152,23 +155,24 @@ async def test_definite_refusal_is_an_outcome_with_its_time(error: ApiError) -> 
 async def test_whatever_a_retry_may_fix_raises(error: ApiError) -> None:
     with pytest.raises(type(error)):
         await created(raising(error, "create"), run_of_suite())
-    checked = check_runs(
-        DryRun(digest="d", runs={"small": run_of_suite()}), raising(error, "dry run of"), now=lambda: NOW
-    )
-    with pytest.raises(type(error)):
-        await checked
-    with pytest.raises(type(error)):
-        await get_run(GetRun(name="s"), OURS, raising(error, "get"), now=lambda: NOW)
-    with pytest.raises(type(error)):
-        await delete_run(DeleteRun(name="s", uid="u"), OURS, raising(error, "delete"))
+    requests: dict[str, DryRun | GetRun | DeleteRun] = {
+        "dry run of": DryRun(digest="d", runs={"small": run_of_suite()}),
+        "get": GetRun(name="s"),
+        "delete": DeleteRun(name="s", uid="u"),
+    }
+    for verb, request in requests.items():
+        with pytest.raises(type(error)):
+            await asked(raising(error, verb), request)
 
 
 async def test_dry_run_ends_at_the_first_refusal_and_creates_nothing() -> None:
     kube = raising(InvalidError("asked", "no"), "dry run of", times=1)
     runs = {"small": run_of_suite(1), "large": run_of_suite(2)}
-    assert (await check_runs(DryRun(digest="d", runs=runs), kube, now=lambda: NOW)).variant == "small"
+    refused = await asked(kube, DryRun(digest="d", runs=runs))
+    assert isinstance(refused, Checked)
+    assert refused.variant == "small"
     assert len(kube.requests) == 1
-    assert await check_runs(DryRun(digest="d", runs=runs), kube, now=lambda: NOW) == Checked(digest="d", time=NOW)
+    assert await asked(kube, DryRun(digest="d", runs=runs)) == Checked(digest="d", time=NOW)
     assert kube.objects(RUN_KIND) == []
 
 
@@ -185,8 +189,8 @@ async def test_only_the_run_that_is_meant_is_deleted() -> None:
     kube, run = FakeKube(), run_of_suite()
     uid = kube.put(run)["metadata"]["uid"]
     name = run["metadata"]["name"]
-    assert await delete_run(DeleteRun(name=name, uid="another"), OURS, kube) == Deleted(uid="another")
+    assert await asked(kube, DeleteRun(name=name, uid="another")) == Deleted(uid="another")
     assert len(kube.objects(RUN_KIND)) == 1
-    assert await delete_run(DeleteRun(name=name, uid=uid), OURS, kube) == Deleted(uid=uid)
+    assert await asked(kube, DeleteRun(name=name, uid=uid)) == Deleted(uid=uid)
     assert kube.objects(RUN_KIND) == []
     assert run["apiVersion"] == API_VERSION

@@ -77,7 +77,7 @@ async def test_runs_are_owned_and_have_nothing_of_the_suites_metadata(played: Pl
     assert "annotations" not in run["metadata"]
     turn = turn_in_name("sizes", uid, run["metadata"]["name"])
     assert turn is not None
-    assert turn.minute == MINUTE
+    assert turn[1] == MINUTE
 
 
 @pytest.mark.parametrize("is_performed", [False, True])

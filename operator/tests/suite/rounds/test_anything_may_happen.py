@@ -88,9 +88,9 @@ class WatchedSuites(PretendSuites):
             case DeleteRun():
                 self._check_deletion(action.name)
             case Judge() if not self.is_late:
-                assert action.minute == self.status["round"]["minute"]
+                assert action.round.minute == self.status["round"]["minute"]
                 named = {name for of_variant in action.round.runs.values() for name in of_variant}
-                assert named == {run.name for run in self.own if run.minute == action.minute and run.has_numbers}
+                assert named == {run.name for run in self.own if run.minute == action.round.minute and run.has_numbers}
             case DryRun() if not self.is_late:
                 assert "round" not in self.status
         PretendSuites._do(self, action)

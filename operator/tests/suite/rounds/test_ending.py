@@ -40,7 +40,7 @@ def test_evaluation_gets_the_runs_with_numbers_and_the_accepted_rounds() -> None
     world.measure_round()
     judge = world.judged[-1]
     failed = world.created[4]
-    assert judge.minute == START_MINUTE + 1
+    assert judge.round.minute == START_MINUTE + 1
     runs = judge.round.runs
     assert sorted(name for of_variant in runs.values() for name in of_variant) == sorted(
         set(world.created[4:]) - {failed}

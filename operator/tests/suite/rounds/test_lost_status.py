@@ -35,9 +35,9 @@ def test_nothing_is_deleted_or_measured_after_the_status_was_lost(world: Pretend
     rounds = ", ".join(map(round_name, range(START_MINUTE, START_MINUTE + 3)))
     first = " ".join(sorted(runs, key=lambda name: (runs[name].minute, name))[:3])
     assert stalled["message"] == (
-        f"rounds {rounds} have runs, but the status does not have them, because it was lost or set back; nothing is "
-        "measured or deleted until the status is restored from a backup, "
-        f"or these runs are deleted: kubectl delete benchmarkruns -n bench {first}, and 3 more"
+        f"there are runs of rounds that the status does not have ({rounds}), because it was lost or set back; nothing "
+        "is measured or deleted until the status is restored from a backup, "
+        f"or these runs are deleted: kubectl delete benchmarkruns -n bench {first} and 3 more"
     )
     assert world.reasons().count("StatusLost") == 1
 
@@ -69,7 +69,7 @@ def test_status_that_was_set_back_keeps_the_later_rounds(world: PretendSuites) -
     runs = dict(world.runs)
     world.measure_round()
     assert world.runs == runs
-    assert world.condition("Stalled")["message"].startswith(f"round {round_name(START_MINUTE + 3)} has runs, but")
+    assert f" does not have ({round_name(START_MINUTE + 3)}), because" in world.condition("Stalled")["message"]
 
 
 def forged(world: PretendSuites, minute: int, *, is_finished: bool) -> str:

@@ -11,7 +11,6 @@ from plimsoll.suite.rounds.observed import (
     Judge,
     Memory,
     PatchStatus,
-    Unanswered,
 )
 from plimsoll.suite.rounds.step import step
 from support.pretend_suites import KilledError, PretendSuites
@@ -206,7 +205,5 @@ def test_comparison_that_is_added_while_a_round_is_judged_is_judged(world: Prete
     assert world.judged[0].questions != world.judged[1].questions
 
 
-def test_request_without_an_answer_teaches_nothing() -> None:
-    memory = Memory(absent=frozenset({"a"}), deleting=frozenset({"u"}))
-    assert memory.after(Unanswered()) == memory
-    assert memory.woken(()) == Memory()
+def test_after_a_pause_only_deletions_of_listed_runs_are_remembered() -> None:
+    assert Memory(absent=frozenset({"a"}), deleting=frozenset({"u"})).woken(()) == Memory()

@@ -9,11 +9,11 @@ import signal
 import sys
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Self
 
+from plimsoll.api.names import FailureReason
 from plimsoll.ceph.document import AES256K, key_type, without_keys
 from plimsoll.ceph.rights import request_of
 from plimsoll.ceph.versions import cannot_read
@@ -101,73 +101,6 @@ async def end(process: asyncio.subprocess.Process) -> None:
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What `ceph` would exit with, write to standard error, and print."""
-
-    code: int
-    message: str
-    output: bytes
-
-
-class Monitors:
-    """Runs `ceph` commands one after the other; `ceph` itself takes a quarter of a processor second for each.
-
-    librados may hang, or end the process that it is in: it has a process of its own.
-    """
-
-    def __init__(self, user: str) -> None:
-        """Connect as `user` (without `client.`) with the first command."""
-        self._user = user
-        self._process: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
-
-    async def ask(self, request: Mapping[str, object], *, osd: int | None = None) -> Answer:
-        """Run a command of the monitors, or of an OSD.
-
-        A command that fails, except for an object that does not exist, or is cancelled ends the connection, and the
-        next one makes another: a monitor knows the capabilities that a user had when it connected.
-
-        OSError: the process cannot be started. EOFError: the process ended, or its answer is invalid.
-        """
-        async with self._turn:
-            if self._process is not None and self._process.returncode is not None:
-                await self._end()
-            process = self._process = self._process or await start(
-                (str(_INTERPRETER), "-P", str(_PROGRAM), self._user), has_input=True, logs_errors=True
-            )
-            answer = None
-            try:
-                answer = await self._exchange(process, {"osd": osd, "request": request})
-            finally:
-                if answer is None or answer.code not in {0, errno.ENOENT}:
-                    await self._end()
-            return answer
-
-    async def close(self) -> None:
-        """End the connection, if there is one; the next command makes another."""
-        async with self._turn:
-            await self._end()
-
-    @staticmethod
-    async def _exchange(process: asyncio.subprocess.Process, question: Mapping[str, object]) -> Answer:
-        if process.stdin is None or process.stdout is None:
-            raise EOFError
-        try:
-            process.stdin.write(json.dumps(question).encode() + b"\n")
-            await process.stdin.drain()
-            header = json.loads(await process.stdout.readuntil())
-            output = await process.stdout.readexactly(header["bytes"])
-            return Answer(header["code"], header["message"], output)
-        except (ConnectionError, asyncio.LimitOverrunError, ValueError, LookupError, TypeError) as error:
-            raise EOFError from error
-
-    async def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            await end(process)
-
-
 class CommandError(Exception):
     """A command failed; the message contains the command and the reason."""
 
@@ -198,30 +131,37 @@ class NotPermittedError(CommandError):
 class ClientTooOldError(NotPermittedError):
     """The installed client cannot read the type of the user's key."""
 
+    refusal = FailureReason.CEPH_CLIENT_TOO_OLD
+
 
 class UnresponsiveError(CommandError):
     """The command did not answer in time; usually the next command does not either."""
 
 
 class Commands:
-    """Ceph's commands as one CephX user, on the cluster that `CEPH_CONF` names."""
+    """Ceph's commands as one CephX user, on the cluster that `CEPH_CONF` names.
+
+    Those of `ceph`, which itself takes a quarter of a processor second for each, share a connection of librados. It is
+    in a process of its own, which librados may hang or end.
+    """
 
     def __init__(self, user: str, *, limit_seconds: float = _LIMIT_SECONDS) -> None:
         """Act as `user` (without `client.`), with a time limit for each command."""
         self._user = user
         self._limit = limit_seconds
-        self._monitors = Monitors(user)
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End the connection to the monitors."""
         await self.close()
 
     async def close(self) -> None:
-        """End the connection to the monitors, if there is one."""
-        await self._monitors.close()
+        """End the connection to the monitors, if there is one; the next command makes another."""
+        async with self._turn:
+            await self._end()
 
     async def ceph(self, *arguments: str, limit_seconds: float | None = None) -> str:
         """Run a command of `plimsoll.ceph.rights` as `ceph` would, and return its output, as JSON where possible.
@@ -242,20 +182,50 @@ class Commands:
     ) -> str:
         limit = self._limit if limit_seconds is None else limit_seconds
         try:
-            async with asyncio.timeout(limit):
-                answer = await self._monitors.ask(request, osd=osd)
+            async with asyncio.timeout(limit), self._turn:
+                code, message, output = await self._exchange({"osd": osd, "request": request})
         except TimeoutError:
             raise _unresponsive(command, limit) from None
+        except (ConnectionError, EOFError, asyncio.LimitOverrunError, ValueError, LookupError, TypeError) as error:
+            raise CommandError(command, "failed: the process with the connection to the monitors ended") from error
         except OSError as error:
             raise CommandError(command, f"cannot be started: {error}") from error
-        except EOFError as error:
-            raise CommandError(command, "failed: the process with the connection to the monitors ended") from error
-        if answer.code:
-            failure = _failure(command, answer.code, answer.message)
+        if code:
+            failure = _failure(command, code, message)
             if _NOT_CONNECTED in failure.reason and (problem := await self._key_problem()):
                 raise ClientTooOldError(command, f"failed: {problem}")
             raise failure
-        return answer.output.decode(errors="replace")
+        return output.decode(errors="replace")
+
+    async def _exchange(self, question: Mapping[str, object]) -> tuple[int, str, bytes]:
+        """Return exit code, message and output of a command of the monitors, or of an OSD.
+
+        Unless it succeeds or its object does not exist, the next command makes another connection: a monitor knows the
+        capabilities that a user had when it connected.
+        """
+        if self._process is not None and self._process.returncode is not None:
+            await self._end()
+        process = self._process = self._process or await start(
+            (str(_INTERPRETER), "-P", str(_PROGRAM), self._user), has_input=True, logs_errors=True
+        )
+        code = -1
+        try:
+            if process.stdin is None or process.stdout is None:
+                raise EOFError
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            await process.stdin.drain()
+            header = json.loads(await process.stdout.readuntil())
+            output = await process.stdout.readexactly(header["bytes"])
+            code = header["code"]
+            return code, header["message"], output
+        finally:
+            if code not in {0, errno.ENOENT}:
+                await self._end()
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await end(process)
 
     async def rbd(self, *arguments: str, limit_seconds: float | None = None) -> str:
         """Run `rbd` and return its output; see `ceph` for errors."""

@@ -6,22 +6,20 @@ cluster, even after the pool is gone, and a bad one may make placement groups in
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
 
 from plimsoll.api.environment import CephOption
+from plimsoll.api.names import FailureReason
 from plimsoll.ceph.document import parse_answer
 from plimsoll.ceph.options import (
     Database,
     OptionDescription,
-    OptionKey,
     OptionRecord,
     RecordedOption,
     RecordedOsd,
-    changes_to_restore,
-    changes_to_set,
+    changes_of,
     database_key,
     expected_settings,
     option_differences,
@@ -41,11 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class RecordError(CommandError):
-    """A record of options cannot be read: a retry does not help.
-
-    It is never removed: a later version may have written it, or a person may read the options' values in it. Without
-    it, other runs would measure with options that may still be set.
-    """
+    """A record of options cannot be read: it is kept for the version that wrote it, and a retry does not help."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(
@@ -56,38 +50,41 @@ class RecordError(CommandError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionsSet:
-    """The result of an attempt to set a run's options."""
+class NotPreparedError(Exception):
+    """The cluster is not prepared for a run, because of `problems`; with a `refusal`, these remain for ever."""
 
-    options: tuple[CephOption, ...] = ()  # with their values as the database stores them; empty if there are problems
-    problems: tuple[str, ...] = ()  # why they are not all set
-    refused: bool = False  # whether a later attempt would fail as well
+    def __init__(self, problems: Iterable[str], refusal: FailureReason | None = None) -> None:
+        self.problems = tuple(problems)
+        self.refusal = refusal
+        super().__init__("; ".join(self.problems))
 
 
-async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
+async def options_of_others(commands: Commands, *, uid: str) -> list[str]:
     """Return which other runs have options set: no run may measure with them. See `Commands.ceph` for errors."""
     keys = [key.text() for key in parse_answer(await commands.ceph("config-key", "ls")).elements()]
     owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
-    return tuple(
+    return [
         f"run {owner} has set options of the OSDs, or taken OSDs away, which is not undone yet; wait until its "
         "objects are removed, or see docs/reference/ceph.md, Options of the OSDs"
         for owner in owners
-    )
+    ]
 
 
-async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> OptionsSet:
-    """Set options after recording their previous values under `key`, unless that is done; see `Commands.ceph`."""
+async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> tuple[CephOption, ...]:
+    """Set options after recording their previous values under `key`, unless that is done.
+
+    Returns them with their values as the database stores them. NotPreparedError if they cannot be set; see
+    `Commands.ceph` for other errors.
+    """
     record = await read_record(commands, key)
     if record is None:
         descriptions: dict[str, OptionDescription] = {}
         for name in dict.fromkeys(option.name for option in options):
             if (text := await if_present(commands.ceph("config", "help", name))) is not None:
                 descriptions[name] = parse_option_help(text)
-        refusals = tuple(_refusals(options, descriptions, await _osds(commands)))
-        if refusals:
-            return OptionsSet(problems=refusals, refused=True)
-        database = await _database(commands, (option.key for option in options))
+        if refusals := [*_refusals(options, descriptions, await _osds(commands))]:
+            raise NotPreparedError(refusals, FailureReason.CEPH_OPTION_REFUSED)
+        database = await _database(commands, options)
         recorded = (
             RecordedOption(
                 who=option.who,
@@ -99,19 +96,18 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
         )
         record = OptionRecord(options=tuple(recorded))
         await _store(commands, key, record)
-    changes, problems = changes_to_set(record, await _database(commands, (option.key for option in record.options)))
+    changes, problems = changes_of(record, await _database(commands, record.options))
     if problems:
-        return OptionsSet(problems=tuple(problems))
+        raise NotPreparedError(problems)
     for (who, name), value in changes:
         try:
             await _set_option(commands, who, name, value)
         except CommandError as error:
             if "EINVAL" not in error.reason:
                 raise
-            return OptionsSet(problems=(f"option {name} cannot be {value}: {error}",), refused=True)
-    return OptionsSet(
-        options=tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
-    )
+            problem = f"option {name} cannot be {value}: {error}"
+            raise NotPreparedError([problem], FailureReason.CEPH_OPTION_REFUSED) from error
+    return tuple(CephOption(who=option.who, name=option.name, value=option.value) for option in record.options)
 
 
 async def restore_options(commands: Commands, *, key: str) -> None:
@@ -120,9 +116,9 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     record = await read_record(commands, key)
     if record is None:
         return
-    changes, remarks = changes_to_restore(record, await _database(commands, (option.key for option in record.options)))
+    changes, remarks = changes_of(record, await _database(commands, record.options), restoring=True)
     for remark in remarks:
-        _log.warning("%s", remark)
+        _log.warning("%s; it is left as it is", remark)
     for (who, name), value in changes:
         # Exactly as it was, even if Ceph would not accept it today.
         await _set_option(commands, who, name, value, FORCE)
@@ -166,12 +162,8 @@ async def take_away(commands: Commands, osds: Sequence[RecordedOsd]) -> None:
 async def returned_osds(commands: Commands, osds: Sequence[RecordedOsd]) -> tuple[int, ...]:
     """Return the OSDs among these that came up or in before they were given back; see `Commands.ceph`."""
     present = await _osds(commands)
-
-    def is_away(osd: RecordedOsd) -> bool:
-        now = present.get(osd.number)
-        return now is None or not (now.is_up if osd.action == "Down" else now.reweight)
-
-    return tuple(osd.number for osd in osds if not is_away(osd))
+    states = [(osd, present[osd.number]) for osd in osds if osd.number in present]
+    return tuple(osd.number for osd, now in states if (now.is_up if osd.action == "Down" else now.reweight))
 
 
 async def give_back(commands: Commands, *, key: str) -> None:
@@ -207,7 +199,7 @@ async def read_options(commands: Commands, options: Sequence[CephOption]) -> Opt
     classes: Mapping[int, str] = {}
     problem = ""
     try:
-        database = await _database(commands, (option.key for option in options))
+        database = await _database(commands, options)
     except (CommandError, ValueError) as error:
         return OptionReading(problem=str(error))
     try:
@@ -237,13 +229,13 @@ async def show_option(commands: Commands, osd: int, name: str) -> str:
     return (await commands.ceph("config", "show", f"osd.{osd}", name, limit_seconds=_READING_SECONDS)).strip()
 
 
-async def _database(commands: Commands, keys: Iterable[OptionKey]) -> Database:
+async def _database(commands: Commands, options: Iterable[CephOption | RecordedOption]) -> Database:
     """Return the values of options that the configuration database contains."""
     database = {}
-    for who, name in keys:
-        answer = commands.ceph("config-key", "get", database_key(who, name), limit_seconds=_READING_SECONDS)
+    for option in options:
+        answer = commands.ceph("config-key", "get", database_key(*option.key), limit_seconds=_READING_SECONDS)
         if (value := await if_present(answer)) is not None:
-            database[who, name] = value
+            database[option.key] = value
     return database
 
 

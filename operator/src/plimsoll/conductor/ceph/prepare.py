@@ -4,10 +4,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
 
 from plimsoll.api.environment import CephOption
 from plimsoll.api.names import FailureReason
@@ -22,21 +21,13 @@ from plimsoll.ceph.pools import EC_OPTIMIZATIONS, SCRUB_FLAGS, PoolDetail, parse
 from plimsoll.ceph.safety import fill_problem, quota_bytes
 from plimsoll.ceph.versions import age_problem, mixture_problem, parse_versions
 from plimsoll.ceph.watch import FileSystemDetail, parse_status
+from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import (
     FORCE_FULL,
-    ClientTooOldError,
     CommandError,
     Commands,
     UnresponsiveError,
     if_present,
-)
-from plimsoll.conductor.ceph.options import (
-    OptionsSet,
-    give_back,
-    options_of_others,
-    read_options,
-    set_options,
-    show_option,
 )
 from plimsoll.plan.document import CephTarget, Plan, flags_object, image_name, options_key
 from plimsoll.plan.expand import estimate
@@ -64,8 +55,6 @@ _QUESTIONS = {
 _ASKED_OSDS = 64
 """Each of their settings takes a command, and of a larger cluster they are enough to show what is usual."""
 
-_Key = TypeVar("_Key")
-
 
 async def create_images(
     commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
@@ -79,39 +68,36 @@ async def create_images(
         nonlocal done
         async with turn:
             try:
-                return await _create(commands, target, volume, name)
+                await _create(commands, target, volume, f"{target.pool}/{name}")
             except CommandError as error:
                 return str(error)
+            except ValueError as error:
+                return f"image {target.pool}/{name} {error}"
             finally:
                 done += 1
                 report(f"{done} of {clients} images are created")
+        return ""
 
     return [problem for problem in await asyncio.gather(*map(create, names)) if problem]
 
 
-async def _create(commands: Commands, target: CephTarget, volume: Volume, name: str) -> str:
-    """Create one image; return a problem with an existing one, empty if there is none."""
-    image, size = f"{target.pool}/{name}", volume.size
+async def _create(commands: Commands, target: CephTarget, volume: Volume, image: str) -> None:
+    """Create one image; ValueError with the problem of an existing one."""
     data_pool = [] if target.data_pool is None else ["--data-pool", target.data_pool]
     try:
-        await commands.rbd("create", "--size", f"{size}B", "--image-feature", _FEATURES, *data_pool, image)
+        await commands.rbd("create", "--size", f"{volume.size}B", "--image-feature", _FEATURES, *data_pool, image)
     except CommandError as error:
         if not error.is_present:
             raise
-        try:
-            document = parse_answer(await commands.rbd("info", image, "--format", "json"))
-            image_size, data_pool_node = document["size"].count(), document.get("data_pool")
-            image_pool = data_pool_node.text() if data_pool_node else None
-        except ValueError as invalid:
-            return f"image {image}: {invalid}"
-        if image_size != size:
-            sizes = f"{format_quantity(image_size)} instead of {format_quantity(size)}"
-            return f"image {image} already exists with {sizes}; remove it"
-        if image_pool != target.data_pool:
-            return f"image {image} already exists with its data in pool {image_pool}; remove it"
+        document = parse_answer(await commands.rbd("info", image, "--format", "json"))
+        size, pool = document["size"].count(), document.get("data_pool")
+        if size != volume.size:
+            sizes = f"{format_quantity(size)} instead of {format_quantity(volume.size)}"
+            raise ValueError(f"already exists with {sizes}; remove it") from error
+        if (data := pool.text() if pool else None) != target.data_pool:
+            raise ValueError(f"already exists with its data in pool {data}; remove it") from error
     # A setting of the pool or image takes precedence over the client's.
     await commands.rbd("config", "image", "set", image, "rbd_cache", str(volume.rbd_cache).lower())
-    return ""
 
 
 async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
@@ -169,14 +155,11 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
             pass
         return ""
 
-    async def answers(questions: Mapping[_Key, tuple[str, ...]]) -> dict[_Key, str]:
-        return {key: await answer(commands.ceph, *question) for key, question in questions.items()}
-
     file_system = plan.ceph.file_system if plan.ceph else None
     # All of the run's images are alike.
     image = f"{plan.ceph.pool}/{image_name(plan.run.uid, 0)}" if plan.ceph and plan.has_images else ""
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
-    known = await answers(_QUESTIONS)
+    known = {field: await answer(commands.ceph, *question) for field, question in _QUESTIONS.items()}
     up: list[int] = []
     with suppress(ValueError):
         up = [number for number, osd in parse_osd_tree(known["osd_tree"]).items() if osd.is_up]
@@ -184,13 +167,17 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
     asked_osds = up[:: -(-len(up) // _ASKED_OSDS) or 1]
     return Outputs(
         **known,
-        profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
+        profiles={name: await answer(commands.ceph, "osd", "erasure-code-profile", "get", name) for name in profiles},
         image=await answer(commands.rbd, "info", image, "--format", "json") if image else "",
         file_system=await answer(commands.ceph, "fs", "get", file_system.name) if file_system else "",
         osd_df=await answer(commands.ceph, "osd", "df"),
         groups=await answer(commands.ceph, "pg", "dump", "pgs_brief") if plan.ceph and plan.ceph.actions else "",
         settings={
-            osd: {name: value for name in SETTINGS if (value := await answer(show_option, commands, osd, name))}
+            osd: {
+                name: value
+                for name in SETTINGS
+                if (value := await answer(osd_options.show_option, commands, osd, name))
+            }
             for osd in asked_osds
         },
     )
@@ -198,128 +185,102 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail]) -> Ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The result of one pass over the preparation."""
+    """What the preparation found."""
 
-    problems: tuple[str, ...]  # what is still missing; empty when the cluster is prepared
     pools: tuple[PoolDetail, ...] = ()  # the run's pools
     widest: int = 3  # OSDs that a placement group is on, in the pool with the most
     file_system: FileSystemDetail | None = None  # the file system of the pools, if the run measures one
     options: tuple[CephOption, ...] = ()  # the options that are set for the run, with their values as Ceph stores them
-    refusal: FailureReason | None = None  # why the problems would remain, however long one waits; None if they may not
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
-    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress."""
-    try:
-        if target.actions:
-            await give_back(commands, key=options_key(plan.run.uid))
-        is_shared = target.rook is not None or target.has_record
-        if is_shared and (problems := await options_of_others(commands, uid=plan.run.uid)):
-            return Prepared(problems=problems)
-        versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
-        if problem := mixture_problem("the cluster", versions):
-            return Prepared(problems=(problem,))
-        if versions and (problem := age_problem("the cluster", versions[0])):
-            return Prepared(problems=(problem,), refusal=FailureReason.CEPH_TOO_OLD)
-        return await _prepare(commands, plan, target, report)
-    except ClientTooOldError as error:
-        return Prepared(problems=(str(error),), refusal=FailureReason.CEPH_CLIENT_TOO_OLD)
-    except (CommandError, ValueError) as error:
-        return Prepared(problems=(str(error),))
+    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress.
 
-
-async def limit_fill(
-    commands: Commands, plan: Plan, target: CephTarget, prepared: Prepared, outputs: Outputs
-) -> Prepared:
-    """Refuse data that does not fit, and set the quota of a pool that was created for the run, before any writes.
-
-    Tools such as rados bench write as much as they can, and only the quota bounds them.
+    NotPreparedError names what is still missing; see `Commands.ceph` for other errors.
     """
+    if target.actions:
+        await osd_options.give_back(commands, key=options_key(plan.run.uid))
+    if target.rook is not None or target.has_record:
+        _require_none(await osd_options.options_of_others(commands, uid=plan.run.uid))
+    versions = parse_versions(await commands.ceph("versions"), file_system=target.file_system is not None)
+    if problem := mixture_problem("the cluster", versions):
+        raise osd_options.NotPreparedError([problem])
+    if versions and (problem := age_problem("the cluster", versions[0])):
+        raise osd_options.NotPreparedError([problem], FailureReason.CEPH_TOO_OLD)
+    existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
+    _require_none(_pool_problems(target, existing))
+    pools = tuple(existing[name] for name in target.pools)
+    file_system = await _file_system(commands, target, pools)
+    # A command on an object of an inactive placement group hangs.
+    _require_none(await _unclean_groups(commands, plan, pools))
+    if plan.gates.pause_scrub:
+        report("pausing scrubs of the run's pools")
+        noted = [existing[name] for name in target.pools_by_note]
+        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=noted)
+    options: tuple[CephOption, ...] = ()
+    if target.options:
+        report("setting options of the OSDs")
+        options = await osd_options.set_options(commands, target.options, key=options_key(plan.run.uid))
+    status, problems = parse_status(await commands.ceph("status")), list[str]()
+    if plan.gates.ceph_health == "Required":
+        accepted = frozenset(plan.gates.accepted_health_checks)
+        problems += gate_problems(status, accepted=accepted, file_system=file_system)
+    if options:
+        problems += reading_problems(await osd_options.read_options(commands, options))
+    _require_none(problems)
+    if plan.has_images and plan.volume is not None:
+        created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
+        _require_none(await created)
+    widest = max(pool.size for pool in existing.values())
+    return Prepared(pools=pools, widest=widest, file_system=file_system, options=options)
+
+
+def _require_none(problems: Collection[str]) -> None:
+    if problems:
+        raise osd_options.NotPreparedError(problems)
+
+
+async def limit_fill(commands: Commands, plan: Plan, target: CephTarget, outputs: Outputs) -> None:
+    """Refuse data that does not fit, and set the quota of a run's own pool, which alone bounds rados bench."""
     pool, percent = target.pools[-1], plan.limits.fill_percent
     if (fill := fill_of(outputs, pool)) is None:
         _log.warning(
             "Ceph does not show how full the OSDs of pool %s are: spec.limits.fillPercent is not checked", pool
         )
-        return prepared
+        return
     if problem := fill_problem(fill, estimate(plan).data_bytes, percent=percent):
-        return replace(prepared, problems=(problem,), refusal=FailureReason.CLUSTER_TOO_FULL)
+        raise osd_options.NotPreparedError([problem], FailureReason.CLUSTER_TOO_FULL)
     if target.made is not None:
         quota = quota_bytes(fill, plan.clients * plan.volume.size if plan.volume else 0, percent=percent)
-        try:
-            await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))
-        except CommandError as error:
-            return replace(prepared, problems=(str(error),))
-    return prepared
+        await commands.ceph("osd", "pool", "set-quota", pool, "max_bytes", str(quota))
 
 
-async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
-    existing = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
-    if problems := _pool_problems(target, existing):
-        return Prepared(problems=problems)
-    pools = tuple(existing[name] for name in target.pools)
-    file_system, problems = await _file_system(commands, target, pools)
-    # A command on an object of an inactive placement group hangs.
-    problems = problems or await _unclean_groups(commands, plan, pools)
-    if problems:
-        return Prepared(problems=problems)
-    if plan.gates.pause_scrub:
-        report("pausing scrubs of the run's pools")
-        noted = [existing[name] for name in target.pools_by_note]
-        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=noted)
-    setting = OptionsSet()
-    if target.options:
-        report("setting options of the OSDs")
-        setting = await set_options(commands, target.options, key=options_key(plan.run.uid))
-        if setting.problems:
-            refusal = FailureReason.CEPH_OPTION_REFUSED if setting.refused else None
-            return Prepared(problems=setting.problems, refusal=refusal)
-    status = parse_status(await commands.ceph("status"))
-    if plan.gates.ceph_health == "Required":
-        accepted = frozenset(plan.gates.accepted_health_checks)
-        problems = gate_problems(status, accepted=accepted, file_system=file_system)
-    if setting.options:
-        problems = (*problems, *reading_problems(await read_options(commands, setting.options)))
-    if not problems and plan.has_images and plan.volume is not None:
-        created = create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
-        problems = tuple(await created)
-    return Prepared(
-        problems=problems,
-        pools=pools,
-        widest=max(pool.size for pool in existing.values()),
-        file_system=file_system,
-        options=setting.options,
-    )
-
-
-async def _file_system(
-    commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]
-) -> tuple[FileSystemDetail | None, tuple[str, ...]]:
+async def _file_system(commands: Commands, target: CephTarget, pools: Sequence[PoolDetail]) -> FileSystemDetail | None:
     if target.file_system is None:
-        return None, ()
+        return None
     made = target.file_system.made
     detail = parse_file_system(await commands.ceph("fs", "get", target.file_system.name))
     problems = [*wrong_pools(detail, pools)]
     if made is not None and detail.servers != made.metadata_servers:
         servers = f"{detail.servers} active metadata servers, not {made.metadata_servers}"
         problems.append(f"file system {detail.name} is set to {servers}")
-    return detail, tuple(problems)
+    _require_none(problems)
+    return detail
 
 
-def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> tuple[str, ...]:
+def _pool_problems(target: CephTarget, existing: Mapping[str, PoolDetail]) -> list[str]:
     """Return how the pools differ from the plan: Rook calls a pool ready even if a part of its setup failed."""
-    missing = [name for name in target.pools if name not in existing]
-    if missing:
-        return tuple(f"pool {name} does not exist" for name in missing)
-    pools = [existing[name] for name in target.pools]
+    if missing := [name for name in target.pools if name not in existing]:
+        return [f"pool {name} does not exist" for name in missing]
     problems = [
         f"pool {pool.name} is changing from {pool.pg_num} to {pool.pg_num_target} placement groups; wait, or switch "
         "off its autoscaler"
-        for pool in pools
+        for pool in map(existing.__getitem__, target.pools)
         if not pool.is_settled
     ]
-    for name, wanted in target.made_pools.items():
-        problems += _differences(wanted, existing[name])
-    return tuple(problems)
+    return problems + [
+        text for name, wanted in target.made_pools.items() for text in _differences(wanted, existing[name])
+    ]
 
 
 def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:

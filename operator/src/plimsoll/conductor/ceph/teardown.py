@@ -174,7 +174,7 @@ class _Pass:
         await self._try(restore_scrubs(self._commands, note=flags_object(self._target.uid), pools=pools))
         if self._target.has_images:
             await self._try(self._remove_images())
-            await self._try(self._empty_trash())
+            await self._try(self._remove_images("trash"))
         namespaces = [rados_namespace(self._target.uid, client) for client in range(self._target.clients)]
         turn = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(
@@ -182,17 +182,14 @@ class _Pass:
         )
         return self._problems
 
-    async def _remove_images(self) -> None:
-        document = parse_answer(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))
-        for image in document.elements():
-            if image.text().startswith(image_prefix(self._target.uid)):
-                await self._try(self._remove("rm", f"{self._target.pool}/{image.text()}"))
-
-    async def _empty_trash(self) -> None:
-        listed = await self._commands.rbd("trash", "ls", "--all", "--pool", self._target.pool, "--format", "json")
+    async def _remove_images(self, *trash: str) -> None:
+        """Remove the run's images: those in use, or those in the `trash`."""
+        pool, everything = self._target.pool, ["--all"] if trash else []
+        listed = await self._commands.rbd(*trash, "ls", *everything, "--pool", pool, "--format", "json")
         for image in parse_answer(listed).elements():
-            if image["name"].text().startswith(image_prefix(self._target.uid)):
-                await self._try(self._remove("trash", "rm", f"{self._target.pool}/{image['id'].text()}"))
+            name, place = (image["name"], image["id"]) if trash else (image, image)
+            if name.text().startswith(image_prefix(self._target.uid)):
+                await self._try(self._remove(*trash, "rm", f"{pool}/{place.text()}"))
 
     async def _remove(self, *arguments: str) -> None:
         await self._commands.rbd(*arguments, "--no-progress", limit_seconds=_REMOVAL_SECONDS)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import FailureReason
 from plimsoll.api.run import Disturbance
 from plimsoll.api.status import NO_OSDS
 from plimsoll.api.storage import DisturbedOsds
@@ -18,15 +17,8 @@ from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.safety import POOL_FULL, risks
 from plimsoll.ceph.watch import LAG, ClusterSample, ClusterWatch, OptionReading, Outage, Placement, parse_status
+from plimsoll.conductor.ceph import options as osd_options
 from plimsoll.conductor.ceph.commands import CommandError, Commands
-from plimsoll.conductor.ceph.options import (
-    give_back,
-    read_options,
-    record_osds,
-    restore_options,
-    returned_osds,
-    take_away,
-)
 from plimsoll.conductor.ceph.prepare import Prepared, ask, limit_fill, prepare, restore_scrubs
 from plimsoll.conductor.phases import ClusterView
 from plimsoll.measure.intake import TrialFacts
@@ -69,12 +61,11 @@ class CephCluster:
         # The most that this conductor has seen, and those before it, since an OSD may get lost while there is none.
         self.osds = NO_OSDS
         self._is_measuring = False
-        self._prepared = Prepared(problems=("the cluster is not prepared yet",))
-        self._outputs: Outputs | None = None
+        self._prepared = Prepared()
+        self.environment = Environment()  # its part of the results' environment; empty before preparation
         self._osd_classes: dict[int, str] = {}
         self._osd_memory: int | None = None
         self._placement = Placement()
-        self._environments: dict[frozenset[str], Environment] = {}
         self._readings: list[OptionReading] = []
         self._chosen: dict[DisturbedOsds, tuple[int, ...]] = {}  # the OSDs to take away
         self._outage: Outage | None = None  # of the trial in flight
@@ -101,7 +92,7 @@ class CephCluster:
                     await self._give_back()
                 if self._readings and not self._is_measuring and reading_problems(self._readings[-1]):
                     # Options that differed are read again, so that the gate opens once they no longer do.
-                    reading = await read_options(self._commands, self._prepared.options)
+                    reading = await osd_options.read_options(self._commands, self._prepared.options)
                     # A trial may have begun meanwhile, with a reading of its own.
                     if not self._is_measuring:
                         self._readings = [reading]
@@ -134,10 +125,10 @@ class CephCluster:
         try:
             check_now(self._samples[-1].status, self.osds)
             key = options_key(self._plan.run.uid)
-            osds = await record_osds(self._commands, outage.osds, outage.action, key=key)
+            osds = await osd_options.record_osds(self._commands, outage.osds, outage.action, key=key)
             # Nothing has changed so far, however long the record took.
             self._outage = outage = replace(outage, start=time.time_ns())
-            await take_away(self._commands, osds)
+            await osd_options.take_away(self._commands, osds)
             self._outage = outage = replace(outage, away=time.time_ns())
             await asyncio.sleep(seconds)
         except (CommandError, ValueError, NotDisturbableError) as error:
@@ -145,7 +136,7 @@ class CephCluster:
             self._outage = replace(outage, problem=str(error))
         else:
             try:
-                self._outage = replace(outage, returned=await returned_osds(self._commands, osds))
+                self._outage = replace(outage, returned=await osd_options.returned_osds(self._commands, osds))
             except (CommandError, ValueError) as error:
                 _log.warning("only the polls show whether the OSDs were still away: %s", error)
         await self._give_back()
@@ -160,7 +151,7 @@ class CephCluster:
             limit = max(self._release, _OSD_SECONDS * len(outage.osds) if outage else 0)
             try:
                 async with asyncio.timeout(limit):
-                    await give_back(self._commands, key=options_key(self._plan.run.uid))
+                    await osd_options.give_back(self._commands, key=options_key(self._plan.run.uid))
             except (CommandError, ValueError, TimeoutError) as error:
                 reason = str(error) or f"Ceph did not answer in {limit:g} s"
                 self._missing = f"OSDs that a trial took away are not given back: {reason}"
@@ -173,7 +164,7 @@ class CephCluster:
     async def begin(self) -> None:
         """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
         if self._prepared.options:
-            self._readings = [await read_options(self._commands, self._prepared.options)]
+            self._readings = [await osd_options.read_options(self._commands, self._prepared.options)]
         self._samples = self._samples[-1:]
         self._outage = None
         self._is_measuring = True
@@ -183,7 +174,7 @@ class CephCluster:
         await self.calm(see)
         await self._look()
         if self._prepared.options:
-            self._readings.append(await read_options(self._commands, self._prepared.options))
+            self._readings.append(await osd_options.read_options(self._commands, self._prepared.options))
         self._is_measuring = False
         # A concurrent look of `attend` may have ended out of order.
         samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
@@ -216,7 +207,7 @@ class CephCluster:
         try:
             async with asyncio.timeout(self._release):
                 if self._target.has_record:
-                    restoring = restore_options(self._commands, key=options_key(uid))
+                    restoring = osd_options.restore_options(self._commands, key=options_key(uid))
                     await _try(restoring, "options of the OSDs remain set, or OSDs away,")
                 await _try(self._lift_quota(), "the pool remains full")
                 if self._plan.gates.pause_scrub:
@@ -225,23 +216,6 @@ class CephCluster:
             _log.warning("changes remain in Ceph until the run is removed: it did not answer in %g s", self._release)
         finally:
             await self._commands.close()
-
-    def environment(self, nodes: frozenset[str]) -> Environment:
-        """Return the cluster's part of the results' environment, for clients on `nodes`; empty before preparation."""
-        if self._outputs is None:
-            return Environment()
-        if nodes not in self._environments:
-            on_volumes = "CephFS" if self._target.file_system else "PVC"
-            access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
-            described = ceph_environment(
-                self._outputs,
-                pools=self._target.pools,
-                access=access,
-                client_nodes=nodes,
-                options=self._prepared.options,
-            )
-            self._environments = {nodes: described}
-        return self._environments[nodes]
 
     async def _lift_quota(self) -> None:
         pool = self._target.pools[-1]
@@ -255,7 +229,7 @@ class CephCluster:
             await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
 
     async def _prepare(self, see: See) -> None:
-        shown: set[str] = set()
+        shown, logged = set[str](), ""
 
         def report(progress: str) -> None:
             # Every pass repeats the first steps; meanwhile, the problems of the last pass remain visible.
@@ -263,35 +237,35 @@ class CephCluster:
                 shown.add(progress)
                 see(ClusterView(prepared=False, problems=(progress,)))
 
-        logged: tuple[str, ...] = ()
         while True:
-            prepared, outputs = await self._try_to_prepare(report)
-            if not prepared.problems:
+            try:
+                prepared = await prepare(self._commands, self._plan, self._target, report=report)
+                report("querying Ceph's versions and settings")
+                outputs = await ask(self._commands, self._plan, prepared.pools)
+                # An earlier conductor has seen the cluster, and its clients may have written since.
+                if self.osds == NO_OSDS:
+                    await limit_fill(self._commands, self._plan, self._target, outputs)
+                self._choose(outputs)
+            except (osd_options.NotPreparedError, NotDisturbableError, CommandError, ValueError) as error:
+                if logged != str(error):
+                    logged = str(error)
+                    _log.warning("the cluster is not ready: %s", logged)
+                problems = error.problems if isinstance(error, osd_options.NotPreparedError) else (str(error),)
+                see(ClusterView(prepared=False, problems=problems, refusal=getattr(error, "refusal", None)))
+                await asyncio.sleep(self._pause)
+            else:
                 break
-            if prepared.problems != logged:
-                logged = prepared.problems
-                _log.warning("the cluster is not ready: %s", "; ".join(logged))
-            see(ClusterView(prepared=False, problems=prepared.problems, refusal=prepared.refusal))
-            await asyncio.sleep(self._pause)
-        self._prepared, self._outputs = prepared, outputs
-        self._osd_classes = osd_classes(self._outputs)
-        self._osd_memory = osd_memory_bytes(self._outputs, self._target.pools[-1])
-        self._placement = placement_of(self._outputs, self._target.pools[-1])
+        self._prepared, pools = prepared, self._target.pools
+        self._osd_classes = osd_classes(outputs)
+        self._osd_memory = osd_memory_bytes(outputs, pools[-1])
+        self._placement = placement_of(outputs, pools[-1])
+        on_volumes = "CephFS" if self._target.file_system else "PVC"
+        access = "librbd" if self._plan.has_images else on_volumes if self._plan.volume else "rados"
+        self.environment = ceph_environment(outputs, pools=pools, access=access, options=prepared.options)
         _log.info("the cluster is prepared")
 
-    async def _try_to_prepare(self, report: Callable[[str], None]) -> tuple[Prepared, Outputs]:
-        prepared = await prepare(self._commands, self._plan, self._target, report=report)
-        if prepared.problems:
-            return prepared, Outputs()
-        report("querying Ceph's versions and settings")
-        outputs = await ask(self._commands, self._plan, prepared.pools)
-        # An earlier conductor has seen the cluster, and its clients may have written since.
-        if self.osds == NO_OSDS:
-            prepared = await limit_fill(self._commands, self._plan, self._target, prepared, outputs)
-        return prepared if prepared.problems else self._choose(prepared, outputs), outputs
-
-    def _choose(self, prepared: Prepared, outputs: Outputs) -> Prepared:
-        """Choose the OSDs that trials take away; refuse if none may be."""
+    def _choose(self, outputs: Outputs) -> None:
+        """Choose the OSDs that trials take away; NotDisturbableError if none may be."""
         try:
             for osds in {point.disturb.osds for point in self._plan.points if point.disturb}:
                 self._chosen[osds] = chosen_osds(
@@ -301,11 +275,8 @@ class CephCluster:
                     count=osds.count,
                     fill_percent=self._plan.limits.fill_percent,
                 )
-        except NotDisturbableError as error:
-            return replace(prepared, problems=(str(error),), refusal=FailureReason.DISTURBANCE_REFUSED)
         except (ValueError, LookupError) as error:
-            return replace(prepared, problems=(f"which OSDs hold the run's data is unknown: {error}",))
-        return prepared
+            raise osd_options.NotPreparedError([f"which OSDs hold the run's data is unknown: {error}"]) from error
 
     async def _look(self) -> ClusterSample:
         async def answer_of(*arguments: str) -> str | CommandError:

@@ -5,12 +5,10 @@ A run has objects outside its namespace. Its resources, in order: the teardown r
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import ClassVar
 
-from plimsoll.api.errors import SpecError
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.ceph.document import monitor_keys
@@ -21,17 +19,8 @@ from plimsoll.lifecycle.ceph.rook_facts import ClusterFact, RookFact
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLIENT
 from plimsoll.lifecycle.ceph.rook_survey import Provisioner
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact
-from plimsoll.lifecycle.decision import (
-    Action,
-    CheckSecret,
-    CopyKeyring,
-    Create,
-    Fact,
-    RunEnding,
-    Teardown,
-    deletions,
-)
-from plimsoll.lifecycle.observed import age_seconds, is_own_plan
+from plimsoll.lifecycle.decision import Action, CheckSecret, CopyKeyring, Create, Fact, RunEnding, Teardown, deletions
+from plimsoll.lifecycle.observed import is_own_plan
 from plimsoll.lifecycle.refusals import refused_pod
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render import network
@@ -47,16 +36,13 @@ JOB = "Job"
 _MAX_CHARACTERS = 500  # maximum length of a Job's own words in a message
 _REMOVE = "remove the run's objects from Ceph"
 _RESTORE = "restore the OSDs and options that the run changed"
-_LONG_SECONDS = 120.0  # a teardown Job takes a few seconds, and half a minute longer if a client of an image died
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalObjects:
     """What a run has outside its namespace, and what Rook reports about its cluster."""
 
-    # Why Rook's objects cannot be read, with the remedy: unknown kinds, or missing permissions; empty if they can be
-    # read.
-    kinds_problem: str = ""
+    kinds_problem: str = ""  # why Rook's objects cannot be read, with the remedy; empty if they can be
     cluster: ClusterFact | None = None  # None if the CephCluster does not exist, or without Rook
     monitors: tuple[str, ...] = ()  # addresses that Rook publishes; empty without Rook
     provisioner: Provisioner | None = None  # of the StorageClass; known only while it has to be created
@@ -64,12 +50,10 @@ class ExternalObjects:
     users: tuple[RookFact, ...] = ()  # the run's CephClients
     all_users: tuple[Object, ...] = ()  # every CephClient in Rook's namespace
     storage_class: Child | None = None  # the run's own; None if there is none
-    # PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs: names, and
-    # which PVC each is bound to.
+    # PersistentVolumes of it, even if it is gone, that are deleted with their PVCs: names, and each one's PVC.
     volumes: tuple[str, ...] = ()
     volume_warning: str = ""  # the newest warning about one of them; empty if there is none
-    # Volumes bound to PVCs of others: any user can create one for a StorageClass.
-    claimed_by_others: tuple[str, ...] = ()
+    claimed_by_others: tuple[str, ...] = ()  # those bound to PVCs of others, which any user can create
     record: Child | None = None  # ConfigMap with what the run may leave in Ceph; None if it does not exist
     recorded: render_teardown.TeardownRecord | None = None  # its content; None if it cannot be read
     keyring: Child | None = None  # Secret of the teardown Job; None if it does not exist
@@ -84,26 +68,17 @@ class ExternalObjects:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run has nothing there."""
         return not (self.kept or self.jobs or self.pods or self.restoration or self.network_policy)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Return the names of pools, users, StorageClass, and what their removal needs."""
         rook = [fact.child for fact in (*self.pools, *self.users)]
         held = [child for child in (self.storage_class, self.keyring, self.renewal, self.record) if child]
         return tuple(f"{child.kind} {child.name}" for child in (*rook, *held))
 
 
 def external_objects_of(
-    objects: Iterable[Object],
-    *,
-    run: RunIdentity,
-    cluster: ClusterFact | None = None,
-    monitors: tuple[str, ...] = (),
-    events: Sequence[Object] = (),
-    kinds_problem: str = "",
-    provisioner: Provisioner | None = None,
+    objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Object] = ()
 ) -> ExternalObjects:
     """Return the facts about the run's objects among objects of any kind and owner."""
     everything = list(objects)
@@ -124,26 +99,15 @@ def external_objects_of(
     records = [obj for obj in run_objects if obj["kind"] == "ConfigMap"]
     secrets = {obj["metadata"]["name"]: obj["metadata"] for obj in run_objects if obj["kind"] == "Secret"}
     annotations = secrets.get(naming.teardown(run.uid), {}).get("annotations") or {}
-    pods = [
-        (children.pod_fact(obj), children.jobs_of(obj))
-        for obj in everything
-        if obj["kind"] == "Pod" and children.is_of_run(obj, run.uid)
-    ]
+    pods = [pod for obj in everything if obj["kind"] == "Pod" if (pod := children.pod_fact(run.uid, obj)).own]
     jobs = [
-        children.job_with_pods(job, [pod for pod, owners in pods if job.child.uid in owners])
-        for job in (children.job_fact(obj) for obj in run_objects if obj["kind"] == JOB)
+        children.job_with_pods(job, [pod for pod in pods if job.child.uid in pod.jobs])
+        for job in (children.job_fact(run.uid, obj) for obj in run_objects if obj["kind"] == JOB)
     ]
     restoration = next((job for job in jobs if job.child.name == naming.restoration(run.uid)), None)
-    restoring = [pod for pod, owners in pods if restoration is not None and restoration.child.uid in owners]
-    readable: list[render_teardown.TeardownRecord] = []
-    for config_map in records:
-        with suppress(SpecError):
-            readable.append(render_teardown.read_record(config_map))
+    restoring = [pod for pod in pods if restoration is not None and restoration.child.uid in pod.jobs]
+    readable = filter(None, map(render_teardown.read_record, records))
     return ExternalObjects(
-        kinds_problem=kinds_problem,
-        cluster=cluster,
-        monitors=monitors,
-        provisioner=provisioner,
         pools=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] in rook_facts.POOL_KINDS),
         users=tuple(rook_facts.rook_fact(obj, warnings) for obj in run_objects if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
@@ -158,7 +122,7 @@ def external_objects_of(
         renewal=child("Secret", naming.key_renewal(run.uid)),
         network_policy=child("NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(job for job in jobs if job is not restoration),
-        pods=tuple(pod for pod, _ in pods if pod not in restoring),
+        pods=tuple(pod for pod in pods if pod not in restoring),
         restoration=restoration,
         restoration_pods=tuple(restoring),
         warnings=warnings,
@@ -166,7 +130,6 @@ def external_objects_of(
 
 
 def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
-    """Find the objects outside its namespace of a run on a Ceph cluster without Rook."""
     objects = yield from look_at_teardown(namespace, run.uid)
     events = yield from look_for_events(namespace, objects, (JOB,))
     return external_objects_of(objects, run=run, events=events)
@@ -216,7 +179,6 @@ class ClusterProvider(Provider):
     is_polled: ClassVar[bool] = True
 
     def kept(self, view: View) -> Sequence[str]:
-        """Return pools, users, StorageClass, and the resources that remove the run's objects from Ceph."""
         return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
 
 
@@ -224,7 +186,6 @@ class CephProvider(ClusterProvider):
     """An existing pool of any Ceph cluster: the run names it, the addresses of monitors and a keyring."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names the monitors of a Ceph cluster."""
         return bool(storage.get("ceph"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
@@ -232,27 +193,21 @@ class CephProvider(ClusterProvider):
         return frozenset(f"ceph/{key}" for key in monitor_keys(storage["ceph"].get("monitors") or ()))
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
-        """Return that the NetworkPolicies of the run cannot open a monitor to its pods; None if they can."""
         storage = run.document.spec.storage if run.document else None
         monitors = storage.ceph.monitors if storage is not None and storage.ceph is not None else ()
         if not settings.network_policies.enabled or not (monitor := network.unreachable_monitor(monitors)):
             return None
-        message = (
-            f"spec.storage.ceph.monitors: {monitor} has a name, and another port than 3300 and 6789, and a "
-            "NetworkPolicy cannot name hosts; write its IP address"
-        )
-        return RunEnding.failure(Reason.INVALID_SPEC, message)
+        why = f"{monitor} has a name, and another port than 3300 and 6789, and a NetworkPolicy cannot name hosts"
+        return RunEnding.false(Reason.INVALID_SPEC, f"spec.storage.ceph.monitors: {why}; write its IP address")
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the record, the existing pool, and access to it."""
         there, claims = view.seen.external, Claims(view=view)
         if not isinstance(there, ExternalObjects):
             return [Unseen(), claims]
-        record, pool = Record(view=view, there=there), ExistingPool(view=view, there=there)
-        return [record, pool, Access(view=view, there=there), claims, Leftovers(view=view, there=there)]
+        kinds: list[type[CephResource]] = [Record, ExistingPool, Access]
+        return [*(kind(view=view, there=there) for kind in kinds), claims, Leftovers(view=view, there=there)]
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at the namespace of teardowns; None before the run is admitted."""
         if view.run.start_time is None:
             return None
         return look_at_ceph(view.settings.teardown_namespace, view.run.identity)
@@ -268,9 +223,9 @@ class CephResource(Resource):
     @property
     def plan(self) -> Plan:
         """Return the frozen plan; raises ValueError if there is none."""
-        if self.view.plan is None:
+        if self.view.seen.plan is None:
             raise ValueError(f"run {self.view.run.name} has no plan")
-        return self.view.plan
+        return self.view.seen.plan
 
     @property
     def target(self) -> CephTarget:
@@ -281,7 +236,6 @@ class CephResource(Resource):
 
     @property
     def monitors(self) -> tuple[str, ...]:
-        """Return the addresses of the cluster's monitors; empty if they are not known yet."""
         return self.target.monitors or self.there.monitors
 
 
@@ -289,7 +243,6 @@ class Unseen(Resource):
     """The storage of a run that is not admitted: nothing was created or observed."""
 
     def ready(self) -> Fact:
-        """Return that the run cannot start yet."""
         return Fact.false(Reason.POOL_NOT_READY, "inspecting the Ceph cluster")
 
 
@@ -297,18 +250,15 @@ class Record(CephResource):
     """The record of what has to be removed, in the namespace of teardowns; removed together with the teardown Job."""
 
     def desired(self) -> Iterable[Action]:
-        """Return the record's creation."""
         record = render_teardown.record_of(self.plan)
         if self.there.record is not None or record is None:
             return ()
         return [Create(obj=render_teardown.record_config_map(self.view.run, record, self.monitors, self.view.settings))]
 
     def ready(self) -> Fact:
-        """Return whether the record exists."""
         return hidden_fact(holds=self.there.record is not None)
 
     def remove(self) -> Teardown | None:
-        """Return the deletion of the Job, its NetworkPolicy and the record."""
         there = self.there
         if there.is_empty:
             return None
@@ -321,7 +271,6 @@ class ExistingPool(CephResource):
     """The pool that a run without Rook names."""
 
     def ready(self) -> Fact:
-        """Return that it exists, which only the conductor can check."""
         return Fact.true(Reason.READY, f"existing pool {' and '.join(self.target.pools)}; the conductor checks it")
 
 
@@ -332,7 +281,6 @@ class Access(CephResource):
     """
 
     def desired(self) -> Iterator[Action]:
-        """Yield the copies of keys, and then the `ceph.conf` that is used with them."""
         run = self.view.run
         if self.there.keyring is None:
             yield self.copy(render_teardown.keyring_secret(run, self.view.settings), self.target.conductor_user)
@@ -344,7 +292,6 @@ class Access(CephResource):
             yield Create(obj=render_ceph.config_map(run, self.monitors))
 
     def ready(self) -> Fact:
-        """Return whether the run's pods have what they need."""
         return hidden_fact(holds=self._is_configured() and self.there.keyring is not None)
 
     def remove(self) -> Teardown | None:
@@ -378,17 +325,14 @@ class Leftovers(CephResource):
     And what the conductor changes for others: OSDs and their options. One that is lost restores nothing.
     """
 
-    delay: ClassVar[str] = "check that Ceph responds"
-    """What may delay the Job for long."""
+    delay: ClassVar[str] = "check that Ceph responds, and the Job's log"
 
     def ready(self) -> Fact:
-        """Return that nothing has to be created."""
         return hidden_fact(holds=True)
 
     def restore(self, *, is_needed: bool) -> Teardown | None:
-        """Return the progress of restoring OSDs and options; None if that is done."""
         there, job = self.there, self.there.restoration
-        target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.plan else None
+        target = there.recorded.ceph if there.recorded else self.plan.ceph if self.view.seen.plan else None
         if is_needed and target is not None and target.has_record:
             return self._in_ceph(job, there.restoration_pods, only_restores=True)
         if job is None:
@@ -396,7 +340,6 @@ class Leftovers(CephResource):
         return removal_step(f"deleting Job {job.child.place}", *deletions([job.child], foreground=True))
 
     def remove(self) -> Teardown | None:
-        """Return the progress of the removal; None if nothing is left in Ceph."""
         there = self.there
         if there.is_empty:
             return None
@@ -406,21 +349,20 @@ class Leftovers(CephResource):
         return self._in_ceph(there.jobs[0] if there.jobs else None, there.pods, only_restores=False)
 
     def renew_key(self) -> Teardown | None:
-        """Return the next step of replacing the Job's copy of the key; None if the copy is current."""
         return None
 
     def _restore_record(self) -> Teardown:
         """Return the new record, from the operator's plan or the specification, or why it is not written."""
-        run, there = self.view.run, self.there
+        run, there, plan = self.view.run, self.there, self.view.seen.plan
+        own_plan = plan if plan is not None and is_own_plan(run, self.view.seen) else None
         if there.record is not None:
             message = f"cannot read the teardown record {there.record.place}; use the operator version that wrote it"
-            can_be_written = self.view.plan is not None and is_own_plan(run, self.view.seen)
-            obsolete = deletions([there.record] if can_be_written else [])
+            obsolete = deletions([there.record] if own_plan is not None else [])
             return removal_step(message, *obsolete, reason=Reason.TEARDOWN_FAILING)
         record: render_teardown.TeardownRecord | None = None
         document, target = run.document, target_of(run)
-        if self.view.plan is not None and is_own_plan(run, self.view.seen):
-            record = render_teardown.record_of(self.view.plan)
+        if own_plan is not None:
+            record = render_teardown.record_of(own_plan)
         elif document is not None and target is not None:
             image, clients = self.view.settings.runner_image, document.spec.clients.count
             record = render_teardown.TeardownRecord(run=run.identity, runner_image=image, clients=clients, ceph=target)
@@ -432,10 +374,7 @@ class Leftovers(CephResource):
         return removal_step("the teardown record was deleted and is being recreated", creation)
 
     def _in_ceph(self, job: JobFact | None, pods: Iterable[PodFact], *, only_restores: bool) -> Teardown | None:
-        """Return the next step of having a Job clean up in Ceph; None if that is done, or not needed.
-
-        Without a copy of the key, no pod of the run has ever reached Ceph.
-        """
+        """Return the next step of a Job's clean-up in Ceph; None if it is done, or no pod has ever reached Ceph."""
         there, run, settings = self.there, self.view.run, self.view.settings
         if job is not None and job.complete and not job.child.deleting:
             return None
@@ -466,11 +405,9 @@ class Leftovers(CephResource):
         if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
             return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
         if (refused := refused_pod(warning)) and not problem:
-            message = (
-                f"Job {job.child.place}, which is to {task}, has no pod: {warning[:_MAX_CHARACTERS]}; change the "
-                f"policy or quota that refuses it in namespace {job.child.namespace}"
-            )
-            return removal_step(message, reason=refused)
+            message = f"Job {job.child.place}, which is to {task}, has no pod: {warning[:_MAX_CHARACTERS]}"
+            remedy = f"change the policy or quota that refuses it in namespace {job.child.namespace}"
+            return removal_step(f"{message}; {remedy}", reason=refused)
         if not problem:
             return removal_step(f"waiting for Job {job.child.place} to {task}") if only_restores else self._waiting(job)
         message = (
@@ -490,12 +427,8 @@ class Leftovers(CephResource):
         if inactive := rook_facts.inactive_groups(self.there.cluster):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
-        if purge:
-            return removal_step(f"{message} (since {format_time(job.created)}): {purge}")
-        if age_seconds(job.created, self.view.now) > _LONG_SECONDS:
-            log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
-            message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
-        return removal_step(message)
+        message = f"{message} (since {format_time(job.created)})"
+        return removal_step(f"{message}: {purge}" if purge else f"{message}; if that takes minutes, {self.delay}")
 
 
 def target_of(run: Run) -> CephTarget | None:
@@ -512,21 +445,16 @@ def hidden_fact(*, holds: bool) -> Fact:
 
 
 def removal_step(message: str, *actions: Action, reason: Reason = Reason.IN_PROGRESS) -> Teardown:
-    """Return an unfinished step of a removal."""
     return Teardown(actions=actions, fact=Fact.false(reason, message))
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
     """Whether a PersistentVolume is bound to a PVC whose name is not one of the run's."""
     claim = _bound_claim(volume)
-    if not claim:
-        return False
     name = str(claim.get("name", ""))
     client = name.rpartition("-")[2]
-    run_claims = {naming.shared_claim(run.name)}
-    if client.isdecimal():
-        run_claims.add(naming.client_claim(run.name, int(client)))
-    return name not in run_claims or claim.get("namespace") != run.namespace
+    own = naming.client_claim(run.name, int(client)) if client.isdecimal() else naming.shared_claim(run.name)
+    return bool(claim) and (claim.get("namespace"), name) != (run.namespace, own)
 
 
 def _name_with_claim(volume: Object) -> str:

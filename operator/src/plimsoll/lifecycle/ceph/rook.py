@@ -5,7 +5,9 @@ A run uses an existing pool or file system, or one that is created for it and de
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import ClassVar
 
 from plimsoll.api.environment import PlatformEnvironment, RookDescription
@@ -17,15 +19,7 @@ from plimsoll.ceph.document import monitors_of
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.ceph import common, rook_facts, rook_render, rook_survey
 from plimsoll.lifecycle.ceph.common import ExternalObjects
-from plimsoll.lifecycle.ceph.rook_facts import (
-    FIRST_KEY,
-    ROOK_KINDS,
-    ClusterFact,
-    RookFact,
-    cluster_name,
-    inactive_groups,
-    may_lose_groups,
-)
+from plimsoll.lifecycle.ceph.rook_facts import ROOK_KINDS, ClusterFact, RookFact, cluster_name, inactive_groups
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER, FILE_SYSTEM
 from plimsoll.lifecycle.ceph.rook_survey import RookPlatform
 from plimsoll.lifecycle.children import Object, is_external_object_of
@@ -39,14 +33,13 @@ from plimsoll.lifecycle.storage.seam import Look, Query, Rehearsal, Resource, St
 from plimsoll.measure.text import are, count_text, first_few
 from plimsoll.plan.document import Plan, ceph_target
 
-_LONG_SECONDS = 180.0  # Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute
 VOLUME = "PersistentVolume"
 CLUSTER_SCOPED_EVENTS = "default"  # namespace of the events about objects without a namespace. Source: Kubernetes.
 MONITORS = "rook-ceph-mon-endpoints"  # ConfigMap in Rook's namespace. Source: Rook 1.18.
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
 
-_CHECK_ROOK = "check that Rook's operator is running, and its log"
+_CHECK_ROOK = "check that Rook's operator is running, and its log: a pool that it cannot delete blocks others"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
 
@@ -54,7 +47,6 @@ class RookProvider(common.ClusterProvider):
     """A pool or file system in the Ceph cluster of a CephCluster."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names a Rook cluster."""
         return bool(storage.get("rook"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
@@ -63,30 +55,26 @@ class RookProvider(common.ClusterProvider):
         return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"} if cluster else ())
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the record, pools, users, access and PVCs."""
-        there, has_class = view.seen.external, view.plan is not None and rook_render.needs_storage_class(view.plan)
+        there, has_class = (
+            view.seen.external,
+            view.seen.plan is not None and rook_render.needs_storage_class(view.seen.plan),
+        )
         storage_class = self.claims_class(view.run) if has_class else ""
         claims = Claims(view=view, storage_class=storage_class, binds_immediately=has_class)
         if not isinstance(there, ExternalObjects):
             return [common.Unseen(), claims]
         makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
-        return [
-            Cluster(view=view, there=there),
-            common.Record(view=view, there=there),
-            Pools(view=view, there=there),
-            Users(view=view, there=there),
-            RookAccess(view=view, there=there),
-            *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
-            claims,
-            *([] if makes_file_system else [RookLeftovers(view=view, there=there)]),
-        ]
+        kinds: list[type[common.CephResource]] = [Cluster, common.Record, Pools, Users, RookAccess]
+        first = [resource(view=view, there=there) for resource in kinds]
+        if makes_file_system:
+            return [*first, FileSystemLeftovers(view=view, there=there), claims]
+        return [*first, claims, RookLeftovers(view=view, there=there)]
 
     def claims_class(self, run: Run) -> str:
         """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
         return naming.storage_class(run.name, run.uid)
 
     def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
-        """Return the look at the CephCluster, if runs in that namespace may use it."""
         named = storage["rook"].get("cluster") or settings.default_cluster(namespace)
         if not named:
             return None
@@ -94,7 +82,6 @@ class RookProvider(common.ClusterProvider):
         return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
     def rejection(self, run: Run, settings: Settings) -> RunEnding | None:
-        """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
         storage = run.document.spec.storage if run.document else None
         rook = storage.rook if storage else None
         if rook is None:
@@ -102,7 +89,7 @@ class RookProvider(common.ClusterProvider):
         if problem := settings.rook_problem(rook.cluster, run.namespace):
             is_ambiguous = rook.cluster is None and settings.clusters_of(run.namespace)
             reason = Reason.INVALID_SPEC if is_ambiguous else Reason.ROOK_CLUSTER_NOT_ALLOWED
-            return RunEnding.failure(reason, f"spec.storage.rook.cluster: {problem}")
+            return RunEnding.false(reason, f"spec.storage.rook.cluster: {problem}")
         cluster = cluster_name(rook.used_cluster)
         for number, option in enumerate(rook.config):
             if not settings.allows_option(rook.used_cluster, option.name):
@@ -110,39 +97,33 @@ class RookProvider(common.ClusterProvider):
                     f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of {cluster}; "
                     "remove it, or ask the operator's administrator to add it to the chart's rook.options"
                 )
-                return RunEnding.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
+                return RunEnding.false(Reason.CEPH_OPTION_NOT_ALLOWED, message)
         return None
 
     def survey(self, run: Run) -> Look[RookPlatform] | None:
-        """Return the look at the cluster, its pools and its OSDs."""
         storage, target = run.document.spec.storage if run.document else None, common.target_of(run)
         if storage is None or storage.rook is None or target is None:
             return None
         return survey_rook(storage.rook, [*rook_render.pools(run, target)])
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
-        """Return why the cluster is unusable; a Fact if that may change by itself."""
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Fact | None:
         storage, target = document.spec.storage, ceph_target(document)
         if storage is None or storage.rook is None or target is None:
             return None
         return rook_survey.why_not_usable(storage.rook, target, document.spec.gates, _surveyed(platform))
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
-        """Return the environment of any cluster, and the version of Ceph."""
         environment, surveyed = environment_of(platform, None), _surveyed(platform)
-        if surveyed is None or surveyed.cluster is None:
+        if surveyed.cluster is None:
             return environment
         version = rook_facts.cluster_fact(surveyed.cluster).version
         rook = RookDescription(ceph_version=version[:MAX_DESCRIPTION_CHARACTERS])
         return environment.model_copy(update={"rook": rook})
 
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
-        """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
-        surveyed = _surveyed(platform)
-        return plan if surveyed is None else rook_survey.complete_plan(plan, surveyed)
+        return rook_survey.complete_plan(plan, _surveyed(platform))
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
-        """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
         return look_at_rook(view) if view.run.start_time is not None else None
 
 
@@ -150,7 +131,6 @@ class Cluster(common.CephResource):
     """The existing CephCluster."""
 
     def ready(self) -> Fact:
-        """Return whether objects can be created in it, and why not."""
         rook, there = self.target.rook, self.there
         if rook is None:
             return common.hidden_fact(holds=True)
@@ -183,12 +163,10 @@ class Pools(RookResource):
     """The run's own pools, or its file system. One that a user deletes under load is not created again."""
 
     def desired(self) -> Iterable[Create]:
-        """Return the creation of missing pools."""
         wanted: Iterable[Json] = () if self.view.in_use else rook_render.pools(self.view.run, self.target)
         return _absent(wanted, self.there.pools)
 
     def ready(self) -> Fact:
-        """Return whether they are ready."""
         return self.unless_in_use(rook_facts.readiness_fact(self.target, self.there.pools, kinds=rook_facts.POOL_KINDS))
 
     def remove(self) -> Teardown | None:
@@ -197,18 +175,16 @@ class Pools(RookResource):
             return None
         pool, cluster = min(self.there.pools, key=lambda fact: fact.child.name), self.there.cluster
         answered = any(job.complete for job in self.there.jobs)
-        run, now = self.view.run, self.view.now
-        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
+        blocker = deletion_blocker(pool, cluster, groups_answered=answered, ended=self.view.run.end_time)
         if blocker is not None and not pool.child.deleting:
             return Teardown(actions=(), fact=blocker)
-        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], now, inactive_groups(cluster)))
+        return Teardown(actions=deletions([pool.child]), fact=removal_fact([pool], inactive_groups(cluster)))
 
 
 class Users(RookResource):
     """The CephX users of conductor and agents."""
 
     def desired(self) -> Iterable[Create]:
-        """Return the creation of missing users, as long as Secrets are left for their keys."""
         secrets = self._key_secrets().of_run(self.target)
         if self.view.in_use or secrets is None:
             return ()
@@ -216,7 +192,6 @@ class Users(RookResource):
         return _absent(rook_render.users(self.view.run, self.target, secrets, version=version), self.there.users)
 
     def ready(self) -> Fact:
-        """Return whether pools and users are ready."""
         fact = self.unless_in_use(rook_facts.readiness_fact(self.target, (*self.there.pools, *self.there.users)))
         if fact.reason is Reason.USER_FAILED and self.there.cluster and self.there.cluster.external:
             return Fact.false(fact.reason, f"{fact.message}; {rook_survey.EXTERNAL_REMEDY}")
@@ -232,11 +207,8 @@ class Users(RookResource):
         return Fact.false(Reason.KEY_SECRETS_TAKEN, message)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the users."""
         users = self.there.users
-        if not users:
-            return None
-        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users, self.view.now))
+        return Teardown(actions=deletions(user.child for user in users), fact=removal_fact(users)) if users else None
 
     def _key_secrets(self) -> rook_render.KeySecrets:
         return rook_render.key_secrets(self.view.run.namespace, self.there.all_users)
@@ -246,7 +218,6 @@ class RookAccess(common.Access):
     """Access as without Rook, but with keys from Rook's namespace, and with the StorageClass of the run's PVCs."""
 
     def desired(self) -> Iterator[Action]:
-        """Yield keys and `ceph.conf`, and the StorageClass."""
         yield from super().desired()
         owner = next((fact for fact in self.there.users if fact.child.name == self.target.conductor_user), None)
         if owner is not None:
@@ -256,12 +227,10 @@ class RookAccess(common.Access):
             yield Create(obj=rook_render.storage_class(self.view.run, self.plan, provisioner.name))
 
     def ready(self) -> Fact:
-        """Return whether pods have what they need, and PVCs their StorageClass."""
         has_class = self.there.storage_class is not None or not rook_render.needs_storage_class(self.plan)
         return common.hidden_fact(holds=bool(super().ready().holds) and has_class)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
         if step := super().remove():
             return step
         if volumes := _volumes_fact(self.there):
@@ -271,14 +240,12 @@ class RookAccess(common.Access):
         return common.removal_step("deleting the StorageClass", *deletions([self.there.storage_class]))
 
     def pod_keyrings(self) -> Iterator[Action]:
-        """Yield the copies of the keys that the run's pods need."""
         run = self.view.run
         yield self.copy(render_ceph.keyring_secret(run, naming.CONDUCTOR), self.target.conductor_user)
         if render_ceph.clients_use_ceph(self.plan):
             yield self.copy(render_ceph.keyring_secret(run, naming.CLIENT), self.target.agent_user)
 
     def copy(self, obj: Json, user: str) -> CopyKeyring:
-        """Return the copy of a user's key from Rook's namespace."""
         return _copy(obj, next(fact for fact in self.there.users if fact.child.name == user))
 
 
@@ -286,7 +253,6 @@ class RookLeftovers(common.Leftovers):
     """The leftovers of a run in a Rook cluster, whose administrator may rotate the key that removes them."""
 
     def renew_key(self) -> Teardown | None:
-        """Return the next step of replacing the copy of a rotated key; None if the copy is current."""
         there = self.there
         owner = next((fact for fact in there.users if fact.child.name.endswith(f"-{naming.CONDUCTOR}")), None)
         steps: list[Action] = []
@@ -309,13 +275,10 @@ class RookLeftovers(common.Leftovers):
 class FileSystemLeftovers(RookLeftovers):
     """The leftovers of a run with its own file system: removed after its volumes, which Ceph purges after deletion."""
 
-    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
+    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and the Job's log"
 
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the volumes, and of what they leave.
-
-        A Job from before the last volume was deleted is repeated.
-        """
+        """Return the progress; a Job from before the last volume was deleted is repeated."""
         there, volumes = self.there, _volumes_fact(self.there)
         if volumes is None:
             return super().remove()
@@ -325,63 +288,55 @@ class FileSystemLeftovers(RookLeftovers):
 
 
 def deletion_blocker(
-    pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None, now: datetime
+    pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None
 ) -> Fact | None:
     """Return why a pool or file system cannot be deleted yet; None if it can.
 
-    Rook first runs `rbd pool stats` without a timeout, and one worker serves all pools: with inactive placement groups
-    that command hangs, and no other pool of the cluster is created, changed or deleted until they are active. Of a file
-    system it lists the subvolumes, which reads its metadata pool.
+    Rook first runs `rbd pool stats`, or lists subvolumes, without a timeout, and one worker serves all pools: inactive
+    placement groups would block every other pool of the cluster.
 
     `groups_answered`: the teardown Job has just listed the pool's objects, for which all groups must be active.
-    Otherwise Rook must have queried Ceph since the run `ended`, because its status is up to a minute old; and, unless
-    Ceph was healthy then except for harmless checks, again after Ceph would have reported groups that were inactive at
-    that time.
+    Otherwise Rook must have queried Ceph since the run `ended`; and, unless Ceph was healthy then except for harmless
+    checks, again after Ceph would have reported groups that were inactive at that time.
     """
     if cluster is None:
         return None
     kind, name = pool.child.kind, f"{pool.child.kind} {pool.child.place}"
     if inactive := inactive_groups(cluster):
-        message = (
-            f"{name} is not deleted while {inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal "
-            f"continues when they are active; {_BRING_BACK}, or delete the {kind} yourself if none of them belongs to "
-            "it"
+        why = (
+            f"{inactive}: that would block Rook's {ROOK_KINDS[kind].worker}. The removal continues when they are active"
         )
-        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
+        remedy = f"{_BRING_BACK}, or delete the {kind} yourself if none of them belongs to it"
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{name} is not deleted while {why}; {remedy}")
     if groups_answered or cluster.checked is None:
         return None
-    patience = timedelta(seconds=_COMPLAINT_SECONDS if may_lose_groups(cluster) else 0.0)
+    patience = timedelta(seconds=_COMPLAINT_SECONDS if rook_facts.may_lose_groups(cluster) else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
-    message = (
-        f"{name} is deleted once Rook has checked again that all placement groups are active (last check: "
-        f"{format_time(cluster.checked)})"
+    checked = (
+        f"Rook has checked again that all placement groups are active (last check: {format_time(cluster.checked)})"
     )
-    late = ended is not None and (now - ended).total_seconds() > _LONG_SECONDS
-    return Fact.false(Reason.IN_PROGRESS, f"{message}; {_CHECK_ROOK}" if late else message)
+    return Fact.false(Reason.IN_PROGRESS, f"{name} is deleted once {checked}; if that takes minutes, {_CHECK_ROOK}")
 
 
-def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") -> Fact:
-    """Return which objects in Rook's namespace are still being deleted, and what delays them.
-
-    `inactive`: the placement groups that delay them, as a clause; empty if none do.
-    """
+def removal_fact(left: Sequence[RookFact], inactive: str = "") -> Fact:
+    """Return what is still being deleted in Rook's namespace; `inactive`: the placement groups that delay it."""
     blocked = next((fact for fact in left if fact.blocked), None)
     if blocked is not None:
         child, kind = blocked.child, ROOK_KINDS[blocked.child.kind]
-        message = (
-            f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; list its content, for example with "
-            f"`{kind.listing.format(name=child.name)}`, and remove unneeded content"
+        remedy = (
+            f"list its content, for example with `{kind.listing.format(name=child.name)}`, and remove unneeded content"
         )
+        message = f"Rook does not delete {child.kind} {child.place}: {blocked.blocked}; {remedy}"
         return Fact.false(kind.deletion_blocked, message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
     warning = next((f" ({fact.warning[: rook_facts.MAX_WARNING_CHARACTERS]})" for fact in left if fact.warning), "")
     message = f"Rook is deleting {names}{warning}"
     if inactive:
         return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, f"{message}, and waits because {inactive}; {_BRING_BACK}")
-    since = min((fact.deleted for fact in left if fact.deleted is not None), default=now)
-    if (now - since).total_seconds() > _LONG_SECONDS:
-        message = f"{message} since {format_time(since)}; {_CHECK_ROOK}: a pool that it cannot delete blocks others"
+    since = min((fact.deleted for fact in left if fact.deleted is not None), default=None)
+    if since is not None:
+        message = f"{message} since {format_time(since)}; if that takes minutes, {_CHECK_ROOK}"
     return Fact.false(Reason.IN_PROGRESS, message)
 
 
@@ -396,18 +351,16 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
     teardown = yield from common.look_at_teardown(view.settings.teardown_namespace, run.uid)
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=labels)]
     try:
-        pools, users, clusters, config_maps = yield [
+        pools, users, clusters, config_maps, *file_systems = yield [
             Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=labels),
             # All of them, because the Secrets of other CephClients are taken.
             Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
             _cluster(namespace, str(cluster.get("name", ""))),
             Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
+            # Other runs need no right to read CephFilesystems.
+            *([_file_systems(namespace, labels)] if measures_files else []),
         ]
-        in_rook = [*pools, *users]
-        # Other runs need no right to read CephFilesystems.
-        if measures_files:
-            (file_systems,) = yield [_file_systems(namespace, labels)]
-            in_rook = [*pools, *file_systems, *users]
+        in_rook = [*pools, *chain.from_iterable(file_systems), *users]
         if uses_claims and not classes and view.run.end_time is None:
             osds, drivers, all_classes = yield [
                 _osds(namespace),
@@ -422,7 +375,7 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         own = [rook_facts.rook_fact(user, {}) for user in users if is_external_object_of(user, run.name, run.uid)]
         copied = common.external_objects_of(teardown, run=run)
         generations = {copied.key_generation, *(user.key_generation for user in own)}
-        if copied.keyring is None or not generations <= {"", FIRST_KEY}:
+        if copied.keyring is None or not generations <= {"", rook_facts.FIRST_KEY}:
             # What marks that the copied key is being replaced.
             place, renewal = view.settings.teardown_namespace, naming.key_renewal(run.uid)
             (secrets,) = yield [Query(api_version="v1", kind="Secret", namespace=place, name=renewal)]
@@ -431,12 +384,12 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         # Even without its permissions there, the operator has to stop the run's load here.
         problem = _missing_permission(error, namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return common.external_objects_of([*teardown, *classes], run=run, kinds_problem=f"{problem}{remedy}")
+        known = common.external_objects_of([*teardown, *classes], run=run)
+        return replace(known, kinds_problem=f"{problem}{remedy}")
     volumes: Sequence[Object] = ()
     volume_events: Sequence[Object] = ()
     # The StorageClass may have been deleted. Without the users there are no volumes any more.
-    has_users = any(obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid) for obj in in_rook)
-    lost_class = uses_claims and view.run.end_time is not None and has_users
+    lost_class = uses_claims and view.run.end_time is not None and bool(own)
     # As long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
     if (classes or lost_class) and not view.seen.claims:
         # The API server does not select PersistentVolumes by their StorageClass.
@@ -453,18 +406,12 @@ def look_at_rook(view: View) -> Look[ExternalObjects]:
         *(yield from common.look_for_events(view.settings.teardown_namespace, teardown, (common.JOB,))),
     ]
     monitors = next((str(config_map.get("data", {}).get("data", "")) for config_map in config_maps), "")
-    return common.external_objects_of(
-        [*teardown, *classes, *volumes, *in_rook],
-        run=run,
-        cluster=next(map(rook_facts.cluster_fact, clusters), None),
-        monitors=monitors_of(monitors),
-        events=events,
-        provisioner=provisioner,
-    )
+    known = common.external_objects_of([*teardown, *classes, *volumes, *in_rook], run=run, events=events)
+    cluster_fact = next(map(rook_facts.cluster_fact, clusters), None)
+    return replace(known, cluster=cluster_fact, monitors=monitors_of(monitors), provisioner=provisioner)
 
 
 def survey_rook(rook: RookStorage, pools_to_create: Iterable[Json] = ()) -> Look[RookPlatform]:
-    """Inspect a Rook cluster before anything is created in it."""
     cluster = rook.used_cluster
     file_systems: Sequence[Object] = ()
     try:
@@ -508,12 +455,10 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
 def _volumes_fact(there: ExternalObjects) -> Fact | None:
     """Return the remaining PersistentVolumes, and the PVCs of others that they are bound to; None if none remains."""
     if volumes := there.claimed_by_others:
-        message = (
-            f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {first_few(volumes, 3)}; their storage in Ceph is kept until they are deleted, and the "
-            "next run may start"
-        )
-        return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
+        bound = f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound"
+        what = f"{bound} to PVCs of others: {first_few(volumes, 3)}"
+        kept = "their storage in Ceph is kept until they are deleted, and the next run may start"
+        return Fact.false(Reason.CLAIMED_BY_OTHERS, f"{what}; {kept}")
     if volumes := there.volumes:
         left = count_text(len(volumes), "PersistentVolume")
         message = f"waiting for the provisioner to delete {left}: {first_few(volumes, 3)}"
@@ -523,7 +468,6 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
 
 
 def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
-    """Return the copy of a user's key from Rook's namespace."""
     annotations = {naming.ANNOTATION_KEY_GENERATION: owner.key_generation} if owner.key_generation else {}
     metadata = {**obj["metadata"], "annotations": annotations}
     # Rook also stores the key in a field named after the user, which an earlier user of this Secret does not have.
@@ -534,12 +478,11 @@ def _copy(obj: Json, owner: RookFact) -> CopyKeyring:
 def _renewal(view: View, there: ExternalObjects, owner: RookFact) -> Iterator[Action]:
     """Yield the next action that replaces the copied key if it was rotated; nothing if it is current or missing.
 
-    The Secret is immutable, and its absence means that the run has nothing in Ceph. So a second Secret exists until the
-    new copy does; if only the second one exists, the copy is still to be made.
+    The absence of the immutable Secret means that the run has nothing in Ceph: a second one exists until the new copy.
     """
     if there.keyring is None:
         return
-    if owner.key_generation in {"", there.key_generation or FIRST_KEY}:
+    if owner.key_generation in {"", there.key_generation or rook_facts.FIRST_KEY}:
         if there.renewal is not None:
             yield from deletions([there.renewal])
     elif there.renewal is None:
@@ -566,11 +509,9 @@ def _osds(namespace: str) -> Query:
 
 
 def _missing_permission(error: UnansweredError, namespace: str) -> str:
-    return (
-        f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
-        "or name the cluster in the chart's value rook.clusters"
-    )
+    remedy = f"bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}"
+    return f"{error.reason}; {remedy}, or name the cluster in the chart's value rook.clusters"
 
 
-def _surveyed(platform: Platform) -> RookPlatform | None:
-    return platform.storage if isinstance(platform.storage, RookPlatform) else None
+def _surveyed(platform: Platform) -> RookPlatform:
+    return platform.storage if isinstance(platform.storage, RookPlatform) else RookPlatform()

@@ -8,18 +8,7 @@ from datetime import datetime
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
-from plimsoll.ceph.gate import (
-    HEALTH_ERR,
-    HEALTH_OK,
-    HEALTH_WARN,
-    certain_checks,
-    checks_text,
-    health_problem,
-    is_about_keys,
-    is_about_state,
-    reported_checks,
-    standing_checks,
-)
+from plimsoll.ceph import gate
 from plimsoll.ceph.versions import mixture_problem, versions_that_matter
 from plimsoll.lifecycle.ceph.rook_render import BLOCK_POOL, CEPH_CLIENT, FILE_SYSTEM
 from plimsoll.lifecycle.children import Child, Object, child_of, time_of
@@ -27,6 +16,7 @@ from plimsoll.lifecycle.decision import Fact
 from plimsoll.plan.document import CephTarget
 
 READY = "Ready"  # phase of an object that Rook has applied
+FAILURE = "Failure"  # phase after an attempt that failed; Rook tries again
 FIRST_KEY = "1"  # what Rook counts for a key that was never rotated
 _INACTIVE = "PG_AVAILABILITY"  # Ceph's health check for inactive placement groups
 _EXTERNAL_ACCESS = "Secret rook-ceph-mon and ConfigMap rook-ceph-mon-endpoints of the external cluster"
@@ -34,7 +24,7 @@ POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)  # the kinds of objects that pools belong
 MAX_WARNING_CHARACTERS = 500  # maximum length of a warning in a message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RookKind:
     """What messages and conditions say about objects of a kind."""
 
@@ -45,27 +35,13 @@ class RookKind:
     worker: str = ""  # what a deletion that hangs would block in Rook
 
 
+_POOL = (Reason.POOL_NOT_READY, Reason.POOL_FAILED, Reason.POOL_DELETION_BLOCKED)
+_FILES = (Reason.FILE_SYSTEM_NOT_READY, Reason.FILE_SYSTEM_FAILED, Reason.FILE_SYSTEM_DELETION_BLOCKED)
+_USER = (Reason.USER_NOT_READY, Reason.USER_FAILED, Reason.USER_DELETION_BLOCKED)
 ROOK_KINDS: Mapping[str, RookKind] = {
-    BLOCK_POOL: RookKind(
-        not_ready=Reason.POOL_NOT_READY,
-        failed=Reason.POOL_FAILED,
-        deletion_blocked=Reason.POOL_DELETION_BLOCKED,
-        listing="rbd ls {name}",
-        worker="pool controller for all pools",
-    ),
-    FILE_SYSTEM: RookKind(
-        not_ready=Reason.FILE_SYSTEM_NOT_READY,
-        failed=Reason.FILE_SYSTEM_FAILED,
-        deletion_blocked=Reason.FILE_SYSTEM_DELETION_BLOCKED,
-        listing="ceph fs subvolume ls {name} csi",
-        worker="file system controller for all file systems",
-    ),
-    CEPH_CLIENT: RookKind(
-        not_ready=Reason.USER_NOT_READY,
-        failed=Reason.USER_FAILED,
-        deletion_blocked=Reason.USER_DELETION_BLOCKED,
-        listing="ceph auth get client.{name}",
-    ),
+    BLOCK_POOL: RookKind(*_POOL, "rbd ls {name}", "pool controller for all pools"),
+    FILE_SYSTEM: RookKind(*_FILES, "ceph fs subvolume ls {name} csi", "file system controller for all file systems"),
+    CEPH_CLIENT: RookKind(*_USER, "ceph auth get client.{name}"),
 }
 """All kinds of objects that a run has in Rook's namespace."""
 
@@ -83,11 +59,6 @@ class RookFact:
     deleted: datetime | None  # when its deletion was requested; None if it was not
     key_generation: str = ""  # of a user's key, which rises when the key is rotated; empty if Rook does not count
 
-    @property
-    def failed(self) -> bool:
-        """Whether Rook's last attempt failed. It retries, so this may change."""
-        return self.phase == "Failure"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFact:
@@ -100,8 +71,7 @@ class ClusterFact:
     health: str  # Ceph's health; empty before Rook has queried it
     checks: Mapping[str, str]  # health check that may be unmuted -> its severity
     messages: Mapping[str, str]  # failing health check, even if it is muted -> its message
-    # Ceph versions of the daemons that a measurement depends on; more than one during an upgrade
-    versions: tuple[str, ...]
+    versions: tuple[str, ...]  # of Ceph, of the daemons that a measurement depends on; several in an upgrade
     version: str  # of Ceph, short form; empty if unknown
     message: str  # of Rook, about what it is doing
     checked: datetime | None  # when Rook last queried Ceph's health; None if unknown
@@ -135,9 +105,7 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     )
 
 
-def readiness_fact(
-    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = frozenset(ROOK_KINDS)
-) -> Fact:
+def readiness_fact(target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*ROOK_KINDS,)) -> Fact:
     """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
     facts_by_name = {(fact.child.kind, fact.child.name): fact for fact in facts}
     for kind, name in own_objects(target):
@@ -147,14 +115,13 @@ def readiness_fact(
         if fact is None:
             return Fact.false(ROOK_KINDS[kind].not_ready, f"{kind} {name} is not created yet")
         if not fact.ready:
-            reason = ROOK_KINDS[kind].failed if fact.failed else ROOK_KINDS[kind].not_ready
+            reason = ROOK_KINDS[kind].failed if fact.phase == FAILURE else ROOK_KINDS[kind].not_ready
             return Fact.false(reason, _waiting_message(fact))
     name = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
     return Fact.true(Reason.READY, f"Rook reports {name} as ready")
 
 
 def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
-    """Yield kind and name of a run's objects in Rook's namespace, in order of creation."""
     if target.rook is None:
         return
     if target.made is not None and target.file_system is not None:
@@ -183,8 +150,8 @@ def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
         ready=bool({("Ready", "True"), ("Connected", "True")} & conditions),
         external=bool(((obj.get("spec") or {}).get("external") or {}).get("enable")),
         health=health,
-        checks=reported_checks(health, checks, muted),
-        messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != HEALTH_OK},
+        checks=gate.reported_checks(health, checks, muted),
+        messages={name: str(details[name].get("message", "")) for name in checks if checks[name] != gate.HEALTH_OK},
         versions=versions_that_matter(
             {kind: versions or () for kind, versions in (ceph.get("versions") or {}).items()}, file_system=file_system
         ),
@@ -195,7 +162,6 @@ def cluster_fact(obj: Object, *, file_system: bool = False) -> ClusterFact:
 
 
 def cluster_name(cluster: NamespacedName | ClusterFact) -> str:
-    """Return kind and name of a CephCluster, for a message."""
     return f"CephCluster {cluster.namespace}/{cluster.name}"
 
 
@@ -208,29 +174,28 @@ def inactive_groups(cluster: ClusterFact | None) -> str:
 
 def may_lose_groups(cluster: ClusterFact) -> bool:
     """Whether the health shows something after which Ceph may still report inactive placement groups."""
-    standing = standing_checks(cluster.health, cluster.checks, frozenset())
-    return bool(standing) or any(is_about_state(name) for name in cluster.messages)
+    standing = gate.standing_checks(cluster.health, cluster.checks, frozenset())
+    return bool(standing) or any(gate.is_about_state(name) for name in cluster.messages)
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
-    """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
     what = cluster_name(cluster)
     if not cluster.ready:
         remedy = f"; check {_EXTERNAL_ACCESS}, and the log of Rook's operator" if cluster.external else ""
         return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}{remedy}"
     if mixture := mixture_problem(what, cluster.versions):
         return mixture
-    errors = [name for name, severity in cluster.checks.items() if severity == HEALTH_ERR]
+    errors = [name for name, severity in cluster.checks.items() if severity == gate.HEALTH_ERR]
     # Rook ignores HEALTH_ERR if all errors are about keys, which it can replace (since 1.19.9 and 1.20.5).
-    is_served = cluster.health == HEALTH_ERR and errors and all(map(is_about_keys, errors))
-    if cluster.health not in {HEALTH_OK, HEALTH_WARN} and not is_served:
+    is_served = cluster.health == gate.HEALTH_ERR and errors and all(map(gate.is_about_keys, errors))
+    if cluster.health not in {gate.HEALTH_OK, gate.HEALTH_WARN} and not is_served:
         state = cluster.health or "in an unknown state"
-        checks = f" ({checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
+        checks = f" ({gate.checks_text(cluster.checks, cluster.messages)})" if cluster.checks else ""
         return f"{what} is {state}{checks}; until this changes, Rook creates neither pools nor users in it"
-    standing = certain_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
+    standing = gate.certain_checks(cluster.health, cluster.checks, frozenset(gates.accepted_health_checks))
     if gates.ceph_health == "Ignored" or not standing:
         return ""
-    problem = health_problem(what, cluster.health, standing, cluster.messages)
+    problem = gate.health_problem(what, cluster.health, standing, cluster.messages)
     return f"{problem}, or set spec.gates.cephHealth to Ignored"
 
 
@@ -240,11 +205,11 @@ def _waiting_message(fact: RookFact) -> str:
         return f"{what} is being deleted by another user; delete the run and create it again"
     because = f": {fact.warning[:MAX_WARNING_CHARACTERS]}" if fact.warning else ""
     if not fact.phase:
-        return (
-            f"Rook has not reported the status of {what} yet{because}; check that its operator is running, and that it "
-            "is not blocked by another object that it cannot delete"
+        remedy = (
+            "check that its operator is running, and that it is not blocked by another object that it cannot delete"
         )
-    if fact.failed:
+        return f"Rook has not reported the status of {what} yet{because}; {remedy}"
+    if fact.phase == FAILURE:
         return f"{what} failed{because}; Rook retries, and its operator's log has the details"
     if fact.phase == READY:
         return f"{what}: Rook has not applied its current specification yet"

@@ -36,10 +36,7 @@ _CSI_SECRETS = {
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
-    """Yield the pools of a run in order of creation, or its file system; nothing if it uses existing ones.
-
-    They are deleted in the same order: the pool with the images' headers before the pool with their data.
-    """
+    """Yield the pools, or the file system, of a run in order of creation and deletion: images' headers before data."""
     made, cluster = target.made, target.rook
     if made is None or cluster is None:
         return
@@ -61,14 +58,12 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
     if target.data_pool is not None:
         headers = made.model_copy(update={"compression_mode": None})
         size = metadata_size(made.erasure_coded.coding_chunks if made.erasure_coded else 1)
-        yield _rook_object(
-            run, BLOCK_POOL, cluster.namespace, target.pool, pool_spec(headers, _replicated(Replicated(size=size)))
-        )
+        spec = pool_spec(headers, _replicated(Replicated(size=size)))
+        yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.pool, spec)
     yield _rook_object(run, BLOCK_POOL, cluster.namespace, target.data_pool or target.pool, pool_spec(made))
 
 
 def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
-    """Return the specification of a pool; `layout` replaces its own."""
     # Rook passes these to Ceph unchanged.
     parameters: dict[str, str] = {}
     if layout is None and (chunks := pool.erasure_coded) is not None:
@@ -116,7 +111,6 @@ def pools_of(file_system: Object) -> Mapping[str, Json]:
 
 
 def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
-    """Return what the users of the run with a UID need in a cluster of a version of Ceph, which may be unknown."""
     return Rights(
         pools=target.pools_by_note,
         quota_pool=target.pools[-1] if target.made else "",
@@ -129,7 +123,6 @@ def rights_of(uid: str, target: CephTarget, version: str) -> Rights:
 
 
 def users(run: Run, target: CephTarget, secrets: tuple[str, str], *, version: str) -> Iterator[Json]:
-    """Yield the CephX users of the conductor and the agents, whose keys Rook stores in these Secrets."""
     if target.rook is None:
         return
     rights = rights_of(run.uid, target, version)
@@ -149,9 +142,8 @@ class KeySecrets:
     def of_run(self, target: CephTarget) -> tuple[str, str] | None:
         """Return the Secrets for the keys of conductor and agents; None if the run may not have them yet.
 
-        These are the run's Secrets, or else the first free ones. A namespace may use as many Secrets as are free when
-        it takes one: the dynamic threshold by which switches share a buffer between queues (Choudhury and Hahne, 1998).
-        So a namespace that takes all that it can leaves half of what was free to the others.
+        These are the run's Secrets, or else the first free ones. A namespace may use as many as are free when it takes
+        one, which leaves half of what was free to the others: the dynamic threshold of Choudhury and Hahne, 1998.
         """
         users = (target.conductor_user, target.agent_user)
         missing = [user for user in users if user not in self.by_user]
@@ -174,11 +166,10 @@ def key_secrets(namespace: str, ceph_clients: Iterable[Object]) -> KeySecrets:
 
 
 def metadata_size(coding_chunks: int) -> int:
-    """Return the number of copies in the metadata pool of an erasure-coded pool.
+    """Return the number of copies in the metadata pool of an erasure-coded pool, at most Ceph's default, three.
 
-    One more than coding chunks, so that it survives the loss of as many failure domains as the data; at most three,
-    Ceph's default, because the data is what is measured. With at least two data chunks there are always fewer copies
-    than chunks, so failure domains that suffice for the data suffice for the metadata.
+    One more than coding chunks, so that it survives the loss of as many failure domains as the data. That is always
+    fewer than all chunks, so failure domains that suffice for the data suffice for the metadata.
     """
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
@@ -195,10 +186,7 @@ def csi_driver(*, file_system: bool) -> str:
 
 
 def storage_class(run: Run, plan: Plan, provisioner: str) -> Json:
-    """Return the run's StorageClass, with a CSI driver as its provisioner.
-
-    Raises ValueError if the run has no PVCs in Rook's cluster.
-    """
+    """Return the run's StorageClass. Raises ValueError if the run has no PVCs in Rook's cluster."""
     target = plan.ceph
     if target is None or target.rook is None or not needs_storage_class(plan):
         raise ValueError(f"run {run.name} needs no StorageClass of its own")

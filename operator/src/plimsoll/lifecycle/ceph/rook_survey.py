@@ -33,6 +33,17 @@ _STRETCH_COPIES = 4  # Source: Rook 1.18, `ValidatePoolSpec`
 _SMALL_POOL_GROUPS = 16  # what Ceph's autoscaler gives a metadata pool at least
 _LEAST_OSDS = 3  # Ceph counts at least this many OSDs
 _FIELD = "spec.storage.rook"
+_EXISTING = {
+    BLOCK_POOL: ("existingPool", Reason.POOL_NOT_FOUND, Reason.POOL_NOT_ALLOWED, Reason.POOL_NOT_READY),
+    FILE_SYSTEM: (
+        "existingFileSystem",
+        Reason.FILE_SYSTEM_NOT_FOUND,
+        Reason.FILE_SYSTEM_NOT_ALLOWED,
+        Reason.FILE_SYSTEM_NOT_READY,
+    ),
+}
+"""Kind -> the field that names an existing one, and the reasons why it is unusable."""
+
 EXTERNAL_REMEDY = (
     "on an external cluster, Rook manages pools and users only with the administrator's key (Secret rook-ceph-mon); "
     "without it, measure the pool with spec.storage.ceph, or a StorageClass with spec.storage.storageClass"
@@ -72,20 +83,17 @@ class RookPlatform:
         return [*self.pools, *({"spec": pool} for pool in file_system_pools)]
 
 
-def why_not_usable(
-    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
-) -> RunEnding | Fact | None:
-    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
-    if platform is None or platform.problem or platform.cluster is None:
-        why = f": {platform.problem}" if platform and platform.problem else ""
+def why_not_usable(rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform) -> Fact | None:
+    if platform.problem or platform.cluster is None:
+        why = f": {platform.problem}" if platform.problem else ""
         message = f"{cluster_name(rook.used_cluster)} not found{why}; install Rook, or name another cluster"
-        return RunEnding.failure(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
+        return RunEnding.false(Reason.ROOK_NOT_FOUND, f"{_FIELD}.cluster: {message}")
     cluster = cluster_fact(platform.cluster, file_system=target.file_system is not None)
-    unusable: RunEnding | Fact | None = None
+    unusable: Fact | None = None
     if cluster.external and target.made is not None:
         field, existing = ("fileSystem", "existingFileSystem") if rook.file_system else ("pool", "existingPool")
         why = f"{cluster_name(cluster)} is external, so Plimsoll cannot check whether Ceph could place a new pool"
-        unusable = RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
+        unusable = RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}; use {existing} instead")
     elif rook.existing_pool is not None:
         unusable = unusable_pools(target, platform.pools)
     elif rook.existing_file_system is not None:
@@ -124,60 +132,64 @@ def complete_plan(plan: Plan, platform: RookPlatform) -> Plan:
     return plan.model_copy(update={"ceph": target.model_copy(update=changed)})
 
 
-def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> RunEnding | Fact | None:
+def unusable_pools(target: CephTarget, pools: Iterable[Object]) -> Fact | None:
     """Return why a run may not use the existing pools it names, given all CephBlockPools; None if it may."""
-    field, existing = f"{_FIELD}.existingPool", _existing(pools)
-    for name in target.pools:
-        if name not in existing:
-            why = f"{BLOCK_POOL} {name} does not exist, or belongs to another run"
-            message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
-            return RunEnding.failure(Reason.POOL_NOT_FOUND, message)
-    for name in target.pools:
-        if why := _why_not_allowed(existing[name]):
-            return RunEnding.failure(Reason.POOL_NOT_ALLOWED, f"{field}: {why}")
-    unready = (why for name in target.pools if (why := _why_not_ready(existing[name])))
-    return next((Fact.false(Reason.POOL_NOT_READY, why) for why in unready), None)
+    return _unusable(BLOCK_POOL, target.pools, pools)
 
 
-def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> RunEnding | Fact | None:
+def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> Fact | None:
     """Return why a run may not use the file system it names, given all CephFilesystems; None if it may."""
-    field, existing = f"{_FIELD}.existingFileSystem", _existing(file_systems)
     name = target.file_system.name if target.file_system else ""
-    obj, name = existing.get(name), f"{FILE_SYSTEM} {name}"
-    if obj is None:
-        why = f"{name} does not exist, or belongs to another run"
-        message = f"{field}: {why}; name one that allows benchmarks: {_allowed(existing)}"
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, message)
-    if why := _why_not_allowed(obj):
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_ALLOWED, f"{field}: {why}")
-    metadata, *data = pools_of(obj)
+    unusable = _unusable(FILE_SYSTEM, [name], file_systems)
+    if isinstance(unusable, RunEnding):
+        return unusable
+    metadata, *data = pools_of(next(obj for obj in file_systems if obj["metadata"]["name"] == name))
     problem = ""
     if target.pool != metadata:
-        problem = f"metadataPool: {name} has no metadata pool {target.pool}; name its own: {metadata}"
+        problem = f"metadataPool: {FILE_SYSTEM} {name} has no metadata pool {target.pool}; name its own: {metadata}"
     elif target.data_pool not in data:
         names = first_few(data, _MAX_NAMES) or "none"
-        problem = f"dataPool: {name} has no data pool {target.data_pool}; name one of its own: {names}"
+        problem = f"dataPool: {FILE_SYSTEM} {name} has no data pool {target.data_pool}; name one of its own: {names}"
     if problem:
-        return RunEnding.failure(Reason.FILE_SYSTEM_NOT_FOUND, f"{field}.{problem}")
-    why = _why_not_ready(obj)
-    return Fact.false(Reason.FILE_SYSTEM_NOT_READY, why) if why else None
+        return RunEnding.false(Reason.FILE_SYSTEM_NOT_FOUND, f"{_FIELD}.existingFileSystem.{problem}")
+    return unusable
+
+
+def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fact | None:
+    """Return why a run may not use the pools or the file system of these names; None if it may."""
+    field, not_found, not_allowed, not_ready = _EXISTING[kind]
+    existing = {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
+    annotations = {name: obj["metadata"].get("annotations") or {} for name, obj in existing.items()}
+    allowed = {name for name, found in annotations.items() if found.get(ALLOW_BENCHMARKS) == "true"}
+    for name in names:
+        if name not in existing:
+            why = f"{kind} {name} does not exist, or belongs to another run"
+            message = f"{_FIELD}.{field}: {why}; name one that allows benchmarks: {_listed(allowed)}"
+            return RunEnding.false(not_found, message)
+    for name in names:
+        if name not in allowed:
+            how = f'with `kubectl annotate {kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
+            message = f"{kind} {name} does not allow benchmarks; its owner can allow them {how}"
+            return RunEnding.false(not_allowed, f"{_FIELD}.{field}: {message}")
+    for name in names:
+        phase = (existing[name].get("status") or {}).get("phase")
+        if phase != READY or "deletionTimestamp" in existing[name]["metadata"]:
+            state = phase or "not reconciled by Rook yet"
+            return Fact.false(not_ready, f"{kind} {name} is {state}; wait until it is Ready")
+    return None
 
 
 def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     """Return why Ceph could not place a pool, and what to do about it; empty if it could."""
     if not osds:
-        return (
-            f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check "
-            f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
-        )
+        check = f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
+        return f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check {check}"
     inside = [osd for osd in osds if _is_in_root(osd, pool)]
     if not inside:
         where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
         return f"no OSD is in {where} an existing one: {_listed({osd.root for osd in osds} - {''})}"
-    root = pool.crush_root or ""
-    if not root and len(inside) < len(osds):
-        # The root of a pool that names none, if it is known.
-        root = next((osd.root for osd in inside if osd.root), "")
+    # The root of a pool that names none is shown if there are others.
+    root = pool.crush_root or (inside[0].root if len(inside) < len(osds) else "")
     of_root = f" of CRUSH root {root}" if root else ""
     classes = {osd.device_class for osd in inside}
     if pool.device_class is not None and pool.device_class not in classes:
@@ -231,10 +243,8 @@ def why_over_budget(
         return ""
     fits = _fitting(pool, osds, limit - used, headers=headers)
     remedy = f"set placementGroups to at most {fits}, or add OSDs" if fits else "delete pools, or add OSDs"
-    return (
-        f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use, in addition to "
-        f"{used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
-    )
+    added = f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use"
+    return f"{added}, in addition to {used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
 
 
 def fitting_placement_groups(
@@ -249,10 +259,7 @@ def fitting_placement_groups(
 
 
 def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> FileSystem:
-    """Return the file system with a fixed number of placement groups for each pool.
-
-    Only the pool with the content of files gets the usual number. The others are small.
-    """
+    """Return the file system with a number of placement groups for each pool: a small one for all but the last."""
     chosen = [pool for pool in (made.metadata_pool, *made.data_pools) if pool.placement_groups is not None]
     taken = [*others, *({"spec": pool_spec(pool)} for pool in chosen)]
 
@@ -277,7 +284,6 @@ def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
 
 
 def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
-    """Return how many available OSDs a pool can use."""
     return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
 
 
@@ -290,14 +296,13 @@ def width(pool: Pool) -> int:
 
 def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
     """Return the OSDs of these Deployments; `root` is the root of pools that name none."""
-    osds = []
-    for deployment in deployments:
+
+    def osd(deployment: Object) -> Osd:
         labels = deployment["metadata"].get("labels") or {}
         number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
-        locations = [key for key in labels if key.startswith(_LOCATION)]
-        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in locations}
+        buckets = {key.removeprefix(_LOCATION): str(labels[key]) for key in labels if key.startswith(_LOCATION)}
         crush_root = buckets.pop(_ROOT, "")
-        osd = Osd(
+        return Osd(
             number=number,
             device_class=str(labels.get("device-class", "")),
             buckets={**buckets, "osd": number},
@@ -305,8 +310,8 @@ def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Os
             by_default=crush_root in {"", root},
             available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
         )
-        osds.append(osd)
-    return tuple(osds)
+
+    return tuple(map(osd, deployments))
 
 
 def root_of_pools(cluster: Object) -> str:
@@ -331,11 +336,10 @@ def provisioner_of(
     drivers: Iterable[Object],
     classes: Iterable[Object],
 ) -> Provisioner:
-    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace.
+    """Return the CSI driver, `rbd` or `cephfs`, for volumes of the CephCluster in a namespace, whose prefix is unknown.
 
-    Its prefix is the namespace of Rook's operator, the administrator's (`CSI_DRIVER_NAME_PREFIX`), or the name of a
-    Driver of the ceph-csi-operator. So all registered `drivers` are searched: for the driver of the operator that the
-    Deployments of `osds` name; then for the one that StorageClasses of the cluster use; then for the only one.
+    Of the registered `drivers` it is that of the operator that the Deployments of `osds` name; or the one that
+    StorageClasses of the cluster use; or the only one.
     """
     suffix = f".{driver}.csi.ceph.com"
     registered = {obj["metadata"]["name"] for obj in drivers if obj["metadata"]["name"].endswith(suffix)}
@@ -350,10 +354,8 @@ def provisioner_of(
     if not registered:
         problem = f"no other *{suffix} is registered; enable Rook's CSI drivers or the ceph-csi-operator's"
     else:
-        problem = (
-            f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster; "
-            "create one that names it as provisioner"
-        )
+        problem = f"no StorageClass with clusterID {namespace} says which of {_listed(registered)} serves the cluster"
+        problem = f"{problem}; create one that names it as provisioner"
     return Provisioner(problem=f"CSIDriver {usual} does not exist, and {problem}")
 
 
@@ -366,19 +368,19 @@ def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) ->
     """Return that this Ceph or this Rook is too old for the run; None if it is not, or a version is unknown."""
     name, version = cluster_name(cluster), cluster.ceph_version
     if why := age_problem(name, version):
-        return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
+        return RunEnding.false(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")
     for place, pool in _new_pools(rook).items():
         coded, field = pool.erasure_coded, f"{_FIELD}.{place}.erasureCoded"
         if coded is None:
             continue
         if coded.optimizations and (why := optimizations_problem(name, version)):
-            return RunEnding.failure(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
+            return RunEnding.false(Reason.CEPH_TOO_OLD, f"{field}.optimizations: {why}")
         # A webhook may refuse every dry run, or the pool for a reason of its own: its creation will say so.
         if coded.stripe_unit is not None and "stripeUnit" in platform.refusal:
             rooks = f"Rook{f' {platform.rook_version}' if platform.rook_version else ''} of {name}"
             why = f"the resource definitions of {rooks} do not accept it ({platform.refusal[:_MAX_REFUSAL_CHARACTERS]})"
             message = f"{field}.stripeUnit: {why}; upgrade Rook, or remove the field"
-            return RunEnding.failure(Reason.ROOK_TOO_OLD, message)
+            return RunEnding.false(Reason.ROOK_TOO_OLD, message)
     return None
 
 
@@ -399,9 +401,9 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     for field, pool in pools.items():
         if stretch.get("zones") and (pool.replicated is None or pool.replicated.size != _STRETCH_COPIES):
             why = "Rook creates only replicated pools with size 4 in a stretch cluster; use replicated.size 4"
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
         if why := why_infeasible(pool, osds, rook.used_cluster.namespace):
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     # Without a number, a pool gets what the others leave, but one placement group at least.
     specs = {
         field: {"spec": pool_spec(pool.model_copy(update={"placement_groups": pool.placement_groups or 1}))}
@@ -411,39 +413,8 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     for field, pool in reversed(pools.items()):
         taken = [*platform.pool_specifications, *(spec for other, spec in specs.items() if other != field)]
         if why := why_over_budget(pool, osds, taken, platform.cluster, headers=rook.file_system is None):
-            return RunEnding.failure(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
+            return RunEnding.false(Reason.POOL_NOT_FEASIBLE, f"{_FIELD}.{field}: {why}")
     return None
-
-
-def _existing(objects: Iterable[Object]) -> dict[str, Object]:
-    """Return the pools or file systems that a run may name, by name: not those that Plimsoll created for runs."""
-    return {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
-
-
-def _allowed(existing: Mapping[str, Object]) -> str:
-    return _listed(name for name, obj in existing.items() if _is_allowed(obj))
-
-
-def _is_allowed(obj: Object) -> bool:
-    return bool((obj["metadata"].get("annotations") or {}).get(ALLOW_BENCHMARKS) == "true")
-
-
-def _why_not_allowed(obj: Object) -> str:
-    if _is_allowed(obj):
-        return ""
-    kind, name = obj["kind"], obj["metadata"]["name"]
-    return (
-        f"{kind} {name} does not allow benchmarks; its owner can allow them with `kubectl annotate "
-        f'{kind.lower()} {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
-    )
-
-
-def _why_not_ready(obj: Object) -> str:
-    phase = (obj.get("status") or {}).get("phase")
-    if phase == READY and "deletionTimestamp" not in obj["metadata"]:
-        return ""
-    state = phase or "not reconciled by Rook yet"
-    return f"{obj['kind']} {obj['metadata']['name']} is {state}; wait until it is Ready"
 
 
 def _has_class(osd: Osd, pool: Pool) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from plimsoll.api.storage import KeyringReference
 from plimsoll.ceph.document import CONF_FILE, CONF_PATH, KEYRING_FILE, MOUNT, OSD_BENCH_MOUNT, ceph_conf
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secret, manifest, metadata
+from plimsoll.lifecycle.render.common import READABLE, Access, Json, empty_secret, manifest, metadata, secret_volume
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan, image_name, rados_namespace
 from plimsoll.protocol.assignment import RadosNamespace, RbdImage
@@ -20,17 +20,13 @@ VOLUME_MOUNT = {"name": "ceph", "mountPath": MOUNT, "readOnly": True}
 
 
 def config_map(run: Run, monitors: Iterable[str]) -> Json:
-    """Return the run's `ceph.conf`, which conductor and clients share."""
     name = naming.ceph_config_map(run.name)
     data = {CONF_FILE: ceph_conf(monitors)}
     return manifest("ConfigMap", metadata(run, name, component=naming.STORAGE), immutable=True, data=data)
 
 
 def keyring_secret(run: Run, component: str) -> Json:
-    """Return the Secret for the keyring of the conductor or the clients, without data.
-
-    Its creator copies the key from Rook's Secret. Without Rook the pods mount the Secret that the user names.
-    """
+    """Return the Secret, without data, for the keyring of conductor or clients that is copied from Rook's."""
     return empty_secret(metadata(run, naming.keyring_secret(run.uid, component), component=component))
 
 
@@ -55,18 +51,15 @@ def client_access(run: Run, plan: Plan, client: int) -> Access:
     access = Access()
     if plan.ceph is not None and clients_use_ceph(plan) and not plan.is_server(client):
         access = Access(tuple(volumes(run, plan.ceph, naming.CLIENT)), (VOLUME_MOUNT,), ENVIRONMENT)
-    administrators = _keyring_of(plan, client)
+    administrators = administrator_keyring(plan, client)
     if administrators is None:
         return access
-    items = [{"key": administrators.key, "path": KEYRING_FILE}]
-    secret = {"secretName": administrators.name, "defaultMode": READABLE, "items": items}
     mount = {"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True}
-    volume = {"name": "osd-bench", "secret": secret}
+    volume = secret_volume("osd-bench", administrators.name, {administrators.key: KEYRING_FILE})
     return replace(access, volumes=(*access.volumes, volume), mounts=(*access.mounts, mount))
 
 
 def image(plan: Plan, client: int) -> RbdImage | None:
-    """Return a client's image; None if its volume is none."""
     target, volume = plan.ceph, plan.volume
     if target is None or volume is None or not plan.has_images or plan.is_server(client):
         return None
@@ -84,8 +77,7 @@ def rados(plan: Plan, client: int) -> RadosNamespace | None:
 
 
 def osd_keyring(plan: Plan, client: int) -> str | None:
-    """Return the path of the administrator's keyring in a client's container; None if it has none."""
-    return None if _keyring_of(plan, client) is None else f"{OSD_BENCH_MOUNT}/{KEYRING_FILE}"
+    return None if administrator_keyring(plan, client) is None else f"{OSD_BENCH_MOUNT}/{KEYRING_FILE}"
 
 
 def tools_of(plan: Plan) -> tuple[str, ...]:
@@ -94,14 +86,11 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted({point.tool for point in plan.points} | prefilled))
 
 
-def administrator_keyring(plan: Plan) -> KeyringReference | None:
-    """Return the Secret with the administrator's keyring, one for all workloads; None if none needs it."""
-    point = next((point for point in plan.points if TOOLS[point.tool].target is TargetKind.OSDS), None)
+def administrator_keyring(plan: Plan, client: int = ACTOR_CLIENT) -> KeyringReference | None:
+    """Return the Secret with the administrator's keyring, one for all workloads; None if that client needs none."""
+    points = plan.points if client == ACTOR_CLIENT else ()
+    point = next((point for point in points if TOOLS[point.tool].target is TargetKind.OSDS), None)
     return None if point is None else point.typed_parameters.administrator_keyring
-
-
-def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
-    return administrator_keyring(plan) if client == ACTOR_CLIENT else None
 
 
 def _targets(plan: Plan) -> set[TargetKind]:

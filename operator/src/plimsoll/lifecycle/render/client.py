@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, network, pods
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import Plan
@@ -16,7 +16,7 @@ from plimsoll.protocol.assignment import (
     AssignedVolume,
     Assignment,
     BlockDevice,
-    DirectoryVolume,
+    DataFile,
     SharedDirectory,
     token_name,
 )
@@ -59,19 +59,18 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
     annotations = {**common.NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
     pod, resources = _pod(run, plan, settings, assigned), run.document.spec.clients.resources if run.document else {}
-    template = pods.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
+    template = common.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
     name = naming.client_job(run.name, client, attempt)
     described = metadata(run, name, component=naming.CLIENT, labels=identity)
     return manifest("Job", described, spec={"backoffLimit": 0, "template": template})
 
 
 def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
-    """Return the assignment of a client's agent."""
     volume = plan.volume
     assigned: AssignedVolume | None = ceph.image(plan, client)
     if volume is not None and _mounts_claim(plan, client):
         # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
-        assigned = DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=volume.size)
+        assigned = DataFile(path=f"{DATA_MOUNT}/plimsoll.data", mounted=True, capacity=volume.size)
         if volume.maps_device:
             assigned = BlockDevice(path=DEVICE_PATH)
         elif volume.is_shared:

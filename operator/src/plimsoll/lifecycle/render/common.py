@@ -1,10 +1,12 @@
 """Common parts of a run's manifests, its documents, and the placement of its clients."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
+from plimsoll.api.pods import PodTemplate
 from plimsoll.api.run import Clients
 from plimsoll.api.status import STATE_FILE, RunState
 from plimsoll.lifecycle import naming
@@ -41,6 +43,11 @@ _API_VERSIONS = {
     RESULT_KIND: API_VERSION,
 }
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_LINUX = {"kubernetes.io/os": "linux"}
+_NO_SIDECAR_LABELS = {"sidecar.istio.io/inject": "false"}
+_NO_SIDECAR_ANNOTATIONS = {"linkerd.io/inject": "disabled"}
+
 Json = dict[str, Any]
 
 
@@ -73,22 +80,17 @@ def metadata(
 
 
 def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: str) -> Json:
-    """Return the metadata of an object outside the run's namespace; `namespace` None for a cluster-scoped one.
-
-    Owner references do not cross namespaces, so the run's finalizer removes these, and a label names its namespace.
-    """
+    """Return the metadata of an object elsewhere, or cluster-scoped (None), which the run's finalizer removes."""
     place = {} if namespace is None else {"namespace": namespace}
     labels = {**run_labels(run), naming.LABEL_RUN_NAMESPACE: run.namespace, naming.LABEL_COMPONENT: component}
     return {"name": name, **place, "labels": labels}
 
 
 def manifest(kind: str, metadata: Json, **content: object) -> Json:
-    """Return an object of one of the kinds that runs consist of."""
     return {"apiVersion": _API_VERSIONS[kind], "kind": kind, "metadata": metadata, **content}
 
 
 def empty_secret(metadata: Json) -> Json:
-    """Return a Secret without data."""
     return manifest("Secret", metadata, immutable=True, type="Opaque")
 
 
@@ -115,6 +117,69 @@ def pod_spec(
     }
 
 
+def pod_template(
+    spec: Json,
+    settings: Settings,
+    run: Run | None = None,
+    *,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] = _NOTHING,
+    resources: Mapping[str, Any] = _NOTHING,
+) -> Json:
+    """Return the template of a Job's pod with one container.
+
+    What the run sets (its pod template, `resources`, and the node selector in `spec`) overrides the administrator's
+    defaults; `labels`, `annotations` and the operating system override both. Without `run`, only the defaults apply.
+    """
+    defaults = settings.pod_defaults
+    template = run.document.spec.pod_template if run is not None and run.document is not None else PodTemplate()
+    layers = (defaults, template)
+    (container,) = spec["containers"]
+    proxies = {variable.name: variable.value for layer in layers for variable in layer.env}
+    container = {
+        **container,
+        "env": [*container["env"], *({"name": name, "value": value} for name, value in proxies.items())],
+        "resources": _merged_resources((container["resources"], defaults.resources, resources)),
+    }
+    affinity = template.affinity or defaults.affinity
+    to_nodes = affinity.model_dump(mode="json", by_alias=True, exclude_defaults=True) if affinity else {}
+    optional = {
+        "tolerations": [
+            *spec.get("tolerations", ()),
+            *(dict(given) for layer in layers for given in layer.tolerations),
+        ],
+        "affinity": {**spec.get("affinity", {}), **to_nodes},
+        "imagePullSecrets": [{"name": secret.name} for layer in layers for secret in layer.image_pull_secrets],
+        "priorityClassName": template.priority_class_name or defaults.priority_class_name,
+        "runtimeClassName": template.runtime_class_name or defaults.runtime_class_name,
+    }
+    metadata = {
+        "labels": {**_NO_SIDECAR_LABELS, **defaults.labels, **template.labels, **labels},
+        "annotations": {**_NO_SIDECAR_ANNOTATIONS, **defaults.annotations, **template.annotations, **annotations},
+    }
+    complete = {
+        **spec,
+        "nodeSelector": {**defaults.node_selector, **spec.get("nodeSelector", {}), **_LINUX},
+        **optional,
+        "containers": [container],
+    }
+    return {
+        "metadata": metadata,
+        "spec": {name: value for name, value in complete.items() if value not in ([], {}, None, "")},
+    }
+
+
+def _merged_resources(layers: Iterable[Mapping[str, Any]]) -> Json:
+    """Return requests and limits. A layer that names a resource replaces both its request and its limit."""
+    merged: Json = {"requests": {}, "limits": {}}
+    for layer in layers:
+        named = {name for values in layer.values() for name in values or ()}
+        for kind, values in merged.items():
+            others = {name: value for name, value in values.items() if name not in named}
+            merged[kind] = {**others, **(layer.get(kind) or {})}
+    return {kind: values for kind, values in merged.items() if values}
+
+
 def container_security(*, is_root: bool = False) -> Json:
     """Return the settings that make a container satisfy the restricted profile, unless it is root."""
     return {
@@ -125,14 +190,14 @@ def container_security(*, is_root: bool = False) -> Json:
     }
 
 
+def secret_volume(name: str, secret: str, items: Mapping[str, str]) -> Json:
+    """Return the volume with some keys of a Secret, under these paths."""
+    files = [{"key": key, "path": path} for key, path in items.items()]
+    return {"name": name, "secret": {"secretName": secret, "defaultMode": READABLE, "items": files}}
+
+
 def session_volume(run: Run, items: Mapping[str, str]) -> Json:
-    """Return the volume with some keys of the session secret, under these paths."""
-    secret = {
-        "secretName": naming.session_secret(run.uid),
-        "defaultMode": READABLE,
-        "items": [{"key": key, "path": path} for key, path in items.items()],
-    }
-    return {"name": "session", "secret": secret}
+    return secret_volume("session", naming.session_secret(run.uid), items)
 
 
 def environment(values: Mapping[str, str], fields: Mapping[str, str]) -> list[Json]:
@@ -150,7 +215,6 @@ def plan_config_map(run: Run, plan: Plan) -> Json:
 
 
 def state_config_map(run: Run) -> Json:
-    """Return the ConfigMap for the conductor's state."""
     state = metadata(run, naming.state_config_map(run.name), component="state")
     return manifest("ConfigMap", state, data={STATE_FILE: RunState().model_dump_json()})
 
@@ -185,8 +249,8 @@ def result(run: Run, plan: Plan, point: Point) -> Json:
 def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
     """Return the parts of a pod's specification that choose its node.
 
-    A required spread counts all nodes that the node selector matches. Nodes that the affinity to other pods excludes
-    would always have the fewest servers, so that no node could ever have a second one: servers have one of the two.
+    Servers have either a required spread or an affinity to other pods: nodes that the affinity excludes would always
+    have the fewest servers, so that no node could ever have a second one.
     """
     members = {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}
     not_a_server = [{"key": naming.LABEL_ROLE, "operator": "DoesNotExist"}]
@@ -212,7 +276,6 @@ def placement(run: Run, plan: Plan, clients: Clients, number: int) -> Json:
 
 
 def _spread(selector: Json, *, is_required: bool) -> Json:
-    """Return the constraint: no node gets two more of the selected pods than another."""
     return {
         "maxSkew": 1,
         "topologyKey": _HOST,

@@ -3,7 +3,7 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Conductor
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, common, network, pods
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import PLAN_FILE, Plan
@@ -23,7 +23,6 @@ _BYTES_PER_ROW = 200
 
 
 def service_account(run: Run) -> Json:
-    """Return the conductor's ServiceAccount."""
     metadata = _metadata(run, naming.conductor_account(run.name))
     return manifest("ServiceAccount", metadata, automountServiceAccountToken=False)
 
@@ -31,23 +30,23 @@ def service_account(run: Run) -> Json:
 def role(run: Run, plan: Plan) -> Json:
     """Return the conductor's Role: read and patch only this run's state and results."""
     results = [naming.result(run.name, point.name) for point in plan.points]
+    allowed = [
+        ("", "configmaps", [naming.state_config_map(run.name)], ["get", "patch"]),
+        (GROUP, "benchmarkresults", results, ["get"]),
+        (GROUP, "benchmarkresults/status", results, ["patch"]),
+    ]
     rules = [
-        _rule("", "configmaps", [naming.state_config_map(run.name)], ["get", "patch"]),
-        _rule(GROUP, "benchmarkresults", results, ["get"]),
-        _rule(GROUP, "benchmarkresults/status", results, ["patch"]),
+        {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
+        for group, resource, names, verbs in allowed
     ]
     return manifest("Role", _metadata(run, naming.conductor_account(run.name)), rules=rules)
 
 
 def role_binding(run: Run) -> Json:
-    """Return the binding of that Role."""
     name = naming.conductor_account(run.name)
-    return manifest(
-        "RoleBinding",
-        _metadata(run, name),
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-        subjects=[{"kind": "ServiceAccount", "name": name, "namespace": run.namespace}],
-    )
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    account = {"kind": "ServiceAccount", "name": name, "namespace": run.namespace}
+    return manifest("RoleBinding", _metadata(run, name), roleRef=role, subjects=[account])
 
 
 def service(run: Run, settings: Settings) -> Json:
@@ -72,7 +71,7 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
     wanted = run.document.spec.conductor if run.document else Conductor()
     pod = {**_pod(run, plan, settings), "nodeSelector": wanted.node_selector}
     annotations, resources = common.NOT_EVICTED, wanted.resources
-    template = pods.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
+    template = common.pod_template(pod, settings, run, labels=labels, annotations=annotations, resources=resources)
     # The run's own time does not count before its clients have registered, and while it waits for a maintenance window;
     # and an hour of slack.
     starting_seconds = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
@@ -84,10 +83,6 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
         "template": template,
     }
     return manifest("Job", _metadata(run, naming.conductor(run.name)), spec=spec)
-
-
-def _rule(group: str, resource: str, names: list[str], verbs: list[str]) -> Json:
-    return {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs}
 
 
 def _metadata(run: Run, name: str) -> Json:

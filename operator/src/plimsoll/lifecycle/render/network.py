@@ -33,8 +33,8 @@ _DAEMON_PORTS: Json = {"port": 6800, "endPort": 7568, "protocol": "TCP"}
 def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     """Return the NetworkPolicies of a run: of its clients, and of its conductor.
 
-    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator knows
-    where Prometheus runs; without that setting no pod may scrape the conductor.
+    The conductor's egress is open because the API server has no label and no fixed port. Only an administrator can let
+    Prometheus scrape the conductor.
     """
     allowed = settings.network_policies
     if not allowed.enabled:
@@ -63,17 +63,14 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
 
 
 def dns(allowed: NetworkPolicies) -> Json:
-    """Return the egress rule for the cluster's DNS, at any address."""
     protocols = ("UDP", "TCP")
     return {"ports": [{"port": port, "protocol": protocol} for port in allowed.dns_ports for protocol in protocols]}
 
 
 def to_ceph(monitors: Iterable[str], allowed: NetworkPolicies) -> list[Json]:
-    """Return the egress rules for Ceph's daemons.
+    """Return the egress rules for Ceph's daemons: Ceph's ports at any address, or all in the administrator's networks.
 
-    Ceph's own ports are open to all addresses, because the OSDs' are not known, unless the administrator names their
-    networks. Other ports, which only the run's author names, are open to the monitors that have them. A policy cannot
-    name hosts: see `unreachable_monitor`.
+    Other ports, which only the run's author names, are open to the monitors that have them (`unreachable_monitor`).
     """
     others = sorted(place for key in monitor_keys(monitors) if (place := port_of_its_own(key)))
     networks = [_block(network) for network in allowed.ceph_networks]
@@ -99,13 +96,11 @@ def unreachable_monitor(monitors: Iterable[str]) -> str:
 
 
 def policy(metadata: Json, selected: Json, *, ingress: list[Json], egress: list[Json]) -> Json:
-    """Return a policy for the pods of a peer."""
     spec = {**selected, "policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": egress}
     return manifest("NetworkPolicy", metadata, spec=spec)
 
 
 def peer(run: Run, component: str) -> Json:
-    """Return the selector of a component's pods."""
     return {"podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: component}}}
 
 
@@ -115,7 +110,6 @@ def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]
 
 
 def burner_access(run: Run, plan: Plan, client: int) -> Access:
-    """Return the access to the helper with kube-burner, and the options of `plimsoll burn`."""
     if plan.control_plane is None or client != ACTOR_CLIENT:
         return Access()
     helper = plan.control_plane.helper
@@ -136,7 +130,6 @@ def caches_helper(plan: Plan) -> dict[str, str]:
 
 
 def caches_access(plan: Plan) -> Access:
-    """Return the conductor's access to the helpers that drop caches."""
     if plan.cache_helper is None:
         return Access()
     environment = {"PLIMSOLL_CACHES_TOKEN": f"{_CACHES_MOUNT}/{_FILE}"}

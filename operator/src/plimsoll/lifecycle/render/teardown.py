@@ -7,12 +7,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.ceph.document import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render import ceph, common, network, pods
+from plimsoll.lifecycle.render import ceph, common, network
 from plimsoll.lifecycle.render.common import Json, empty_secret, manifest
 from plimsoll.lifecycle.run import Run, Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
@@ -39,16 +38,15 @@ def record_of(plan: Plan) -> TeardownRecord | None:
     return TeardownRecord(run=plan.run, runner_image=plan.runner_image, clients=plan.clients, ceph=plan.ceph)
 
 
-def read_record(config_map: Object) -> TeardownRecord:
-    """Read the record out of its ConfigMap; raises SpecError if it is damaged or of another version."""
+def read_record(config_map: Object) -> TeardownRecord | None:
+    """Return the record in its ConfigMap; None if it is damaged or of another version."""
     try:
         return TeardownRecord.model_validate_json((config_map.get("data") or {}).get(RECORD_FILE, ""))
-    except ValidationError as error:
-        raise SpecError(problems_of(error)) from error
+    except ValidationError:
+        return None
 
 
 def record_config_map(run: Run, record: TeardownRecord, monitors: tuple[str, ...], settings: Settings) -> Json:
-    """Return the ConfigMap with the record and the Job's `ceph.conf`."""
     data = {RECORD_FILE: record.model_dump_json(indent=1), CONF_FILE: ceph_conf(monitors)}
     return manifest("ConfigMap", _metadata(run, settings), immutable=True, data=data)
 
@@ -71,17 +69,11 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
 
 
 def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: bool = False) -> Json:
-    """Return the Job that restores options, OSDs and flags, and removes images and objects. It is idempotent.
-
-    One that only restores options and OSDs does not wait for a pod of its own on a dead node.
-    """
+    """Return the Job that restores options, OSDs and flags and, unless it `only_restores`, removes objects."""
     name, target = naming.teardown(record.run.uid), record.ceph
-    pools = [f"--pool={target.pool}", *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else [])]
+    pools = [f"--pool={target.note_pool}", *(f"--other-pool={pool}" for pool in target.pools_by_note[1:])]
     if target.file_system is not None:
-        # The note is in the first pool. There are no images.
-        others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
-        own_file_system = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
-        pools = [f"--pool={target.note_pool}", *others, "--no-images", *own_file_system]
+        pools += ["--no-images", *([f"--file-system={target.file_system.name}"] if target.file_system.made else [])]
     sources = [
         {"configMap": {"name": name, "items": [{"key": CONF_FILE, "path": CONF_FILE}]}},
         {"secret": {"name": name, "items": [{"key": KEYRING_FILE, "path": KEYRING_FILE}]}},
@@ -113,7 +105,7 @@ def job(run: Run, record: TeardownRecord, settings: Settings, *, only_restores: 
     if only_restores:
         metadata["name"] = naming.restoration(record.run.uid)
     pod = common.pod_spec(settings, grace_seconds=30, containers=[container], volumes=volumes)
-    template = pods.pod_template(pod, settings, labels=metadata["labels"])
+    template = common.pod_template(pod, settings, labels=metadata["labels"])
     replaced = {} if only_restores else {"podReplacementPolicy": "Failed"}
     spec = {"backoffLimit": _RESTARTS, **replaced, "template": template}
     return manifest("Job", metadata, spec=spec)

@@ -21,10 +21,7 @@ _MAX_CHARACTERS = 200  # maximum length of why a namespace is not deleted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims(Resource):
-    """The PVCs, removed together with the run's other objects in its namespace.
-
-    They are in every provider's list, also if its clients use no volumes: then `storage_class` is empty.
-    """
+    """The PVCs, removed with the run's other objects in its namespace; without `storage_class` there are none."""
 
     view: View
     storage_class: str = ""
@@ -34,8 +31,7 @@ class Claims(Resource):
     bound_by_clients: ClassVar[bool] = True
 
     def desired(self) -> Iterator[Create]:
-        """Yield the missing PVCs."""
-        plan, existing = self.view.plan, self.view.seen.names("PersistentVolumeClaim")
+        plan, existing = self.view.seen.plan, self.view.seen.names("PersistentVolumeClaim")
         if not self.storage_class or plan is None:
             return
         for claim in render.claims(self.view.run, plan, self.storage_class):
@@ -47,8 +43,7 @@ class Claims(Resource):
         return not (self.binds_immediately and self.view.seen.unbound_claims)
 
     def ready(self) -> Fact:
-        """Return whether every client has its volume, and why not."""
-        plan, seen = self.view.plan, self.view.seen
+        plan, seen = self.view.seen.plan, self.view.seen
         if plan is None or not plan.has_claims:
             return Fact.true(Reason.NOT_NEEDED)
         wanted = 1 if plan.volume is not None and plan.volume.is_shared else plan.clients
@@ -64,7 +59,6 @@ class Claims(Resource):
         return Fact.false(Reason.CLAIMS_NOT_BOUND, message)
 
     def remove(self) -> Teardown | None:
-        """Return the progress of removing PVCs and everything else in the run's namespace; None if it is done."""
         claims, others = [claim.child for claim in self.view.seen.claims], removable(self.view.seen)
         if not claims and not others:
             return None
@@ -84,8 +78,7 @@ class Outside:
     """What a run has outside its namespace."""
 
     storage: object | None = None  # what the storage provider found; None if there can be nothing
-    # Names of the namespaces that exist, with what blocks the deletion of each, if anything.
-    namespaces: Mapping[str, str]
+    namespaces: Mapping[str, str]  # names of those that exist -> what blocks the deletion, if anything
     volumes: Sequence[str] = ()  # names of the PersistentVolumes of PVCs in them that are deleted with these PVCs
 
 
@@ -97,24 +90,19 @@ class Namespaces(Resource):
     settings: Settings
 
     def ready(self) -> Fact:
-        """Return that nothing has to be created beforehand."""
         return Fact.true(Reason.NOT_NEEDED)
 
     def remove(self) -> Teardown | None:
-        """Return what the helper is still removing; None if nothing is left."""
         if self.outside.namespaces:
             helper, remedy = "the kube-burner helper", "it is no longer enabled, so delete them yourself"
             if burning := self.settings.burning:
                 helper = f"the helper {burning.service.namespace}/{burning.service.name}"
                 remedy = "if it does not, check its pod"
-            left = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
-            message = f"{helper} is deleting {count_text(len(left), 'namespace')}: {first_few(left, 3)}; {remedy}"
+            names = [f"{name}{f' ({why})' if why else ''}" for name, why in self.outside.namespaces.items()]
+            message = f"{helper} is deleting {count_text(len(names), 'namespace')}: {first_few(names, 3)}; {remedy}"
         elif self.outside.volumes:
-            names = first_few(self.outside.volumes, 3)
-            message = (
-                f"{count_text(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left: {names}; check the "
-                "provisioner of the StorageClass"
-            )
+            left = f"{count_text(len(self.outside.volumes), 'PersistentVolume')} of deleted PVCs left"
+            message = f"{left}: {first_few(self.outside.volumes, 3)}; check the provisioner of the StorageClass"
         else:
             return None
         return Teardown(actions=(), fact=Fact.false(Reason.IN_PROGRESS, message))
@@ -127,9 +115,8 @@ def removable(seen: Observed) -> Sequence[Child]:
 
 def creates_claims(run: Run) -> bool:
     """Whether a tool of the run creates PVCs itself. It reads the specification as stored, and never raises."""
-    workloads = run.written.get("workloads")
-    if not isinstance(workloads, list):
-        return False
+    written = run.written.get("workloads")
+    workloads = written if isinstance(written, list) else []
     keys = {key for key, tool in TOOLS.items() if tool.creates_claims}
     return any(isinstance(workload, Mapping) and not keys.isdisjoint(workload) for workload in workloads)
 

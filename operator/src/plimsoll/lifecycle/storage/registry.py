@@ -25,21 +25,17 @@ class StorageClassProvider(Provider):
     """PVCs of a StorageClass that the run names."""
 
     def provides(self, storage: StorageSpec) -> bool:
-        """Whether the run names a StorageClass."""
         return bool(storage.get("storageClass"))
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return the StorageClass."""
         return frozenset({f"storageClass/{storage['storageClass'].get('name')}"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the PVCs."""
-        described = view.plan.environment.storage_class if view.plan else None
+        described = view.seen.plan.environment.storage_class if view.seen.plan else None
         is_immediate = isinstance(described, StorageClassDescription) and described.volume_binding_mode == "Immediate"
         return [Claims(view=view, storage_class=self.claims_class(view.run), binds_immediately=is_immediate)]
 
     def claims_class(self, run: Run) -> str:
-        """Return the StorageClass that the run names."""
         return str(run.written["storage"]["storageClass"].get("name", ""))
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | None:
@@ -48,14 +44,11 @@ class StorageClassProvider(Provider):
         if name is None or name in platform.storage_classes:
             return None
         existing = first_few(sorted(platform.storage_classes), 10) or "none"
-        message = (
-            f"spec.storage.storageClass.name: StorageClass {name} does not exist, or belongs to another run; create "
-            f"it, or name an existing one: {existing}"
-        )
-        return RunEnding.failure(Reason.STORAGE_CLASS_NOT_FOUND, message)
+        why = f"StorageClass {name} does not exist, or belongs to another run"
+        message = f"spec.storage.storageClass.name: {why}; create it, or name an existing one: {existing}"
+        return RunEnding.false(Reason.STORAGE_CLASS_NOT_FOUND, message)
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
-        """Return the environment of any cluster, and the StorageClass."""
         return environment_of(platform, _name(document))
 
     def limitation(self, plan: Plan) -> str:
@@ -78,7 +71,6 @@ class NoStorageProvider(Provider):
         return frozenset({"network"})
 
     def resources(self, view: View) -> Sequence[Resource]:
-        """Return the PVCs: none."""
         return [Claims(view=view)]
 
 
@@ -92,7 +84,6 @@ PROVIDERS: tuple[Provider, ...] = (RookProvider(), CephProvider(), StorageClassP
 
 
 def provider_for(storage: StorageSpec) -> Provider:
-    """Return the provider of a `spec.storage`."""
     return next(provider for provider in PROVIDERS if provider.provides(storage))
 
 
@@ -102,7 +93,6 @@ def provider_of(run: Run) -> Provider:
 
 
 def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Storage:
-    """Return a run's storage."""
     outside = seen.external if isinstance(seen.external, Outside) else None
     seen = seen if outside is None else replace(seen, external=outside.storage)
     provider, view = provider_of(run), View(run=run, seen=seen, settings=settings, now=now)
@@ -111,7 +101,6 @@ def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> S
 
 
 def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look[object] | None:
-    """Return the look at a run's objects outside its namespace; None if there can be none."""
     look = provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
     return look_outside(run, look) if run.start_time is not None and creates_claims(run) else look
 

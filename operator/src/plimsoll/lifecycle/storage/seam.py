@@ -37,10 +37,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """The question whether the API server would store an object with all of its fields: a dry run of its creation.
-
-    The answer is empty if it would, and otherwise one object with the `message` of its refusal.
-    """
+    """A dry run of a creation with all fields. The answer is empty, or an object with the `message` of its refusal."""
 
     obj: Object
 
@@ -51,10 +48,7 @@ Look: TypeAlias = Generator[Sequence[Query | Rehearsal], Answers, Found]
 
 
 class UnansweredError(Exception):
-    """A query without an answer. A look that can do without it catches this; `reason` is for people.
-
-    `is_forbidden`: the operator lacks a permission. Otherwise the API server does not know the kind.
-    """
+    """A query without an answer: the operator lacks a permission, or the API server does not know the kind."""
 
     def __init__(self, reason: str, *, is_forbidden: bool) -> None:
         self.reason = reason
@@ -75,30 +69,20 @@ class View:
     now: datetime
 
     @property
-    def plan(self) -> Plan | None:
-        """Return the frozen plan; None before it exists, or if it is unusable."""
-        return self.seen.plan
-
-    @property
     def in_use(self) -> bool:
-        """Whether clients may be using the storage."""
         return bool(self.seen.jobs)
 
 
 class Resource(ABC):
-    """One part of a run's storage, which may consist of several objects.
-
-    Its methods keep no state and may be called any number of times: the operator may die between two requests.
-    """
+    """One part of a run's storage. Its methods keep no state: the operator may die between two requests."""
 
     bound_by_clients: ClassVar[bool] = False
     """Whether it becomes ready only once clients use it, so that they are created before it is ready."""
 
     def desired(self) -> Iterable[Action]:
-        """Return the creation of what is missing.
+        """Return the creation of what is missing, once all resources before it are ready.
 
-        It is called only when all resources before it are ready. While clients use the storage, it may recreate only
-        what does not change their measurement.
+        While clients use the storage, it may recreate only what does not change their measurement.
         """
         return ()
 
@@ -111,24 +95,18 @@ class Resource(ABC):
         return not [*self.desired()] if self.bound_by_clients else bool(self.ready().holds)
 
     def is_schedulable(self) -> bool:
-        """Whether the scheduler accepts a pod that uses it.
-
-        It pauses for a second before it looks again at a pod that it rejected.
-        """
+        """Whether the scheduler accepts a pod that uses it, rather than pausing for a second after rejecting it."""
         return True
 
     def restore(self, *, is_needed: bool) -> Teardown | None:
         """Return the next step of restoring what a conductor changed for others, and left so; None if that is done.
 
-        If it is not needed, because a conductor or the removal does it, a restoration that has begun is ended.
+        If that is not needed, a restoration that has begun is ended.
         """
         return None
 
     def remove(self) -> Teardown | None:
-        """Return the next step of its removal; None if nothing is left.
-
-        It is called only when all resources after it are removed and no client is running.
-        """
+        """Return the next step of its removal, after those after it and all clients; None if nothing is left."""
         return None
 
 
@@ -137,15 +115,11 @@ class Storage:
     """The storage of one run."""
 
     resources: Sequence[Resource]  # each depends on those before it
-    # Existing objects with data, and those needed to remove it: `CephBlockPool plimsoll-a-0123abcd`.
-    kept: Sequence[str]
+    kept: Sequence[str]  # existing objects with data, and what removes it: `CephBlockPool plimsoll-a-0123abcd`
     in_use: bool  # whether clients may be using it
 
     def missing(self) -> Iterator[Action]:
-        """Walk forwards: yield the creations due now.
-
-        A resource that is not usable blocks those after it, except PVCs that running clients lost.
-        """
+        """Walk forwards: yield the creations due now, up to what is not usable, and PVCs that running clients lost."""
         is_blocked = False
         for resource in self.resources:
             if not is_blocked or (self.in_use and resource.bound_by_clients):
@@ -157,14 +131,10 @@ class Storage:
         return all(resource.is_usable() for resource in self.resources if resource.bound_by_clients or not self.in_use)
 
     def is_schedulable(self) -> bool:
-        """Whether the scheduler accepts clients."""
         return all(resource.is_schedulable() for resource in self.resources)
 
     def fact(self) -> Fact:
-        """Return the condition StorageReady: the fact of the first resource that is not ready.
-
-        A fact without a message is not shown.
-        """
+        """Return StorageReady: the fact of the first resource that is not ready. One without a message is not shown."""
         facts = [fact for resource in self.resources if (fact := resource.ready()).message]
         if not facts:
             return Fact.true(Reason.NOT_NEEDED, "no workload uses a volume")
@@ -181,10 +151,7 @@ class Storage:
 
 
 class Provider(ABC):
-    """A kind of storage. `provides`, `targets` and `resources` are required, the other methods optional.
-
-    A provider keeps no state and serves all runs.
-    """
+    """A kind of storage, without state. `provides`, `targets` and `resources` are required."""
 
     is_polled: ClassVar[bool] = False
     """Whether the operator polls its objects every second until they are ready, because it does not watch them."""
@@ -212,10 +179,7 @@ class Provider(ABC):
     # Without a run
 
     def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
-        """Return the look at the version of Ceph, for runs in that namespace; None if only a run can find it out.
-
-        It finds an empty text if the version is unknown, or if daemons have several.
-        """
+        """Return the look at the version of Ceph, empty if unknown or mixed; None if only a run can find it out."""
         return None
 
     # Before there is a plan
@@ -225,17 +189,11 @@ class Provider(ABC):
         return None
 
     def survey(self, run: Run) -> Look[object] | None:
-        """Return the look at existing storage before anything is created; its result becomes `Platform.storage`.
-
-        The run's specification can be read.
-        """
+        """Return the look at existing storage before anything is created; its result becomes `Platform.storage`."""
         return None
 
-    def blocker(self, document: BenchmarkRun, platform: Platform) -> RunEnding | Fact | None:
-        """Return why no plan can be frozen yet: a RunEnding if the run fails, a Fact if it waits.
-
-        A StorageClass that does not exist fails the run. A run waits only with Rook, for its cluster to become healthy.
-        """
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Fact | None:
+        """Return why no plan can be frozen yet: a RunEnding if the run fails, a Fact if it waits."""
         return None
 
     def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
@@ -251,12 +209,10 @@ class Provider(ABC):
     def look(self, view: View) -> Look[object] | None:
         """Return the look at a run's objects outside its namespace; None if there can be none.
 
-        Its result becomes `Observed.external`. The status records the admission before anything is created. The view
-        contains only the run's namespace. `run.document` may be None: a version that cannot read the specification
-        still cleans up.
+        Its result becomes `Observed.external`. The view contains only the run's namespace. `run.document` may be None:
+        a version that cannot read the specification still cleans up.
         """
         return None
 
     def limitation(self, plan: Plan) -> str:
-        """Return which fields of the specification have no effect, as a clause after a semicolon; empty if none."""
         return ""

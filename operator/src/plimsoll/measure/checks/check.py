@@ -1,9 +1,9 @@
 """The definition of a check, the evidence that judges a trial, and how values beyond limits become a finding."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
+from itertools import zip_longest
 from typing import Self
 
 from plimsoll.api.line import ProbeOutcome
@@ -16,20 +16,13 @@ from plimsoll.measure.cluster import PoolIo, polls_around, pool_io_within, statu
 from plimsoll.measure.histogram import Histogram, HistogramError
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.line.observe import BROKEN, Observation, outcome_of
-from plimsoll.measure.rates import OperationRates, by_operation, grouped
+from plimsoll.measure.rates import by_operation, grouped
 from plimsoll.measure.sample import HostUse
 from plimsoll.measure.stalls import Standstill
-from plimsoll.measure.text import clients_text, number_text, quote_finding
+from plimsoll.measure.text import number_text, numbered, quote_finding
 from plimsoll.measure.timeline import Interval, Share
 
 MAX_NAMED_CLIENTS = 32
-
-
-class Direction(StrEnum):
-    """On which side of its limit a value is bad."""
-
-    ABOVE = "above"
-    BELOW = "below"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +34,16 @@ class Check:
     unit: str = ""  # of the value and the limits; empty for counts and ratios
     suspect: float | None = None  # a value beyond it makes the numbers Suspect; None if no value does
     invalid: float | None = None  # a value beyond it makes them Invalid; None if no value does
-    direction: Direction = Direction.ABOVE  # which side of a limit is beyond it; a value equal to its limit passes
+    is_low_bad: bool = False  # whether a value below a limit is beyond it; a value equal to its limit passes
     remedy: str  # what the user can do, as a clause
-    # What makes an attempt Invalid: the storage, unless that is excluded. None if each value has a cause of its own, or
-    # if only other attempts show it. An attempt with a storage cause remains evidence.
+    # What makes an attempt Invalid. None if each value has a cause of its own, or if only other attempts show it.
     cause: Cause | None = Cause.STORAGE
 
     def verdict(self, value: float) -> Verdict:
-        if self._is_beyond(value, self.invalid):
-            return Verdict.INVALID
-        return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
+        for verdict, limit in ((Verdict.INVALID, self.invalid), (Verdict.SUSPECT, self.suspect)):
+            if limit is not None and self.badness(value) > self.badness(limit):
+                return verdict
+        return Verdict.VALID
 
     def fails(self, value: float) -> bool:
         return self.verdict(value) is not Verdict.VALID
@@ -63,8 +56,7 @@ class Check:
         return limit
 
     def limit_text(self, limit: float | None) -> str:
-        """Return a limit for a table; `-` for none."""
-        return f"{self.direction} {self.with_unit(limit)}" if limit is not None else "-"
+        return "-" if limit is None else f"{'below' if self.is_low_bad else 'above'} {self.with_unit(limit)}"
 
     def with_unit(self, value: float) -> str:
         """Return a value for people, with as many digits as it takes to differ from a limit."""
@@ -75,10 +67,7 @@ class Check:
 
     def badness(self, value: float) -> float:
         """Return a number that is greater for a worse value."""
-        return value if self.direction is Direction.ABOVE else -value
-
-    def _is_beyond(self, value: float, limit: float | None) -> bool:
-        return limit is not None and self.badness(value) > self.badness(limit)
+        return -value if self.is_low_bad else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +99,12 @@ def invalid_reasons(findings: Iterable[Finding]) -> list[str]:
     return list(dict.fromkeys(finding.reason for finding in findings if finding.verdict is Verdict.INVALID))
 
 
-def rolled_up(findings: Iterable[tuple[int, Finding]], named: Callable[[Collection[int]], str]) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, preferably one that blames the storage, with all numbers that have it.
-
-    `findings` are numbered by pass, probe or round; `named` puts such numbers into words.
-    """
-    for cases in grouped(findings, lambda case: case[1].reason).values():
+def rolled_up(findings: Iterable[tuple[int, Iterable[Finding]]], noun: str) -> Iterator[Finding]:
+    """Yield the worst finding of each reason, preferably one that blames the storage, of all passes or rounds."""
+    numbered_findings = ((number, finding) for number, part in findings for finding in part)
+    for cases in grouped(numbered_findings, lambda case: case[1].reason).values():
         worst = max((it for _, it in cases), key=lambda it: (it.verdict.severity, it.cause is Cause.STORAGE))
-        where = named({number for number, _ in cases})
+        where = numbered(noun, {number for number, _ in cases})
         yield worst.model_copy(update={"message": quote_finding(f"{where}: {worst.message}")})
 
 
@@ -130,7 +117,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     verdict = check.verdict(worst.value)
     clients = sorted({client for item in bad for client in item.clients})
     others = [client for client in clients if client not in worst.clients]
-    subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
+    subject = f"{numbered('client', worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
     limit = worst.limit
     if limit is None:
@@ -138,7 +125,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
         # A detail about something that must not occur needs no "limit 0".
         limit = check.with_unit(bound) if bound or not worst.detail else ""
     limit_text = f" (limit {limit})" if limit else ""
-    also = f"; also {clients_text(others)}" if others else ""
+    also = f"; also {numbered('client', others)}" if others else ""
     message = f"{subject}{value}{limit_text}{also}; {check.remedy}"
     causes = {item.cause for item in bad if item.cause and check.verdict(item.value) is Verdict.INVALID}
     # One client that the storage may have spoiled is enough.
@@ -147,68 +134,50 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
     return (Finding(reason=check.reason, verdict=verdict, message=message, clients=named, cause=cause),)
 
 
-ObservedClient = tuple[ClientMeasurement, HostUse]
+HostedClient = tuple[ClientMeasurement, HostUse]
 
 Slices = list[tuple[Interval, Histogram]]  # latencies in each slice of time, in order
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A trial as planned, as received and as calculated: all that a check looks at.
-
-    `trial.measure_round` puts it together, with the functions that are named here.
-    """
+    """A trial as planned, as received and as calculated, by the functions that are named here."""
 
     facts: TrialFacts
     intake: Intake  # `intake.receive`
     window: Window | None  # `timeline.window_of`
-    # The time that rates cover: the common window, or the whole run for a tool without a window; None if no client
-    # measured.
-    span: Interval | None
-    rates: Mapping[Operation, OperationRates]  # `rates.rates_of`
-    operations: tuple[
-        OperationResult, ...
-    ]  # `trial._operation`; percentiles over time by `steadiness.latency_steadiness`
+    span: Interval | None  # the common window, or the whole run for a tool without one; None if no client measured
+    operations: tuple[OperationResult, ...]  # `rates.rates_of`; with `steadiness.latency_steadiness`
     standstill: Standstill | None  # `stalls.standstill_of`; None if it is unknown
-    # `steadiness.rate_steadiness`: of the rate of all operations; None if it is not judged
-    steadiness: Steadiness | None
-    # `observe.observed`: what the trial shows of an offered load; None if it shows nothing
-    observation: Observation | None = None
+    steadiness: Steadiness | None  # `steadiness.rate_steadiness`; None if it is not judged
+    observation: Observation | None  # `observe.observed`; None if the trial shows nothing of an offered load
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:
         return self.intake.measured
 
     @cached_property
-    def observed(self) -> list[ObservedClient]:
-        """The usable measurements whose host was observed, with the observation."""
+    def observed(self) -> list[HostedClient]:
         return [(item, host) for item in self.measured if (host := item.answer.host) is not None]
 
     @cached_property
     def polls(self) -> tuple[ClusterSample, ...]:
-        """The polls of the cluster during the trial, the last one before and the first one after it.
-
-        What the run's own disturbance causes is not in them.
-        """
+        """The polls around the trial, without what the run's own disturbance causes."""
         polls = polls_around(self.facts.cluster, self.span) if self.facts.cluster else ()
         return undisturbed(polls, outage) if (outage := self.facts.outage) else polls
 
     def pool_io(self, operation: Operation) -> PoolIo | None:
-        """Return what the pools' counters show of the window, if they can be compared with the clients' numbers.
-
-        A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics, so
-        a trial with a disturbance has no such time for reads but the one before it.
-        """
+        """Return what the pools' counters show of the window, if they can be compared with the clients' numbers."""
         watch, span, outage = self.facts.cluster, self.span, self.facts.outage
         if watch is None or self.window is None or span is None:
             return None
+        # A placement group that changes its OSDs loses the reads that it counted since it last stored its statistics.
         if outage is not None and operation is Operation.READ:
             span = Interval(start=span.start, end=max(span.start, min(span.end, outage.start)))
         return pool_io_within(watch, span)
 
     @cached_property
     def statuses(self) -> list[ClusterStatus]:
-        """The status of each of these polls that Ceph answered."""
         return statuses_of(self.polls)
 
     @cached_property
@@ -223,13 +192,11 @@ class Evidence:
     @cached_property
     def slices(self) -> Mapping[Operation, Slices | None]:
         """The latencies over time of each operation, as `slices_of` returns them."""
-        shares = by_operation(
-            (share for item in self.measured for share in item.shares), lambda it: it.sample.operation
-        )
-        return {operation: slices_of(parts) for operation, parts in shares.items()}
+        return {operation: slices_of(shares) for operation, shares in self.shares.items()}
 
-    def shares_of(self, operation: Operation) -> list[Share]:
-        return [share for item in self.measured for share in item.shares if share.sample.operation is operation]
+    @cached_property
+    def shares(self) -> Mapping[Operation, list[Share]]:
+        return by_operation(share for item in self.measured for share in item.shares)
 
 
 def slices_of(shares: Sequence[Share]) -> Slices | None:
@@ -237,27 +204,16 @@ def slices_of(shares: Sequence[Share]) -> Slices | None:
     if not any(share.sample.latency.kind is LatencyKind.FULL for share in shares):
         return []
     try:
-        numbered = grouped(
-            ((number, *piece) for share in shares for number, piece in enumerate(share.slices())),
-            lambda piece: piece[0],
-        )
+        columns = zip_longest(*(share.slices() for share in shares))
         return [
             (
-                Interval(start=min(time.start for _, time, _ in same), end=max(time.end for _, time, _ in same)),
-                Histogram.merge_texts(text for _, _, text in same),
+                Interval(start=min(time.start for time, _ in same), end=max(time.end for time, _ in same)),
+                Histogram.merge_texts(text for _, text in same),
             )
-            for _, same in sorted(numbered.items())
+            for same in ([piece for piece in column if piece] for column in columns)
         ]
     except HistogramError:
         return None
-
-
-def by_node(clients: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
-    return grouped(clients, lambda client: client[0].node)
-
-
-def value_of_clients(clients: Iterable[ObservedClient], value: float, detail: str) -> CheckedValue:
-    return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,14 +221,10 @@ class TrialCheck(Check):
     """A check on every trial: decorates the function that yields its values. `judge.TRIAL_CHECKS` has all of them."""
 
     values_of: Callable[[Evidence], CheckedValues] = lambda _: iter(())
-    # The state of the Ceph cluster: never Invalid if the run requires no healthy one, because its user wants the
-    # numbers.
-    concerns_health: bool = False
-    # A load that storage cannot carry causes it. In a probe that broke it is only a warning: if it made probes Invalid,
-    # or the line Suspect, only storage that breaks without a trace would have a line.
+    concerns_health: bool = False  # the state of the Ceph cluster: never Invalid if the run requires no healthy one
+    # A load that storage cannot carry causes it: in a probe that broke it is only a warning, or there would be no line.
     load_explains: bool = False
-    # OSDs that are away cause it: then it is a warning, too.
-    outage_explains: bool = False
+    outage_explains: bool = False  # OSDs that are away cause it: then it is a warning, too
 
     def __call__(self, values_of: Callable[[Evidence], CheckedValues]) -> Self:
         return replace(self, values_of=values_of)

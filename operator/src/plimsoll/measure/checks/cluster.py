@@ -1,12 +1,11 @@
 """Whether the Ceph cluster was healthy, and the run's alone, while a trial measured.
 
-The polls within the measured time count, the last one before it and the first one after it. Changes of the cluster
-count, not its state: OSDs that are out from the beginning are a fact. A shared cluster is always active, so scrubs,
-snapshot trimming, moving data, slow operations and foreign load are judged by their effect (see `effect`). For the
-reasoning see docs/explanation/trust.md. These checks yield nothing if the run watches no cluster.
+Changes of the cluster count, not its state: OSDs that are out from the beginning are a fact. A shared cluster is always
+active, so scrubs, snapshot trimming, moving data, slow operations and foreign load are judged by their effect (see
+`effect`). For the reasoning see docs/explanation/trust.md. These checks yield nothing if the run watches no cluster.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 
@@ -22,28 +21,26 @@ from plimsoll.ceph.gate import (
     unclean_states,
     upkeep_states,
 )
-from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.pools import inactive_servers, servers_of
 from plimsoll.ceph.watch import LAG, ClusterStatus, PoolCounters
-from plimsoll.measure.checks.activities import (
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
+from plimsoll.measure.checks.effect import (
     HEAVY_PART,
+    MOST_SLOWER,
     SLOW_OPS,
+    Activity,
     judged,
     moving,
     neighbours_of,
     slow_operations,
     upkeep,
 )
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck
-from plimsoll.measure.checks.effect import MOST_SLOWER, Activity
 from plimsoll.measure.cluster import PoolIo, statuses_of, unwatched_nanoseconds
 from plimsoll.measure.text import first_few, number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, Amount, Interval, Share, add
 
 _KIBIBYTE = 1024
-_FLOOR = PoolCounters(reads=10, read_bytes=_KIBIBYTE**2)
-"""Per second and OSD, up to which foreign load is never Invalid: a tenth of what a disk can do, a hundredth of its
-bytes."""
+_FLOOR = PoolCounters(reads=10, read_bytes=_KIBIBYTE**2)  # per second and OSD, never Invalid: a tenth of a disk's
 
 
 @TrialCheck(
@@ -60,11 +57,9 @@ def cluster_not_watched(evidence: Evidence) -> CheckedValues:
     spans = {"the measured time": span}
     if outage := evidence.facts.outage:
         # However short they are compared with the trial, their ends are known from polls.
+        recovery = clean_after(watch.samples, outage) or 0.0
         spans["the disturbance"] = Interval(start=outage.start, end=outage.end)
-        recovery = clean_after(watch.samples, outage)
-        if recovery is not None:
-            end = outage.end + round(recovery * NANOSECONDS)
-            spans["the recovery"] = Interval(start=outage.end, end=end)
+        spans["the recovery"] = Interval(start=outage.end, end=outage.end + round(recovery * NANOSECONDS))
     answers = sum(sample.status is not None for sample in watch.samples)
     why = next((f": {quote(sample.problem)}" for sample in watch.samples if sample.status is None), "")
     for name, time in spans.items():
@@ -111,9 +106,7 @@ def metadata_servers_changed(evidence: Evidence) -> CheckedValues:
         detail = f"{missing} of {file_system.servers} metadata servers of {name} were not active"
         yield CheckedValue(value=missing, detail=detail)
         servers.append(sorted((server.rank, server.process) for server in servers_of(status, file_system)))
-    detail = (
-        f"a metadata server of {name} was replaced or restarted during the trial, although all were active at the end"
-    )
+    detail = f"a metadata server of {name} was replaced or restarted during the trial, although all were active again"
     yield CheckedValue(value=_part_of_changes(servers), detail=detail)
 
 
@@ -127,10 +120,7 @@ def _part_of_changes(states: Sequence[object]) -> float:
     reason="GroupsNotClean",
     what="placement groups that were neither active+clean nor only moving their data",
     invalid=0,
-    remedy=(
-        "wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up, or if "
-        "they stay laggy without load, OSDs that have to be restarted"
-    ),
+    remedy="wait until `ceph status` shows only active+clean; restart OSDs whose groups stay laggy without load",
     concerns_health=True,
 )
 def groups_not_clean(evidence: Evidence) -> CheckedValues:
@@ -147,26 +137,17 @@ def _states_detail(states: Mapping[str, int], words: str) -> str:
     return f"{sum(states.values())} placement groups were {words}: {states_text(states)}"
 
 
-def _judged_by_effect(
-    evidence: Evidence,
-    activity: Activity,
-    shows: Callable[[ClusterStatus], float],
-    detail_of: Callable[[ClusterStatus], str],
-) -> CheckedValues:
-    """Yield the part of the polls that show an activity in percent, 0 if harmless, worded by the poll with the most."""
-    shown = [status for status in evidence.statuses if shows(status)]
+def _judged_by_effect(evidence: Evidence, activity: Activity, shown: int, detail: str) -> CheckedValues:
+    """Yield the part of the polls that show an activity in percent; 0 if it was harmless."""
     if shown:
         effect = judged(evidence, activity)
-        part = 0.0 if effect.is_harmless else 100 * len(shown) / len(evidence.statuses)
-        yield CheckedValue(value=part, detail=f"{detail_of(max(shown, key=shows))}; {effect.text}")
+        part = 0.0 if effect.is_harmless else 100 * shown / len(evidence.statuses)
+        yield CheckedValue(value=part, detail=f"{detail}; {effect.text}")
 
 
 @TrialCheck(
     reason="RecoveryTraffic",
-    what=(
-        "part by which the rate was lower, or the median or 99th percentile longer, while data was recovered or moved; "
-        "the limit if chance hides it, and 100 % without a time to compare with"
-    ),
+    what="part by which rate, median or 99th percentile were worse while data moved; 100 % without calm time",
     unit="%",
     suspect=0,
     invalid=100 * MOST_SLOWER,
@@ -182,7 +163,7 @@ def recovery_traffic(evidence: Evidence) -> CheckedValues:
     detail += f", {_states_detail(states, 'moving')}" if states else ""
     # While data moves all the time, the storage is another one. An effect that chance may hide is not proven.
     hidden = recovery_traffic.limit(Verdict.INVALID) if effect.differences else 100.0
-    part = 100 * effect.size if effect.is_noticeable else hidden
+    part = 100 * effect.size if effect.noticed else hidden
     yield CheckedValue(value=0 if effect.is_harmless else part, detail=f"{detail}; {effect.text}")
 
 
@@ -192,31 +173,24 @@ def _moved(status: ClusterStatus) -> int:
 
 @TrialCheck(
     reason="Scrubbing",
-    what=(
-        "part of the polls that showed placement groups being scrubbed or trimmed of snapshots, unless rate, median "
-        "and 99th percentile were no worse meanwhile"
-    ),
+    what="part of the polls with scrubs or snapshot trimming, unless rate, median and 99th percentile were no worse",
     unit="%",
     suspect=0,
-    remedy=(
-        "set gates.pauseScrub: true; scrubs of other pools share the disks, and `ceph osd set noscrub` prevents them"
-    ),
+    remedy="set gates.pauseScrub: true; for scrubs of other pools, which share the disks, `ceph osd set noscrub`",
 )
 def scrubbing(evidence: Evidence) -> CheckedValues:
-    yield from _judged_by_effect(
-        evidence,
-        upkeep(evidence),
-        lambda status: sum(upkeep_states(status).values()),
-        lambda status: _states_detail(upkeep_states(status), "scrubbed or trimmed"),
-    )
+    def shown(status: ClusterStatus) -> int:
+        return sum(upkeep_states(status).values())
+
+    worst = max(evidence.statuses, key=shown, default=None)
+    if worst is not None:
+        detail = _states_detail(upkeep_states(worst), "scrubbed or trimmed")
+        yield from _judged_by_effect(evidence, upkeep(evidence), sum(map(bool, map(shown, evidence.statuses))), detail)
 
 
 @TrialCheck(
     reason="SlowOps",
-    what=(
-        "part of the polls that reported slow operations, unless rate, median and 99th percentile were no worse "
-        "meanwhile"
-    ),
+    what="part of the polls with slow operations, unless rate, median and 99th percentile were no worse meanwhile",
     unit="%",
     load_explains=True,
     suspect=0,
@@ -224,13 +198,9 @@ def scrubbing(evidence: Evidence) -> CheckedValues:
 )
 def slow_ops(evidence: Evidence) -> CheckedValues:
     accepted = evidence.facts.cluster.accepted_checks if evidence.facts.cluster else frozenset[str]()
-
-    def is_slow(status: ClusterStatus) -> bool:
-        return SLOW_OPS in standing_checks(status.health, status.checks, accepted)
-
-    slow = sum(map(is_slow, evidence.statuses))
+    slow = sum(SLOW_OPS in standing_checks(it.health, it.checks, accepted) for it in evidence.statuses)
     detail = f"{slow} of {len(evidence.statuses)} polls reported slow operations"
-    yield from _judged_by_effect(evidence, slow_operations(evidence), is_slow, lambda _: detail)
+    yield from _judged_by_effect(evidence, slow_operations(evidence), slow, detail)
 
 
 @TrialCheck(
@@ -270,9 +240,11 @@ def foreign_load(evidence: Evidence) -> CheckedValues:
         return
     io, ours, part, time = neighbours.io, neighbours.ours, 100 * neighbours.part, 100 * neighbours.osd_time
     effect, most = judged(evidence, neighbours.activity), foreign_load.limit(Verdict.INVALID)
-    shares = f"{percent_text(part)} of this run's {_io_text(io, ours)}"
-    shares += f", and took up to {percent_text(time)} of the OSDs' time" if time > part else ""
-    detail = f"other pools had {_io_text(io, io.foreign)}, {shares}; {effect.text}"
+    took = f", and took up to {percent_text(time)} of the OSDs' time" if time > part else ""
+    detail = (
+        f"other pools had {_io_text(io, io.foreign)}, {percent_text(part)} of this run's {_io_text(io, ours)}{took}; "
+        f"{effect.text}"
+    )
     # That is an upper bound of the OSDs' time, and proves nothing.
     part = max(part, min(time, most))
     is_below_floor = not io.exceeds(_FLOOR, watch.placement.osds or 0)
@@ -295,9 +267,9 @@ def _io_text(io: PoolIo, counters: PoolCounters) -> str:
 )
 def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
     """Compare the pools' bytes with the least and the most that the counters can show, given their lag."""
-    is_synced = any(share.sample.ios for share in evidence.shares_of(Operation.SYNC))
+    is_synced = any(share.sample.ios for share in evidence.shares.get(Operation.SYNC, ()))
     for operation in (Operation.READ, Operation.WRITE):
-        shares, io = evidence.shares_of(operation), evidence.pool_io(operation)
+        shares, io = evidence.shares.get(operation, []), evidence.pool_io(operation)
         if io is None or not any(share.sample.bytes for share in shares):
             continue
         start, end = io.between.start, io.between.end
@@ -311,11 +283,11 @@ def pool_counters_disagree(evidence: Evidence) -> CheckedValues:
         may_exceed = is_synced and operation is Operation.WRITE
         below = (least - volume) / least if least else 0.0
         above = (volume - most) / most if most and not may_exceed else 0.0
-        clients, beyond = _within(shares, io.between).bytes, 100 * max(0.0, below, above)
+        beyond = 100 * max(0.0, below, above)
         detail = (
-            f"{operation}: the clients measured {size_text(io.per_second(clients))}/s, the pools counted "
-            f"{size_text(io.per_second(volume))}/s over {number_text(io.between.length / NANOSECONDS)} s, "
-            f"{percent_text(beyond)} more than the counters' lag of up to {LAG // NANOSECONDS} s explains"
+            f"{operation}: the clients measured {size_text(io.per_second(_within(shares, io.between).bytes))}/s, the "
+            f"pools counted {size_text(io.per_second(volume))}/s over {number_text(io.between.length / NANOSECONDS)} "
+            f"s, {percent_text(beyond)} more than the counters' lag of up to {LAG // NANOSECONDS} s explains"
         )
         yield CheckedValue(value=beyond, detail=detail)
 
@@ -338,21 +310,20 @@ def not_disturbed(evidence: Evidence) -> CheckedValues:
     watch, span = evidence.facts.cluster, evidence.span
     if evidence.facts.disturbance is None:
         return
-    outage = watch.outage if watch else None
+    outage, problem = watch.outage if watch else None, ""
+    names = first_few([f"osd.{osd}" for osd in outage.returned or outage.osds]) if outage else ""
     if watch is None or outage is None or outage.problem or not outage.start:
         reason = (outage.problem if outage else "") or "the trial ended before"
-        yield CheckedValue(value=1, detail=f"no OSD was taken away: {quote(reason)}")
-        return
-    names, was = first_few([f"osd.{osd}" for osd in outage.returned or outage.osds]), outage.action.lower()
-    if not outage.end:
-        yield CheckedValue(value=1, detail=f"{names} could not be given back before the trial ended")
+        problem = f"no OSD was taken away: {quote(reason)}"
+    elif not outage.end:
+        problem = f"{names} could not be given back before the trial ended"
     elif span is not None and not outage.is_within(span.start, span.end):
-        start, end = (number_text((at - span.start) / NANOSECONDS) for at in (outage.start, outage.end))
-        length = number_text(span.length / NANOSECONDS)
-        yield CheckedValue(value=1, detail=f"{names} was {was} from second {start} to {end} of {length} measured ones")
+        times = (outage.start - span.start, outage.end - span.start, span.length)
+        start, end, length = (number_text(time / NANOSECONDS) for time in times)
+        problem = f"{names} was {outage.action.lower()} from second {start} to {end} of {length} measured ones"
     elif has_no_effect(watch.samples, outage):
-        state = "up" if outage.action == "Down" else "in"
-        yield CheckedValue(value=1, detail=f"{names} came {state} again before the disturbance ended")
+        problem = f"{names} came {'up' if outage.action == 'Down' else 'in'} again before the disturbance ended"
+    yield CheckedValue(value=float(bool(problem)), detail=problem)
 
 
 @TrialCheck(
@@ -366,7 +337,7 @@ def ceph_options_differ(evidence: Evidence) -> CheckedValues:
     readings = evidence.facts.cluster.options if evidence.facts.cluster else ()
     for reading, time in zip(readings, ("before", "after"), strict=False):
         if reading.differences:
-            texts = first_few([difference_text(difference) for difference in reading.differences])
+            texts = first_few(reading.differences)
             yield CheckedValue(value=len(reading.differences), detail=f"{time} the trial, {texts}")
 
 
@@ -379,6 +350,5 @@ def ceph_options_differ(evidence: Evidence) -> CheckedValues:
 def ceph_options_unread(evidence: Evidence) -> CheckedValues:
     readings = evidence.facts.cluster.options if evidence.facts.cluster else ()
     problems = [reading.problem for reading in readings if reading.problem]
-    if problems:
-        detail = f"the options set for the run could not all be read: {quote(problems[0])}"
-        yield CheckedValue(value=len(problems), detail=detail)
+    detail = f"the options set for the run could not all be read: {quote(''.join(problems[:1]))}"
+    yield CheckedValue(value=len(problems), detail=detail)

@@ -1,21 +1,20 @@
 """Whether the clients' documents form one complete measurement: answers, times, outputs and operations."""
 
+import math
 import signal
 from collections.abc import Iterator
 
 from plimsoll.api.names import Cause, LatencyKind, Operation, Verdict
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
-from plimsoll.measure.histogram import histogram_problem
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck, client_value
+from plimsoll.measure.histogram import HistogramError, histogram_of
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.text import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote, size_text
-from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, window_of
+from plimsoll.measure.timeline import NANOSECONDS, Interval, Share, add, window_of
 
-FIO_REPORTS_START = (3, 36)
-"""The first version of fio that reports when it began to measure."""
+FIO_REPORTS_START = (3, 36)  # the first version of fio that reports when it began to measure
 
 _MILLISECONDS = 1000
 _MISSING_SECONDS = 0.25  # starting processes takes this long on a loaded node, however short the runtime is
-_USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 
 @TrialCheck(
@@ -27,14 +26,10 @@ _USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 def tool_failed(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
         if answer.failed:
-            errors = answer.measurement.errors if answer.measurement else ()
+            errors = answer.document.measurement.errors if answer.document.measurement else ()
             message = "; ".join(errors[:3]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
-            exit_code = answer.document.exit_code
-            how = f"exit code {quote(str(exit_code), 20)}"
-            if exit_code < 0:
-                is_known = -exit_code in [*signal.Signals]
-                name = f" ({signal.Signals(-exit_code).name})" if is_known else ""
-                how = f"ended by signal {quote(str(-exit_code), 20)}{name}"
+            code, names = answer.document.exit_code, {it.value: f" ({it.name})" for it in signal.Signals}
+            how = f"{'ended by signal' if code < 0 else 'exit code'} {quote(str(abs(code)), 20)}{names.get(-code, '')}"
             yield client_value(answer.client, max(1, len(errors)), f"{how}: {quote(message) or 'no error message'}")
 
 
@@ -43,10 +38,7 @@ def tool_failed(evidence: Evidence) -> CheckedValues:
     cause=None,
     what="outputs of the tool that cannot be parsed",
     invalid=0,
-    remedy=(
-        "check that the disk of the client's temporary files is not full, and the tool's version and raw output; if "
-        "that version is supported, report a bug"
-    ),
+    remedy="free space on the disk of the client's temporary files; if the tool's version is supported, report a bug",
 )
 def output_unreadable(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
@@ -71,10 +63,7 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="LateClient",
     cause=None,
-    what=(
-        "delay of the start beyond the planned time, less the longest operation and the step in which the tool ends "
-        "its ramp"
-    ),
+    what="delay of the start beyond the planned time, less the longest operation and the tool's step of the ramp",
     unit="s",
     suspect=1,
     invalid=5,
@@ -83,10 +72,8 @@ def client_missing(evidence: Evidence) -> CheckedValues:
 def late_client(evidence: Evidence) -> CheckedValues:
     """Yield each client's delay on its own clock, without what long operations and the tool explain.
 
-    A ramp ends with a completion, or when the tool next checks whether it is over (`ramp_step`). Operations must be as
-    long on every client: on a client that was stopped, operations in flight are long too. A late launch is the client's
-    fault; a tool that was launched in time may have waited for the storage, to open its files, to lay them out, or to
-    complete an operation.
+    Operations must be as long on every client: on one that was stopped, operations in flight are long too. A late
+    launch is the client's fault; a tool that was launched in time may have waited for the storage.
     """
     facts, measured = evidence.facts, evidence.measured
     longest = min(map(_longest_operation, measured), default=0)
@@ -160,7 +147,7 @@ def short_run(evidence: Evidence) -> CheckedValues:
     what="part of the data set that a client processed, if the measurement ends when all of it is done",
     unit="%",
     invalid=100,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="raise runtimeSeconds, which limits the time, or use a smaller volume",
 )
 def data_set_unfinished(evidence: Evidence) -> CheckedValues:
@@ -176,44 +163,34 @@ def data_set_unfinished(evidence: Evidence) -> CheckedValues:
     what="rate at which the tool could submit its requests or datagrams, as a part of the requested rate",
     unit="%",
     suspect=80,
-    direction=Direction.BELOW,
-    remedy=(
-        "lower the requested rate, give the client more CPU, or look for a slow API server and the limits of API "
-        "priority and fairness; the load was not the requested one"
-    ),
+    is_low_bad=True,
+    remedy="lower the requested rate, give the client more CPU, or look for a slow or throttling API server",
 )
 def requests_slowed(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         if item.measurement.pace is not None:
             part = 100 * item.measurement.pace
-            yield client_value(
-                item.client, part, f"requests were submitted at {percent_text(part)} of the requested rate"
-            )
+            detail = f"requests were submitted at {percent_text(part)} of the requested rate"
+            yield client_value(item.client, part, detail)
 
 
 @TrialCheck(
     reason="LowOverlap",
     load_explains=True,
     cause=None,
-    what=(
-        "time in which all clients measured, as a part of their mean runtime; "
-        f"Suspect only if more than {_MISSING_SECONDS} s are missing, besides the step in which the tool ends its ramp"
-    ),
+    what=f"time in which all clients measured, as a part of their mean runtime; {_MISSING_SECONDS} s may be missing",
     suspect=0.98,
     invalid=0.90,
-    direction=Direction.BELOW,
-    remedy=(
-        "lengthen the ramp and the runtime, or find what delays the clients (with until DataSetDone, some may have "
-        "more work); rates cover the common window, but latencies cover each client's whole run"
-    ),
+    is_low_bad=True,
+    remedy="lengthen ramp and runtime, or find what delays the clients; latencies cover each client's whole run",
 )
 def low_overlap(evidence: Evidence) -> CheckedValues:
     """Yield the overlap. The harness explains it if the clients would have overlapped, had each been launched at T0."""
     window, measured = evidence.window, evidence.measured
     if window is None:
         return
-    last = max(measured, key=lambda item: item.interval.start).client
-    done = min(measured, key=lambda item: item.interval.end).client
+    last = max(measured, key=lambda item: item.interval.start)
+    done = min(measured, key=lambda item: item.interval.end)
     mean = window.seconds / window.overlap if window.overlap else 0.0
     detail = (
         f"all clients measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} "
@@ -226,7 +203,7 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
     if_launched_at_t0 = window_of([Interval(start=it.start - late, end=it.end - late) for it, late in lateness])
     explains = if_launched_at_t0 is not None and low_overlap.verdict(if_launched_at_t0.overlap) is not Verdict.INVALID
     yield CheckedValue(
-        clients=tuple(sorted({last, done})),
+        clients=tuple(sorted({last.client, done.client})),
         value=1.0 if passes else window.overlap,
         detail=detail if mean else "",
         cause=Cause.HARNESS if explains else Cause.STORAGE,
@@ -242,17 +219,12 @@ def low_overlap(evidence: Evidence) -> CheckedValues:
 )
 def wide_spread(evidence: Evidence) -> CheckedValues:
     if evidence.window is not None:
-        first = min(evidence.measured, key=lambda item: item.interval.start)
-        last = max(evidence.measured, key=lambda item: item.interval.start)
+        first, last = (end(evidence.measured, key=lambda item: item.interval.start) for end in (min, max))
         spread, step = evidence.window.spread_seconds, last.measurement.ramp_step
-        yield CheckedValue(
-            clients=tuple(sorted({first.client, last.client})),
-            value=spread - step / NANOSECONDS,
-            detail=(
-                f"the first and the last client's start were {number_text(spread)} s apart"
-                f"{f', of which the step of the ramp explains {_seconds(step)}' if step else ''}"
-            ),
-        )
+        explained = f", of which the step of the ramp explains {_seconds(step)}" if step else ""
+        detail = f"the first and the last client's start were {number_text(spread)} s apart{explained}"
+        clients = tuple(sorted({first.client, last.client}))
+        yield CheckedValue(clients=clients, value=spread - step / NANOSECONDS, detail=detail)
 
 
 @TrialCheck(
@@ -281,18 +253,16 @@ def _shares(evidence: Evidence) -> Iterator[tuple[ClientMeasurement, Share, Oper
     reason="NotPrefilled",
     what="clients that read or overwrote a data set that was never written, or was trimmed since",
     suspect=0,
-    remedy=(
-        "set prepare.prefill: true, and trim in a separate run; reads of unwritten extents do not access the "
-        "storage, and first writes have to allocate them"
-    ),
+    remedy="set prepare.prefill: true and trim in a separate run; reads of unwritten extents access no storage",
 )
 def not_prefilled(evidence: Evidence) -> CheckedValues:
+    uses = {Operation.READ: "read", Operation.WRITE: "wrote to"}
     # Then all writes are first writes, as planned: the same kind of work in every trial.
-    writes_blocks_once = evidence.facts.new_data_set and evidence.facts.ends_when_done
+    if evidence.facts.new_data_set and evidence.facts.ends_when_done:
+        del uses[Operation.WRITE]
     for item, _, operation in _shares(evidence):
-        is_intended = operation is Operation.WRITE and writes_blocks_once
-        if operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
-            detail = f"{_USES_EXTENTS[operation]} a data set that was never written, or was trimmed since"
+        if operation in uses and not item.answer.document.prefilled:
+            detail = f"{uses[operation]} a data set that was never written, or was trimmed since"
             yield client_value(item.client, 1, detail)
 
 
@@ -301,20 +271,14 @@ def not_prefilled(evidence: Evidence) -> CheckedValues:
     what="trims of blocks that were never written, or already trimmed (a lower bound)",
     unit="%",
     suspect=10,
-    remedy=(
-        "set prepare.prefill: true and prepare.perTrial: NewDataSet, so that every trial trims written data, and use "
-        "a volume larger than the data that a trial trims; trimming empty blocks costs the storage nothing"
-    ),
+    remedy="set prepare.prefill: true and prepare.perTrial: NewDataSet, and use a volume larger than what is trimmed",
 )
 def nothing_trimmed(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
-        trimmed = sum(sample.bytes for sample in item.measurement.operations if sample.operation is Operation.TRIM)
-        if not trimmed:
-            continue
-        if not item.answer.document.prefilled:
-            detail = "trimmed a data set that was never written, or was trimmed since"
-            yield client_value(item.client, 100, detail)
-        elif item.data_bytes:
+        trimmed = item.bytes(Operation.TRIM)
+        if trimmed and not item.answer.document.prefilled:
+            yield client_value(item.client, 100, "trimmed a data set that was never written, or was trimmed since")
+        elif trimmed and item.data_bytes:
             part = 100 * max(0.0, 1 - item.data_bytes / trimmed)
             detail = (
                 f"trimmed {size_text(trimmed)} of a data set of {size_text(item.data_bytes)}: {percent_text(part)} "
@@ -354,42 +318,38 @@ def dropped_io(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=0,
     invalid=0.01,
-    remedy=(
-        "look for storage errors in the client's kernel log, or for a network that drops packets; no latency includes "
-        "lost operations"
-    ),
+    remedy="look for errors in the client's kernel log, or a lossy network; no latency includes lost operations",
 )
 def lost_io(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         if lost := share.sample.lost_ios:
             part = 100 * lost / (share.sample.ios + lost)
-            yield client_value(
-                item.client, part, f"{lost} {operation} operations never completed: {percent_text(part)}"
-            )
+            detail = f"{lost} {operation} operations never completed: {percent_text(part)}"
+            yield client_value(item.client, part, detail)
 
 
 @TrialCheck(
     reason="NoIo",
     what="operations completed in the window",
     invalid=1,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="look for a stalled cluster, or a tool that did something else; very slow storage needs a longer runtime",
 )
 def no_io(evidence: Evidence) -> CheckedValues:
+    span, quantities = evidence.span, evidence.facts.quantities
     # Without a measurement or a window, other checks give the reason.
-    if not evidence.measured or (evidence.window and not evidence.window.seconds):
+    if span is None or (evidence.window and not evidence.window.seconds):
         return
-    if not evidence.rates:
+    if not evidence.operations:
         yield CheckedValue(value=0, detail="no operation was measured")
-    quantities = evidence.facts.quantities
-    amounts = {
-        operation: quantities.amount(rates.measured.ios, rates.measured.bytes)
-        for operation, rates in evidence.rates.items()
-    }
+    amounts = dict[Operation, float]()
+    for operation in (result.operation for result in evidence.operations):
+        done = add([share.within(span) for share in evidence.shares[operation]])
+        amounts[operation] = quantities.amount(done.ios, done.bytes)
     # Writes that never complete while reads do are a load that was not achieved.
-    for operation, done in () if evidence.is_broken and any(amounts.values()) else amounts.items():
-        unit = quantities.unit
-        yield CheckedValue(value=done, detail=f"{number_text(done)} {operation} {unit} completed in the window")
+    for operation, amount in () if evidence.is_broken and any(amounts.values()) else amounts.items():
+        detail = f"{number_text(amount)} {operation} {quantities.unit} completed in the window"
+        yield CheckedValue(value=amount, detail=detail)
     # Other pairs of the round hide it in the sum.
     for item in evidence.measured:
         for rate in item.measurement.peers:
@@ -427,13 +387,9 @@ def untimed(evidence: Evidence) -> CheckedValues:
     reason="TimesInexact",
     what="operations whose times are less exact than the others, because the tool lost their ends",
     unit="%",
-    # The slowest operations lose their ends. Above this part, even the p90 may consist of inexact times; below
-    # it, a second more for each of them moves the mean by a tenth of a second at most.
+    # Above this part, even the p90 may consist of inexact times, because the slowest operations lose their ends.
     suspect=10,
-    remedy=(
-        "look for what delays or drops events in the cluster, such as the kubelets' eventRecordQPS, and lower the "
-        "requested rate; these times may be too long"
-    ),
+    remedy="look for what delays or drops events, such as the kubelets' eventRecordQPS, and lower the rate",
 )
 def times_inexact(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
@@ -447,19 +403,14 @@ def times_inexact(evidence: Evidence) -> CheckedValues:
     reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
-    remedy=(
-        "check the connection between conductor and client, and the CPU load on one machine or on busy nodes, which "
-        "also delays the comparison; without the comparison the window is unverified"
-    ),
+    remedy="check the connection and the CPU load of conductor and client; the window is unverified",
 )
 def clock_unknown(evidence: Evidence) -> CheckedValues:
     for answer in evidence.intake.answers:
-        if answer.clock is None:
-            yield client_value(answer.client, 1, "its clock was not compared")
-            continue
-        error = abs(answer.clock.error) * _MILLISECONDS
+        error = abs(answer.clock.error) * _MILLISECONDS if answer.clock else math.inf
         if error > clock_offset.limit(Verdict.SUSPECT):
-            yield client_value(answer.client, 1, f"its clock was compared only to within {number_text(error)} ms")
+            how = f"compared only to within {number_text(error)} ms" if answer.clock else "not compared"
+            yield client_value(answer.client, 1, f"its clock was {how}")
 
 
 @TrialCheck(
@@ -489,7 +440,10 @@ def histogram_mismatch(evidence: Evidence) -> CheckedValues:
     for item, share, operation in _shares(evidence):
         latency, ios = share.sample.latency, share.sample.ios
         if latency.kind is LatencyKind.FULL:
-            timed = f"{latency.count} operations were timed, but {ios} completed"
-            problem = histogram_problem(latency) if latency.count == ios else timed
+            problem = "" if latency.count == ios else f"{latency.count} operations were timed, but {ios} completed"
+            try:
+                histogram_of(latency)
+            except HistogramError as error:
+                problem = problem or str(error)
             if problem:
                 yield client_value(item.client, 1, f"{operation} latency: {quote(problem)}")

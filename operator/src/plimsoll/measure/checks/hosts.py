@@ -1,34 +1,21 @@
 """Whether clients, nodes or network were the limit, whether I/O reached the storage, and who else used its disks."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from plimsoll.api.names import Cause, Operation, Verdict
-from plimsoll.measure.checks.activities import judged, throttling
-from plimsoll.measure.checks.check import (
-    CheckedValue,
-    CheckedValues,
-    Direction,
-    Evidence,
-    ObservedClient,
-    TrialCheck,
-    by_node,
-    client_value,
-    value_of_clients,
-)
-from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
-from plimsoll.measure.intake import ClientMeasurement, bytes_read_from, bytes_visited, part_read_again
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, HostedClient, TrialCheck, client_value
+from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME, judged, throttling
+from plimsoll.measure.intake import ClientMeasurement, TrialFacts, bytes_read_from, bytes_visited, part_read_again
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.sample import DeviceUse, HostUse, ToolIo
 from plimsoll.measure.text import number_text, percent_text, quote, size_text
 from plimsoll.measure.timeline import NANOSECONDS, add
 
 _DATA = (Operation.READ, Operation.WRITE)
-_MOST_FROM_MEMORY = 50
-"""Percent that memory may have answered: the storage answered at least as much. Of larger data sets, a part is in
-memory in daily use, too."""
+_MOST_FROM_MEMORY = 50  # percent that memory may have answered: the storage answered at least as much
 _LEAST_BUSY = 0.3
 _LEAST_FOREIGN_BYTES = 256 * 2**10
 _LEAST_FOREIGN_OPERATIONS = 25  # per second; an idle file system writes less
@@ -37,6 +24,14 @@ _SYNC_OPERATIONS = 8
 _LEAST_PIECE = 64 * 2**10  # the smallest pieces into which devices split larger operations
 _PART = 2**20  # 256 pages, which the kernel passes down at once (`BIO_MAX_VECS`); more where memory is contiguous
 _Ways = tuple[Operation, ...]  # reads, writes, or both where the kernel counts them together
+
+
+def _by_node(clients: Iterable[HostedClient]) -> dict[str, list[HostedClient]]:
+    return grouped(clients, lambda client: client[0].node)
+
+
+def _value_of(clients: Iterable[HostedClient], value: float, detail: str) -> CheckedValue:
+    return CheckedValue(clients=tuple(item.client for item, _ in clients), value=value, detail=detail)
 
 
 @TrialCheck(
@@ -50,7 +45,7 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
         host = item.answer.host
         if host is None:
             yield client_value(item.client, 1, "its host was not observed")
-        elif host.device is not None and not has_statistics(host.device) and direct_bytes(item):
+        elif host.device is not None and not _has_statistics(host.device) and _has_direct_io(item):
             detail = f"the kernel keeps no statistics of its block device {quote(host.device.number, 20)}"
             yield client_value(item.client, 1, detail)
 
@@ -58,11 +53,7 @@ def host_unknown(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="ClientThrottled",
     cause=Cause.HARNESS,
-    what=(
-        "periods in which the CPU quota throttled the client, as a part of all periods, or throttled time, as a part "
-        "of the measured time, if that is less; Suspect unless the client's rate, median and 99th percentile were no "
-        "worse in the seconds with such periods"
-    ),
+    what="time, or periods if less, in which the CPU quota throttled the client; Suspect unless that was harmless",
     unit="%",
     suspect=0,
     invalid=10,
@@ -73,14 +64,15 @@ def client_throttled(evidence: Evidence) -> CheckedValues:
         activity, seconds = throttling((item, host)), host.cpu.throttled_seconds
         if activity is None or not seconds:
             continue
-        part, detail = 100 * activity.part, f"its CPU quota stopped it for {number_text(seconds)} s"
-        if host.cpu.throttled_periods:
-            detail = f"{detail}, summed over CPUs, in {host.cpu.throttled_periods} periods"
-        detail = f"{detail}, in {number_text(host.seconds)} s of observation: {percent_text(part)}"
-        effect = judged(evidence, activity)
+        part, effect, periods = 100 * activity.part, judged(evidence, activity), host.cpu.throttled_periods
+        detail = (
+            f"its CPU quota stopped it for {number_text(seconds)} s"
+            f"{f', summed over CPUs, in {periods} periods' if periods else ''}, in {number_text(host.seconds)} s of "
+            f"observation: {percent_text(part)}; {effect.text}"
+        )
         is_harmless = activity.part < NEGLIGIBLE_TIME or effect.is_harmless
         passes = is_harmless and client_throttled.verdict(part) is not Verdict.INVALID
-        yield client_value(item.client, 0 if passes else part, f"{detail}; {effect.text}")
+        yield client_value(item.client, 0 if passes else part, detail)
 
 
 @TrialCheck(
@@ -106,11 +98,10 @@ def client_cpu_saturated(evidence: Evidence) -> CheckedValues:
     remedy="spread the clients over more nodes or remove other load; latencies include waiting for a CPU",
 )
 def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
-    for node, clients in by_node(evidence.observed).items():
+    for node, clients in _by_node(evidence.observed).items():
         busy = 100 * max(host.cpu.node_busy for _, host in clients)
-        yield value_of_clients(
-            clients, busy, f"the CPUs of {quote(node, 80)} were busy for {percent_text(busy)} of the time"
-        )
+        detail = f"the CPUs of {quote(node, 80)} were busy for {percent_text(busy)} of the time"
+        yield _value_of(clients, busy, detail)
 
 
 @TrialCheck(
@@ -118,13 +109,13 @@ def node_cpu_saturated(evidence: Evidence) -> CheckedValues:
     what="part of the node's memory that was available",
     unit="%",
     suspect=5,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="free memory on the node or use another node; reclaiming memory delays I/O",
 )
 def node_memory_short(evidence: Evidence) -> CheckedValues:
-    for node, clients in by_node(evidence.observed).items():
+    for node, clients in _by_node(evidence.observed).items():
         part = 100 * min(host.memory.node_available / host.memory.node_total for _, host in clients)
-        yield value_of_clients(clients, part, f"{quote(node, 80)} had {percent_text(part)} of its memory available")
+        yield _value_of(clients, part, f"{quote(node, 80)} had {percent_text(part)} of its memory available")
 
 
 @TrialCheck(
@@ -170,14 +161,11 @@ def writes_faster_than_network(evidence: Evidence) -> CheckedValues:
 
 
 def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedValues:
-    """Yield each node's rate as a part of the capacity that the user states for its network.
-
-    The rate is taken in the window, or in the operation's own phase. Benchmarks that OSDs run themselves do not use the
-    clients' networks.
-    """
+    """Yield each node's rate as a part of the capacity that the user states for its network."""
     network, span = evidence.facts.network_bytes_per_second, evidence.span
     if evidence.facts.measures_network or network is None or span is None or not span.length:
         return
+    # Benchmarks that OSDs run themselves do not use the clients' networks.
     nodes = grouped((item for item in evidence.measured if not item.measurement.osds), lambda item: item.node)
     for operation in operations:
         for node, clients in nodes.items():
@@ -192,46 +180,31 @@ def _parts_of_capacity(evidence: Evidence, *operations: Operation) -> CheckedVal
             yield CheckedValue(clients=tuple(item.client for item in clients), value=part, detail=detail)
 
 
-def has_statistics(device: DeviceUse) -> bool:
+def _has_statistics(device: DeviceUse) -> bool:
     """Whether the kernel counts a device's I/O: that can be switched off, and often is for multipath devices."""
     return bool(device.read or device.written or device.busy or device.queue)
 
 
-def direct_bytes(item: ClientMeasurement, operations: Collection[Operation] = _DATA) -> int:
-    """Return how many bytes of the client's data set the tool moved without the page cache."""
-    if not item.measurement.bypasses_cache or not item.answer.document.data_set_bytes:
-        return 0
-    return _bytes(item, operations)
+def _has_direct_io(item: ClientMeasurement) -> bool:
+    """Whether the tool moved data of the client's data set without the page cache."""
+    return item.measurement.bypasses_cache and item.answer.document.data_set_bytes > 0 and any(map(item.bytes, _DATA))
 
 
 def _submitted_bytes(item: ClientMeasurement, operation: Operation) -> float:
-    """Return how many of the direct bytes the tool submitted while it measured.
+    """Return how many bytes the tool submitted while it measured, because Linux counts I/O when it is submitted.
 
-    Linux counts the tool's I/O when it is submitted, and a device may have done most of it before it completes. What
-    was in flight when the measurement began is therefore missing in both counts: a part of all operations that is their
-    mean latency, divided by the runtime (Little's law).
+    What was in flight at the beginning is missing: mean latency / runtime of all operations (Little's law).
     """
-    if not direct_bytes(item):
-        return 0.0
-    measured = item.measurement
     return sum(
-        sample.bytes * max(0.0, 1 - sample.latency.mean_nanoseconds / measured.runtime)
-        for sample in measured.operations
+        sample.bytes * max(0.0, 1 - sample.latency.mean_nanoseconds / item.measurement.runtime)
+        for sample in item.measurement.operations
         if sample.operation is operation
     )
 
 
-def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
-    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)
-
-
 @TrialCheck(
     reason="CacheSized",
-    what=(
-        "largest part of the data that the clients of one node read, or wrote without fsync, through the page cache "
-        "that memory may have held; if the nodes dropped their caches before the trial, only data that was read "
-        "again counts"
-    ),
+    what="largest part of a node's reads, or writes without fsync, that went through the page cache and memory holds",
     unit="%",
     suspect=_MOST_FROM_MEMORY,
     remedy="use direct I/O, larger volumes (twice the memory) or longer writes",
@@ -239,71 +212,57 @@ def _bytes(item: ClientMeasurement, operations: Collection[Operation]) -> int:
 def cache_sized(evidence: Evidence) -> CheckedValues:
     # Clients without a data set have nothing that their page cache could hold.
     cached = [(item, host) for item, host in evidence.observed if not item.measurement.bypasses_cache]
-    for node, clients in by_node((item, host) for item, host in cached if item.data_bytes).items():
+    facts = evidence.facts
+    for node, clients in _by_node((item, host) for item, host in cached if item.data_bytes).items():
         # If a tool was too fast to be timed, a cache is even more likely.
-        readers = [(item, host) for item, host in clients if item.reads]
-        if readers:
-            size = sum(item.data_bytes for item, _ in readers)
-            again = None
-            if evidence.facts.dropped_node_caches:
-                again = part_read_again(evidence.facts, [item for item, _ in readers])
-            data = f"data sets read on {quote(node, 80)} through the page cache"
-            skew = _mean_skew(evidence, [item for item, _ in readers])
-            part, detail = _part_in_memory(data, size, _page_cache(readers), again, skew)
-            yield value_of_clients(readers, part, detail)
-        writers = [
-            (item, host)
-            for item, host in clients
-            if item.does(Operation.WRITE) and not (item.does(Operation.SYNC) or item.measurement.flushes)
-        ]
-        if writers:
-            # Overwriting the same data takes no more memory.
-            facts = evidence.facts
-            size = round(
-                sum(
-                    bytes_visited(
-                        _bytes(item, (Operation.WRITE,)),
-                        item.data_bytes,
-                        at_random=facts.skew is not None,
-                        skew=facts.skew,
-                    )
-                    for item, _ in writers
-                )
+        if readers := [(item, host) for item, host in clients if item.reads]:
+            part, detail = _part_of_reads(
+                f"data sets read on {quote(node, 80)} through the page cache",
+                facts,
+                [item for item, _ in readers],
+                _page_cache(readers),
+                was_empty=facts.dropped_node_caches,
             )
+            yield _value_of(readers, part, detail)
+        synced = [item for item, _ in clients if item.does(Operation.SYNC) or item.measurement.flushes]
+        if writers := [(item, host) for item, host in clients if item.does(Operation.WRITE) and item not in synced]:
+            # Overwriting the same data takes no more memory.
+            volumes = [(item.bytes(Operation.WRITE), item.data_bytes) for item, _ in writers]
+            sizes = [bytes_visited(*each, at_random=facts.skew is not None, skew=facts.skew) for each in volumes]
             data = f"writes without fsync on {quote(node, 80)} through the page cache"
-            part, detail = _part_in_memory(data, size, _page_cache(writers))
-            yield value_of_clients(writers, part, detail)
+            held, detail = _held_in_memory(data, round(sum(sizes)), _page_cache(writers))
+            yield _value_of(writers, 100 * held, detail)
 
 
-def _page_cache(clients: Collection[ObservedClient]) -> int:
+def _page_cache(clients: Collection[HostedClient]) -> int:
     """Return the memory that can hold the data of a node's clients: the node's, or what their limits allow."""
     memory = max(host.memory.node_total for _, host in clients)
     limits = [host.memory.limit for _, host in clients if host.memory.limit]
     return min(memory, sum(limits)) if len(limits) == len(clients) else memory
 
 
-def _mean_skew(evidence: Evidence, readers: Collection[ClientMeasurement]) -> Callable[[float], float] | None:
-    """Return the share of the reads on the hottest part of the clients' data sets; None if no part is hotter."""
-    skew, sizes = evidence.facts.skew, [item.data_bytes for item in readers]
-    return None if skew is None else lambda part: skew.share(part, sum(sizes) // len(sizes))
-
-
-def _part_in_memory(
-    data: str, size: int, memory: int, again: float | None = None, skew: Callable[[float], float] | None = None
-) -> tuple[float, str]:
-    """Return how much of the I/O memory may have answered at most, in percent, and the message of the check.
-
-    Memory may hold any part of the data, written or read last, but at best the hottest, whose part of the I/O `skew`
-    returns. If caches were dropped, it was empty at the beginning, and `again` is the part of the I/O, 0 to 1, on data
-    that had been read or written since.
-    """
+def _held_in_memory(data: str, size: int, memory: int) -> tuple[float, str]:
+    """Return the part of the data that memory can hold, 0 to 1, and how to say so."""
     held = min(1.0, memory / size)
-    detail = f"{data}: {size_text(size)}, of which {size_text(memory)} of memory may hold {percent_text(100 * held)}"
-    if skew is not None and held < 1:
-        held = skew(held)
+    may_hold = f"{size_text(memory)} of memory may hold {percent_text(100 * held)}"
+    return held, f"{data}: {size_text(size)}, of which {may_hold}"
+
+
+def _part_of_reads(
+    data: str, facts: TrialFacts, readers: Collection[ClientMeasurement], memory: int, *, was_empty: bool
+) -> tuple[float, str]:
+    """Return how many of the reads memory may have answered at most, in percent, and the message of the check.
+
+    At best, memory holds the hottest data, and of caches that were dropped what was read or written since.
+    """
+    sizes = [item.data_bytes for item in readers]
+    held, detail = _held_in_memory(data, sum(sizes), memory)
+    if facts.skew is not None and held < 1:
+        held = facts.skew.share(held, sum(sizes) // len(sizes))
         detail += f", and {percent_text(100 * held)} of the I/O was on the hottest part of that size"
-    if again is None:
+    if not was_empty:
         return 100 * held, detail
+    again = part_read_again(facts, readers)
     part = 100 * min(held, again)
     return part, (
         f"{detail}; {percent_text(100 * again)} of the I/O was on data that had been read or written since the caches "
@@ -313,26 +272,17 @@ def _part_in_memory(
 
 @TrialCheck(
     reason="ServerCacheSized",
-    what=(
-        "largest part of the data that the clients read that the memory of the OSDs (the sum of osd_memory_target) "
-        "may have held; if the OSDs dropped their caches before the trial, only data that was read again counts; not "
-        "if the workload declares caches: Warm"
-    ),
+    what="largest part of the reads that the OSDs' memory may have answered; not judged with caches: Warm",
     unit="%",
     suspect=_MOST_FROM_MEMORY,
-    remedy=(
-        "read from larger volumes (twice the memory), set prepare.dropCaches and read little data twice, or declare "
-        "caches: Warm if you want to measure a cached working set; applications may have to read from disks"
-    ),
+    remedy="read from volumes of twice the memory, set prepare.dropCaches, or declare caches: Warm if that is meant",
 )
 def server_cache_sized(evidence: Evidence) -> CheckedValues:
-    facts, size = evidence.facts, bytes_read_from(evidence.measured)
+    facts, what = evidence.facts, "data that the clients read from the OSDs"
     memory = facts.cluster.osd_memory_bytes if facts.cluster else None
-    if memory and size is not None and not facts.warm_caches:
+    if memory and bytes_read_from(evidence.measured) is not None and not facts.warm_caches:
         readers = [item for item in evidence.measured if item.reads]
-        again = part_read_again(facts, readers) if facts.dropped_osd_caches else None
-        skew = _mean_skew(evidence, readers)
-        part, detail = _part_in_memory("data that the clients read from the OSDs", size, memory, again, skew)
+        part, detail = _part_of_reads(what, facts, readers, memory, was_empty=facts.dropped_osd_caches)
         yield CheckedValue(value=part, detail=detail)
 
 
@@ -356,27 +306,31 @@ def wrong_device(evidence: Evidence) -> CheckedValues:
     unit="%",
     suspect=90,
     invalid=50,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="look for a cache, a hole in the file or another device between the tool and the volume",
 )
 def device_bypassed(evidence: Evidence) -> CheckedValues:
     """Yield the part that each device of each node saw, for all clients with data sets on it."""
-    devices = defaultdict[Hashable, list[ObservedClient]](list)
-    for item, host in evidence.observed:
-        if host.device is not None and has_statistics(host.device) and direct_bytes(item):
-            devices[item.node, host.device.number].append((item, host))
-    for clients, operation in ((clients, operation) for clients in devices.values() for operation in _DATA):
-        asked = sum(_submitted_bytes(item, operation) for item, _ in clients)
-        if not asked:
-            continue
-        seen = max(_moved(host, host.device, operation) or 0.0 for _, host in clients)
-        counted = [_moved(host, host.tool, operation) for _, host in clients]
-        # Other users' I/O hides what did not reach the device; the kernel's count of the tools' own does not.
-        if None not in counted:
-            seen = min(seen, sum(volume for volume in counted if volume is not None))
-        part = 100 * seen / asked
-        detail = f"the block device below the data set saw {percent_text(part)} of the direct {operation} bytes"
-        yield value_of_clients(clients, part, detail)
+    direct = [(item, host) for item, host in evidence.observed if _has_direct_io(item)]
+    for clients, operation in product(_by_device(direct, lambda host: host.device), _DATA):
+        if asked := sum(_submitted_bytes(item, operation) for item, _ in clients):
+            seen = max(_moved(host, host.device, operation) or 0.0 for _, host in clients)
+            counted = [_moved(host, host.tool, operation) for _, host in clients]
+            # Other users' I/O hides what did not reach the device; the kernel's count of the tools' own does not.
+            if None not in counted:
+                seen = min(seen, sum(volume for volume in counted if volume is not None))
+            part = 100 * seen / asked
+            detail = f"the block device below the data set saw {percent_text(part)} of the direct {operation} bytes"
+            yield _value_of(clients, part, detail)
+
+
+def _by_device(
+    clients: Iterable[HostedClient], device_of: Callable[[HostUse], DeviceUse | None]
+) -> list[list[HostedClient]]:
+    """Return the clients of each device of each node, without devices that the kernel does not count."""
+    devices = [(client, device) for client in clients if (device := device_of(client[1])) and _has_statistics(device)]
+    groups = grouped(devices, lambda case: (case[0][0].node, case[1].number))
+    return [[client for client, _ in cases] for cases in groups.values()]
 
 
 def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operation) -> float | None:
@@ -386,26 +340,17 @@ def _moved(host: HostUse, counted: DeviceUse | ToolIo | None, operation: Operati
     return host.seconds * (counted.read if operation is Operation.READ else counted.written)
 
 
-_COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {
-    "zfs": _DATA,
-    "btrfs": (Operation.WRITE,),
-}
-"""Operations that the kernel counts as I/O of the tool although memory answers them, by file system.
-
-OpenZFS counts all reads and writes (`zfs_vnops.c`). btrfs buffers direct writes of data with checksums, its default
-(Linux commit 968f19c5b1b7), and Linux counts buffered writes when they dirty pages.
-"""
+_COUNTED_IN_MEMORY: Mapping[str, Collection[Operation]] = {"zfs": _DATA, "btrfs": (Operation.WRITE,)}
+"""Operations that the kernel counts as I/O of the tool although memory answers them: by OpenZFS all (`zfs_vnops.c`), by
+btrfs direct writes of data with checksums, its default (Linux commit 968f19c5b1b7)."""
 
 
 @TrialCheck(
     reason="CacheNotExcluded",
-    what=(
-        "part of the direct reads, or of the direct writes, that the kernel counted as I/O on storage, where "
-        "no block device is visible below the data set"
-    ),
+    what="part of the direct reads or writes that the kernel counted as I/O, where no block device is visible",
     unit="%",
     suspect=90,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="use storage with a block device; memory or a hole in the file may have answered instead",
 )
 def cache_not_excluded(evidence: Evidence) -> CheckedValues:
@@ -413,12 +358,10 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
     # counters show what reached Ceph in a window, PoolCountersDisagree judges caches.
     watch = evidence.facts.cluster
     owns_file_system = watch is not None and watch.owns_file_system
-    judged = [operation for operation in _DATA if not owns_file_system or evidence.pool_io(operation) is None]
-    for item, host in evidence.observed:
-        for operation in judged if host.unseen else ():
-            asked, counted = _submitted_bytes(item, operation), _moved(host, host.tool, operation)
-            if not asked:
-                continue
+    unknown = [operation for operation in _DATA if not owns_file_system or evidence.pool_io(operation) is None]
+    for (item, host), operation in product(evidence.observed, unknown):
+        asked, counted = _submitted_bytes(item, operation), _moved(host, host.tool, operation)
+        if host.unseen and asked and _has_direct_io(item):
             if operation in _COUNTED_IN_MEMORY.get(host.unseen, ()):
                 part, words = 0.0, "counts those that memory answered, too"
             elif counted is None:
@@ -433,28 +376,26 @@ def cache_not_excluded(evidence: Evidence) -> CheckedValues:
             yield client_value(item.client, part, detail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Traffic:
     """The bytes or operations of a disk in the observed time."""
 
-    moved: float  # all of them
-    foreign: float  # those that the tools do not explain, reads and writes separately
-    ours: float  # those that the tools certainly caused
+    # Of each way: what was moved, and the most and the least that the tools explain.
+    ways: Sequence[tuple[float, float, float]]
 
-    @classmethod
-    def total(cls, ways: Iterable[tuple[float, float, float]]) -> "_Traffic":
-        """Sum up (moved, most explained, least explained) of each way."""
-        ways = [*ways]
-        return cls(
-            moved=sum(moved for moved, _, _ in ways),
-            foreign=sum(max(0.0, moved - most) for moved, most, _ in ways),
-            ours=sum(min(moved, least) for moved, _, least in ways),
-        )
+    @property
+    def moved(self) -> float:
+        return sum(moved for moved, _, _ in self.ways)
+
+    @property
+    def foreign(self) -> float:
+        return sum(max(0.0, moved - most) for moved, most, _ in self.ways)
 
     @property
     def part(self) -> float:
         """The foreign part of foreign and own traffic, in percent; traffic that may be either counts as neither."""
-        return 100 * self.foreign / (self.foreign + self.ours) if self.foreign else 0.0
+        ours = sum(min(moved, least) for moved, _, least in self.ways)
+        return 100 * self.foreign / (self.foreign + ours) if self.foreign else 0.0
 
 
 @TrialCheck(
@@ -467,42 +408,29 @@ class _Traffic:
     ),
     unit="%",
     suspect=10,
-    remedy=(
-        "keep other users off the disk while measuring, or look for a layer that does more I/O than it "
-        "receives, such as data journalling or a new ext4 that still initialises (mount option noinit_itable)"
-    ),
+    remedy="keep other users off the disk; data journalling or a new ext4 (mount it with noinit_itable) causes it too",
 )
 def foreign_device_load(evidence: Evidence) -> CheckedValues:
     """Yield the foreign part of the traffic of each disk of each node, for all clients with data sets on it."""
-    disks = defaultdict[Hashable, list[ObservedClient]](list)
-    for item, host in evidence.observed:
-        disk = host.disk or host.device
-        if disk is not None and has_statistics(disk) and item.answer.document.data_set_bytes:
-            disks[item.node, disk.number].append((item, host))
-    for clients in disks.values():
-        # Cached writes reach the device at unpredictable times.
-        ways = [
-            operation
-            for operation in _DATA
-            if all(
-                item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
-                for item, host in clients
-            )
-        ]
-        if ways:
+    users = [(item, host) for item, host in evidence.observed if item.answer.document.data_set_bytes]
+    for clients in _by_device(users, lambda host: host.disk or host.device):
+        # Cached writes reach the device at unpredictable times, and cached reads unless the tool's are counted.
+        cached = [host for item, host in clients if not item.measurement.bypasses_cache]
+        ways = _DATA if not cached else (Operation.READ,)
+        if all(host.tool for host in cached):
             yield _foreign_part(clients, ways)
 
 
-def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operation]) -> CheckedValue:
+def _foreign_part(clients: Collection[HostedClient], ways: Collection[Operation]) -> CheckedValue:
     host = max((host for _, host in clients), key=lambda host: host.seconds)
     disk = host.disk or host.device
-    volume = _Traffic.total((_moved(host, disk, way) or 0.0, *_bytes_explained(clients, way)) for way in ways)
+    volume = _Traffic([(_moved(host, disk, way) or 0.0, *_bytes_explained(clients, way)) for way in ways])
     rates: dict[_Ways, float] = {}
     if disk is not None and len(ways) == len(_DATA):
         rates = {_DATA: disk.operations or 0.0}
         if disk.reads is not None and disk.writes is not None:
             rates = {(Operation.READ,): disk.reads, (Operation.WRITE,): disk.writes}
-    count = _Traffic.total((host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in rates.items())
+    count = _Traffic([(host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in rates.items()])
     # A disk without such statistics counts as busy all the time.
     disks = [host.disk or host.device for _, host in clients]
     busy = max(it.busy if it is not None and (it.busy or it.queue) else 1.0 for it in disks)
@@ -516,14 +444,14 @@ def _foreign_part(clients: Collection[ObservedClient], ways: Collection[Operatio
         f"time; the tools do not explain {percent_text(volume.part)} of the bytes and {percent_text(count.part)} of "
         "the operations"
     )
-    return value_of_clients(clients, max(volume.part, count.part) if matters else 0.0, detail)
+    return _value_of(clients, max(volume.part, count.part) if matters else 0.0, detail)
 
 
-def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple[float, float]:
+def _bytes_explained(clients: Iterable[HostedClient], way: Operation) -> tuple[float, float]:
     """Return the most and the least bytes that the clients' tools explain of their disk's in the observed time."""
     most = least = 0.0
     for item, host in clients:
-        asked, longer = _bytes(item, (way,)), _longer(item, host)
+        asked, longer = item.bytes(way), _longer(item, host)
         least += asked
         most += max(asked * longer, _moved(host, host.tool, way) or 0.0)
         if way is Operation.WRITE:
@@ -532,7 +460,7 @@ def _bytes_explained(clients: Iterable[ObservedClient], way: Operation) -> tuple
     return most, least
 
 
-def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tuple[float, float]:
+def _operations_explained(clients: Iterable[HostedClient], ways: _Ways) -> tuple[float, float]:
     """Return the same for operations."""
     most = least = 0.0
     for item, host in clients:
@@ -553,5 +481,4 @@ def _operations_explained(clients: Iterable[ObservedClient], ways: _Ways) -> tup
 
 
 def _longer(item: ClientMeasurement, host: HostUse) -> float:
-    """Return the observed time as a multiple of the measured time."""
     return host.seconds * NANOSECONDS / item.measurement.runtime

@@ -1,11 +1,8 @@
 """All checks in their order, the findings on a trial, and the reasons of a point's verdict.
 
 Each check is a function in the module of its subject, with its limits and its remedy: `documents` (what the clients
-sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`.
-
-From a check to the verdict of a point: `trial.measure_round` computes the `Evidence`, `check.evaluate` makes a finding
-of values beyond a limit, `judge` orders the findings, `trial.trial_of_rounds` makes one trial of its rounds, and
-`summary.summarise` adds the findings on several trials ("Follow a reason" in CONTRIBUTING.md).
+sent), `hosts` (their machines), `load` and `outliers` (their I/O), `cluster` (Ceph), `repetitions`. "Follow a reason"
+in CONTRIBUTING.md has the way from a check to the verdict of a point.
 """
 
 from collections import Counter
@@ -13,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from plimsoll.api.names import Cause, Verdict
-from plimsoll.api.reasons.runs import ATTEMPT_REASONS
+from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.result import Finding, ResultStatus, Trial
 from plimsoll.measure.checks import cluster, documents, hosts, load, outliers, repetitions
-from plimsoll.measure.checks.check import Check, Direction, Evidence, TrialCheck
+from plimsoll.measure.checks.check import Check, Evidence, TrialCheck
 from plimsoll.measure.line import curve
 from plimsoll.measure.text import first_few
 
@@ -26,14 +23,13 @@ TRIAL_CHECKS = tuple(
     for check in vars(module).values()
     if isinstance(check, TrialCheck)
 )
-"""Causes before their effects, because the first reasons are shown: a throttled client stalls, and both make clients
-uneven. The checks of a module are in the order of their definition."""
+"""Causes before their effects, because the first reasons are shown; those of a module in order of definition."""
 
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",
     what="repetitions that count",
     invalid=1,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="fix the causes that the trials name, then run again",
 )
 PASSES_MISSING = Check(
@@ -52,7 +48,7 @@ UNREPLICATED = Check(
     reason="Unreplicated",
     what="repetitions that count",
     suspect=2,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
 )
 VERSIONS_CHANGED = Check(
@@ -86,20 +82,16 @@ _ORDER = {check.reason: place for place, check in enumerate(CHECKS)}
 
 def judge(evidence: Evidence) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the findings on a trial, by check, and apart those that a load that broke, or OSDs away, explain."""
-    judged = [(check, finding) for check in TRIAL_CHECKS for finding in check.judge(evidence)]
-    explained = [
-        finding
-        for check, finding in judged
-        if (check.load_explains and evidence.is_broken) or (check.outage_explains and evidence.facts.outage)
-    ]
-    return tuple(finding for _, finding in judged if finding not in explained), tuple(explained)
+    findings = list[Finding](), list[Finding]()
+    for check in TRIAL_CHECKS:
+        by_load, by_outage = check.load_explains and evidence.is_broken, check.outage_explains and evidence.facts.outage
+        findings[bool(by_load or by_outage)].extend(check.judge(evidence))
+    return tuple(findings[False]), tuple(findings[True])
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the worst verdict first, then in the order of `CHECKS`; status and tables show the first one."""
-    # Reasons of another version, from recorded trials, follow the known reasons of trials.
-    other = _ORDER[outliers.LINK_OUTLIER.reason]
-    return tuple(sorted(findings, key=lambda it: (-it.verdict.severity, _ORDER.get(it.reason, other))))
+    return tuple(sorted(findings, key=lambda it: (-it.verdict.severity, _ORDER.get(it.reason, len(_ORDER)))))
 
 
 def cause_of(finding: Finding) -> Cause | None:

@@ -1,38 +1,23 @@
 """Whether the load was the requested one, all the time, for long enough, and of one tool."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from plimsoll.api.names import LatencyKind, Operation, format_duration
-from plimsoll.api.operation import SteadinessState
-from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Direction, Evidence, TrialCheck, client_value
+from plimsoll.api.operation import Steadiness, SteadinessState
+from plimsoll.measure import steadiness
+from plimsoll.measure.checks.check import CheckedValue, CheckedValues, Evidence, TrialCheck, client_value
 from plimsoll.measure.checks.effect import NEGLIGIBLE_TIME
 from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.intake import clients_by_version
-from plimsoll.measure.lateness import lateness_of
-from plimsoll.measure.line.observe import (
-    EDGE_SHARE,
-    LEAST_EXCESS,
-    LEAST_SHORTFALL,
-    MOST_DEPTH_FULL,
-    THINKING_SECONDS,
-    THINKING_SHARE,
-)
-from plimsoll.measure.steadiness import (
-    LEAST_DEVIATIONS,
-    MAX_LATENCY_CHANGE,
-    MAX_RATE_CHANGE,
-    MAX_SHIFT,
-    MAX_SHIFT_OF_FEW,
-    deviations_of,
-    steadiness_text,
-)
-from plimsoll.measure.text import clients_text, number_text, percent_text
+from plimsoll.measure.lateness import MUCH_LONGER, lateness_of
+from plimsoll.measure.line import observe
+from plimsoll.measure.text import number_text, numbered, percent_text
 from plimsoll.measure.timeline import NANOSECONDS, Interval, common_interval
 
 _MILLISECONDS = 1000
-_LONG_PAUSE_SECONDS = 1.0
+_LONG_PAUSE = 1.0  # seconds
 _TYPICAL = 10  # mean operations that a pause takes at least: a slow operation is not a pause
-_MUCH_LONGER = 2  # times: at a depth of 1, a busy machine delays single operations, and the following ones by less
 _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and caches, may be a thirtieth of the whole
 
 
@@ -47,7 +32,7 @@ _WITHOUT_RAMP = 10  # without a ramp the first second, which fills queues and ca
 )
 def stalled(evidence: Evidence) -> CheckedValues:
     standstill = evidence.standstill
-    if standstill is not None and (seconds := standstill.counted_of_all()):
+    if standstill is not None and (seconds := standstill.counted):
         yield _stall("no client completed anything", seconds, standstill.window)
 
 
@@ -61,15 +46,11 @@ def stalled(evidence: Evidence) -> CheckedValues:
     remedy="check the client's node and everything that only its volume depends on",
 )
 def client_stalled(evidence: Evidence) -> CheckedValues:
-    """Judge the idle time of each client that counts (`stalls`) while another client worked.
-
-    One trial that is Suspect makes its point Suspect (`check.rolled_up`).
-    """
+    """Judge the idle time of each client that counts (`stalls`) while another client worked."""
     standstill = evidence.standstill
-    if standstill is not None:
-        for client in standstill.alone:
-            if seconds := standstill.counted_of(client):
-                yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
+    for client, seconds in standstill.alone.items() if standstill else ():
+        if standstill and seconds:
+            yield _stall("completed nothing while others did", seconds, standstill.window, (client,))
 
 
 def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = ()) -> CheckedValue:
@@ -80,10 +61,7 @@ def _stall(what: str, seconds: float, window: float, clients: tuple[int, ...] = 
 
 @TrialCheck(
     reason="LongPause",
-    what=(
-        f"pauses of a tool without a common window of at least {_LONG_PAUSE_SECONDS:g} s and ten operations, as a part "
-        "of its time for the operation"
-    ),
+    what=f"pauses of {_LONG_PAUSE:g} s and ten operations or more, as a part of the time of tools without a window",
     unit="%",
     suspect=5,
     remedy="look for what stopped the storage or the client; the tool's mean rate includes the pause",
@@ -93,10 +71,10 @@ def long_pause(evidence: Evidence) -> CheckedValues:
         gaps = item.measurement.gaps
         lengths = [length / _MILLISECONDS for length in gaps.lengths] if gaps else []
         for share in item.shares:
-            sample, seconds = share.sample, share.interval.length / NANOSECONDS
-            is_longest_known = sample.latency.kind is LatencyKind.MAX_ONLY
-            pauses = [sample.latency.max_nanoseconds / NANOSECONDS] if is_longest_known else lengths
-            least = max(_LONG_PAUSE_SECONDS, _TYPICAL * seconds / max(1, sample.ios))
+            sample, seconds, pauses = share.sample, share.interval.length / NANOSECONDS, lengths
+            if sample.latency.kind is LatencyKind.MAX_ONLY:
+                pauses = [sample.latency.max_nanoseconds / NANOSECONDS]
+            least = max(_LONG_PAUSE, _TYPICAL * seconds / max(1, sample.ios))
             paused = sum(length for length in pauses if length >= least)
             if paused and sample.operation is not Operation.SYNC:
                 part, times = 100 * paused / seconds, f"{number_text(paused)} s of {number_text(seconds)} s"
@@ -106,17 +84,11 @@ def long_pause(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="PhasesApart",
-    what=(
-        "time in which all clients were in the same phase of a tool, as a part of its mean length, estimated from "
-        "the lengths of the earlier phases"
-    ),
+    what="time in which all clients were in the same phase, as a part of its mean length, estimated from lengths",
     unit="%",
     suspect=90,
-    direction=Direction.BELOW,
-    remedy=(
-        "measure with one client, or with clients of equal speed; the rate of the phase is too high, because clients "
-        "in other phases left it more of the storage"
-    ),
+    is_low_bad=True,
+    remedy="measure with one client, or with clients of equal speed; the rate of the phase is too high",
 )
 def phases_apart(evidence: Evidence) -> CheckedValues:
     phases = defaultdict[Operation, list[Interval]](list)
@@ -142,58 +114,43 @@ def phases_apart(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="NotSteady",
     what=(
-        "standard deviations of chance by which a part of the window differs from the rest, if it differs by more than "
-        f"{100 * MAX_RATE_CHANGE:g} % of the mean in the rate of all operations, or {100 * MAX_LATENCY_CHANGE:g} % in "
-        "a 99th percentile (or a median, if the workload sets the rate). A part below a fifth of the window (in its "
-        "middle a third), or any part of fewer than ten intervals, counts only as a burst of the rate that raises the "
-        f"mean by more than {100 * MAX_SHIFT:g} % above the rest ({100 * MAX_SHIFT_OF_FEW:g} % if the intervals are "
-        "fewer than ten). Not judged with until DataSetDone, nor in a search by rate"
+        "standard deviations of chance by which a part of the window differs from the rest, beyond "
+        f"{100 * steadiness.MAX_RATE_CHANGE:g} % of the mean (of a 99th percentile, or a median at a set rate, "
+        f"{100 * steadiness.MAX_LATENCY_CHANGE:g} %). Parts below a fifth of the window (in its middle a third), or of "
+        f"fewer than ten intervals, count only as a burst that raises the mean by {100 * steadiness.MAX_SHIFT:g} % "
+        f"({100 * steadiness.MAX_SHIFT_OF_FEW:g} % of fewer than ten). Not with until DataSetDone, or a search by rate"
     ),
-    suspect=LEAST_DEVIATIONS,
-    remedy=(
-        "look for what else happened at that time, and lengthen ramp and runtime; for writes to flash, set "
-        "prepare.precondition; the numbers depend on when they were measured"
-    ),
+    suspect=steadiness.LEAST_DEVIATIONS,
+    remedy="look for what happened at that time, lengthen ramp and runtime, and set prepare.precondition for flash",
 )
 def not_steady(evidence: Evidence) -> CheckedValues:
-    """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`).
-
-    One trial that is not steady makes its point Suspect (`check.rolled_up`).
-    """
+    """Judge the rate of all operations, and if that is steady, the percentiles of each (`steadiness`)."""
     rate, window = evidence.steadiness, evidence.window
-    if window is None:
-        return
-    judged = []
-    if rate is not None:
-        text = steadiness_text(rate, f"{evidence.facts.quantities.unit}/s", number_text, window.seconds)
-        judged.append((rate, text))
+    judged: list[tuple[Steadiness | None, str, Callable[[float], str]]] = [
+        (rate, f"{evidence.facts.quantities.unit}/s", number_text)
+    ]
     if rate is None or rate.state is not SteadinessState.NOT_STEADY:
         for result in evidence.operations:
-            for name, latency in (("p50", result.p50_steadiness), ("p99", result.p99_steadiness)):
-                if latency is not None:
-                    text = steadiness_text(latency, f"{result.operation} {name}", format_duration, window.seconds)
-                    judged.append((latency, text))
-    for measured, text in judged:
-        value = deviations_of(measured)
-        yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
+            judged.append((result.p50_steadiness, f"{result.operation} p50", format_duration))
+            judged.append((result.p99_steadiness, f"{result.operation} p99", format_duration))
+    for measured, quantity, show in judged:
+        if measured is not None and window is not None:
+            text = steadiness.steadiness_text(measured, quantity, show, window.seconds)
+            value = steadiness.deviations_of(measured)
+            yield CheckedValue(value=value, detail=f"{text} and {number_text(value)} standard deviations of chance")
 
 
 @TrialCheck(
     reason="NotAchieved",
     outage_explains=True,
     what=(
-        "part of an offered rate that did not arrive, for all clients, one client, or one kind of operation, if it "
-        f"is more than {100 * LEAST_SHORTFALL:g} %, or operations beyond that rate, if more than "
-        f"{100 * LEAST_EXCESS:g} %; with random arrivals only if it is more than chance explains; a search applies its "
-        "own rule"
+        "part of an offered rate, of all clients, one client or kind of operation, that did not arrive, if more than "
+        f"{100 * observe.LEAST_SHORTFALL:g} %, or arrived beyond it, if more than {100 * observe.LEAST_EXCESS:g} %; "
+        "with random arrivals beyond chance; not in a search"
     ),
     unit="%",
     suspect=0,
-    remedy=(
-        "offer a load that the storage and the clients can handle, and lengthen the ramp if more operations "
-        "completed than were due; the numbers describe the load that arrived, and late or missing operations have no "
-        "latency"
-    ),
+    remedy="offer a load that storage and clients can handle, or lengthen the ramp; late operations have no latency",
 )
 def not_achieved(evidence: Evidence) -> CheckedValues:
     observation, facts = evidence.observation, evidence.facts
@@ -210,8 +167,7 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
             f"{number_text(part.achieved)} of {number_text(part.offered)} {part.operation or 'operation'}s per second "
             f"that were due completed: {percent_text(arrived)} ({bound}{' but for chance' * (part.pending is None)})"
         )
-        is_other = arrived > most or not part.is_achieved(among)
-        value = abs(100 - arrived) if is_other else 0.0
+        value = abs(100 - arrived) if arrived > most or not part.is_achieved(among) else 0.0
         yield CheckedValue(clients=() if part.client is None else (part.client,), value=value, detail=detail)
 
 
@@ -219,18 +175,13 @@ def not_achieved(evidence: Evidence) -> CheckedValues:
     reason="DepthFull",
     outage_explains=True,
     what=(
-        "submissions that filled ioDepth, of the client with the most, if operations are due at random times; with "
-        "an ioDepth of 1, time with an operation in flight. For any offered rate, operations above the highest "
-        "published percentile up to the 99th, if that percentile, counted from when they were due, is more than "
-        f"{_MUCH_LONGER:g} times as long, and not by chance; a search applies its own rule"
+        "submissions that filled ioDepth, with random arrivals (of an ioDepth of 1: time with an operation in flight), "
+        "or operations above the highest published percentile up to the 99th, if it is more than "
+        f"{MUCH_LONGER:g} times as long from when they were due, and not by chance; not in a search"
     ),
     unit="%",
-    suspect=100 * MOST_DEPTH_FULL,
-    remedy=(
-        "look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth (with "
-        "random arrivals 2, 4, 8, 16, 32 or 64, which fio counts); operations that were due meanwhile started late, "
-        "which their latency excludes"
-    ),
+    suspect=100 * observe.MOST_DEPTH_FULL,
+    remedy="look for what stops the storage at times, lower the rate, or use more clients or a larger ioDepth",
 )
 def depth_full(evidence: Evidence) -> CheckedValues:
     offer, observation = evidence.facts.offer, evidence.observation
@@ -248,19 +199,15 @@ def depth_full(evidence: Evidence) -> CheckedValues:
             f"client, was full: counted from when they were due, p{late.percentile} is {format_duration(late.from_due)}"
             f" instead of {format_duration(late.published)}"
         )
-        longest = late.longest(_MUCH_LONGER)
-        value = 100 * late.late if late.from_due > longest else 0.0
-        yield CheckedValue(value=value, detail=detail, limit=format_duration(longest))
-    if not offer.is_open_loop:
-        return
-    if share is None:
+        value = 100 * late.late if late.from_due > late.longest else 0.0
+        yield CheckedValue(value=value, detail=detail, limit=format_duration(late.longest))
+    if offer.is_open_loop and share is None:
         detail = f"how often ioDepth, {depth} on each client, was full is unknown"
         yield CheckedValue(value=100, detail=detail, limit="")
-        return
-    what = f"of the submissions filled ioDepth, {depth} on each client"
-    if depth == 1:
-        what = "of the time an operation was in flight, and ioDepth is 1"
-    yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
+    elif offer.is_open_loop and share is not None:
+        filled = f"of the submissions filled ioDepth, {depth} on each client"
+        what = "of the time an operation was in flight, and ioDepth is 1" if depth == 1 else filled
+        yield CheckedValue(value=100 * share, detail=f"{percent_text(100 * share)} {what}")
 
 
 @TrialCheck(
@@ -279,16 +226,10 @@ def submission_bound(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="ToolCpuBound",
-    what=(
-        "CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network; of "
-        "fio, of its busiest job, if it submits asynchronously and as fast as it can"
-    ),
+    what="CPU time of the threads that move data, as a part of their time, at the busier end; of fio its busiest job",
     unit="%",
     suspect=90,
-    remedy=(
-        "use more jobs, streams (iperf3 uses one thread for all of them before 3.16) or clients; the tool limits the "
-        "rate, not the storage or the network"
-    ),
+    remedy="use more jobs, clients, or streams of an iperf3 from 3.16 on; the tool limits the rate, not the storage",
 )
 def tool_cpu_bound(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
@@ -314,11 +255,7 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
 
 @TrialCheck(
     reason="LittlesLaw",
-    what=(
-        "difference between the operations in flight, computed from rate and latency, and the requested "
-        "number, without the tool's 10 µs between two operations and the longest operation's part of the runtime "
-        "(at most a quarter)"
-    ),
+    what="difference of the operations in flight, by rate and latency, from the requested, beyond the explained part",
     unit="%",
     suspect=5,
     remedy="give the client more CPU, or use more jobs or clients; the load was not the requested one",
@@ -326,16 +263,15 @@ def packets_lost(evidence: Evidence) -> CheckedValues:
 def littles_law(evidence: Evidence) -> CheckedValues:
     for item in evidence.measured:
         requested, runtime = item.measurement.in_flight, item.measurement.runtime
-        operations = item.measurement.operations
-        samples = [sample for sample in operations if sample.ios and sample.operation is not Operation.SYNC]
+        samples = [it for it in item.measurement.operations if it.ios and it.operation is not Operation.SYNC]
         if requested is None or not samples or any(not sample.latency.kind.has_mean for sample in samples):
             continue
         in_flight = sum(sample.ios * sample.latency.mean_nanoseconds for sample in samples) / runtime
-        thinking = sum(sample.ios for sample in samples) * THINKING_SECONDS * NANOSECONDS / runtime
+        thinking = sum(sample.ios for sample in samples) * observe.THINKING_SECONDS * NANOSECONDS / runtime
         at_edges = max(sample.latency.max_nanoseconds for sample in samples) / runtime
         excess = in_flight / requested - 1
-        explained = at_edges if excess > 0 else min(thinking / requested, THINKING_SHARE) + at_edges
-        beyond = 100 * max(0.0, abs(excess) - min(explained, EDGE_SHARE))
+        explained = at_edges if excess > 0 else min(thinking / requested, observe.THINKING_SHARE) + at_edges
+        beyond = 100 * max(0.0, abs(excess) - min(explained, observe.EDGE_SHARE))
         detail = (
             f"rate and latency give {number_text(in_flight)} operations in flight instead of {requested}: "
             f"{percent_text(beyond)} beyond the tolerance"
@@ -346,17 +282,13 @@ def littles_law(evidence: Evidence) -> CheckedValues:
 @TrialCheck(
     reason="RuntimeTooShort",
     what=(
-        "runtimeSeconds, or the time until the work ended if that is shorter, as a part of the tool's minimum: three "
-        "intervals of its time series, usually 3 s, and ten times as long without a ramp. A tool that runs for its "
-        "work has a minimum only if its work is timed (dd: 10 s; osdBench: 10 s of each OSD)"
+        "runtimeSeconds, or the time until the work ended, as a part of the tool's minimum: three intervals of its "
+        "series, usually 3 s, and ten times as long without a ramp; of dd and osdBench, 10 s of timed work"
     ),
     unit="%",
     suspect=100,
-    direction=Direction.BELOW,
-    remedy=(
-        "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; if the work ends "
-        "earlier, as with until DataSetDone, use a larger volume, or with osdBench a larger totalSize"
-    ),
+    is_low_bad=True,
+    remedy="raise runtimeSeconds, with a rampSeconds of 1 or more, or give the work a larger volume or totalSize",
 )
 def runtime_too_short(evidence: Evidence) -> CheckedValues:
     # Whether the work was all done is another check.
@@ -390,7 +322,7 @@ def mixed_versions(evidence: Evidence) -> CheckedValues:
     versions = clients_by_version(evidence.measured)
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: (-len(item[1]), item[0]))
-        named = "; ".join(f"{version}: {clients_text(clients)}" for version, clients in ordered[:4])
+        named = "; ".join(f"{version}: {numbered('client', clients)}" for version, clients in ordered[:4])
         # The clients of all versions but the most frequent.
         others = tuple(client for _, clients in ordered[1:] for client in clients)
         detail = f"{len(versions)} versions of the tool ({named})"

@@ -1,20 +1,20 @@
 """Whether one OSD, client or link is far from the others.
 
-OSDs and links are compared with the median of the others. If most are slow, such as four of the six links between three
-nodes with one slow node, the median is slow too: then 70 % of what the fastest others reach counts, a third of the OSDs
-or a sixth of the links, as many as half of four nodes have between them.
+OSDs and links are compared with the median of the others. If most are slow, the median is slow too: then 70 % of what
+the fastest others reach counts, a third of the OSDs or a sixth of the links, as many as half of four nodes have between
+them. Of two pairs, or the two directions between two clients, the slower one is compared with the faster one.
 
 In a matrix only like pairs are compared, with as many pairs from the client's node, and to the server's node, in their
-round, since pairs of a round share links. The rounds of a trial have to be complete, because a pair may have a round of
-its own. Of two pairs, or the two directions between two clients, the slower one is compared with the faster one.
-Traffic between two clients on one node crosses no link; it is not compared, and no headline contains it.
+round, since pairs of a round share links. Traffic between two clients on one node crosses no link.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import NamedTuple
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict, format_duration
 from plimsoll.api.result import Finding
@@ -22,14 +22,13 @@ from plimsoll.measure.checks.check import (
     Check,
     CheckedValue,
     CheckedValues,
-    Direction,
     Evidence,
     TrialCheck,
     client_value,
     evaluate,
 )
 from plimsoll.measure.cluster import speeds_of
-from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.histogram import histogram_of
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.rates import grouped
 from plimsoll.measure.text import bits_text, first_few, number_text, percent_text, quote
@@ -42,18 +41,16 @@ _CHANCE = 3  # standard deviations, sqrt(n) of n operations, that are chance: sl
 _PAIR = 2
 _EITHER = "; either of the two may be the outlier"
 _LEAST_LINKS = 2
+_UNEVEN_REMEDY = "check the client's node, network and volume, and a fast client for a cache or another device"
 _SHORTEST_ROUND_TRIP = 200_000.0
 
 
 @TrialCheck(
     reason="OsdOutlier",
-    what=(
-        "rate of one OSD, as a part of the median of the others of its device class, or of 70 % of what a third of "
-        "them reach, if that is more"
-    ),
+    what="rate of an OSD, as a part of the others' median in its device class, or of 70 % of their fastest third",
     unit="%",
     suspect=70,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="check that OSD's device, firmware and node; the slowest OSD sets the pace of the whole pool",
 )
 def osd_outlier(evidence: Evidence) -> CheckedValues:
@@ -62,14 +59,13 @@ def osd_outlier(evidence: Evidence) -> CheckedValues:
     by_class = grouped(speeds_of_all, lambda speed: evidence.facts.osd_classes.get(speed.osd, ""))
     slow = []
     for name, speeds in by_class.items():
+        of = f" of class {quote(name, 40)}" if name else ""
         rates = [speed.bytes_per_second for speed in speeds]
-        for speed, others in zip(speeds, _others_of(rates, _FASTEST_OSDS), strict=False):
-            part = others.part(speed.bytes_per_second)
-            if osd_outlier.fails(part):
-                of = f" of class {quote(name, 40)}" if name else ""
-                slow.append((part, speed.osd, f"osd.{speed.osd} at {others.compared(speed.bytes_per_second)}{of}"))
+        for speed, rate, others in zip(speeds, rates, _others_of(rates, _FASTEST_OSDS), strict=False):
+            if osd_outlier.fails(others.part(rate)):
+                slow.append((others.part(rate), speed.osd, f"osd.{speed.osd} at {others.compared(rate)}{of}"))
+    slow.sort()
     if slow:
-        slow.sort()
         yield CheckedValue(value=slow[0][0], detail=f"slow OSDs: {first_few([text for _, _, text in slow])}")
 
 
@@ -82,7 +78,6 @@ class _Others:
 
     @property
     def usual(self) -> float:
-        """What it is compared with."""
         return max(self.median, _OF_FASTEST * self.fastest)
 
     def part(self, rate: float) -> float:
@@ -109,22 +104,15 @@ def _others_of(rates: Sequence[float], fastest: float) -> Iterator[_Others]:
 @TrialCheck(
     reason="ClientsUneven",
     outage_explains=True,
-    what=(
-        "operations of one client, as a part of the mean of the others; or the median of the others, as a part of a "
-        "faster client's operations, also if clients on one node share its rate; without what chance explains"
-    ),
+    what="operations of a client, as a part of the others' mean, or the others' median as a part of a fast client's",
     unit="%",
     suspect=50,
     invalid=10,
-    direction=Direction.BELOW,
-    remedy=(
-        "check the client's node, network and volume, and behind a fast client look for a cache, another "
-        "device or sparse data; measure clients that differ by design in separate runs"
-    ),
+    is_low_bad=True,
+    remedy=_UNEVEN_REMEDY,
 )
 def clients_uneven(evidence: Evidence) -> CheckedValues:
-    # Clients whose tool failed are named by another check. Cells of a matrix are compared by LinkOutlier, which knows
-    # how many of them share a link.
+    # Clients whose tool failed are named by another check, and cells of a matrix compared by LinkOutlier.
     measured = [item for item in evidence.measured if not item.answer.failed]
     facts, span, when = evidence.facts, evidence.span, "in the window"
     if not facts.windowed:
@@ -135,64 +123,50 @@ def clients_uneven(evidence: Evidence) -> CheckedValues:
         span = Interval(start=start, end=end) if facts.ends_when_done and end > start else None
     if span is None or not span.length or facts.quantities.cells:
         return
-    quantities, nodes = facts.quantities, Counter(item.node for item in measured)
-    parts = []
-    for item in measured:
-        done = [share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC]
-        amount = sum(quantities.amount(part.ios, part.bytes) for part in done)
-        parts.append(_Part(client=item.client, amount=amount, sharing=nodes[item.node]))
-    total, fails = sum(part.amount for part in parts), clients_uneven.fails
-    either = _EITHER if len(parts) == _PAIR else ""
-    slow = []
-    for part in parts:
-        if mean := (total - part.amount) / max(1, len(parts) - 1):
+    unit, nodes = facts.quantities.unit, Counter(item.node for item in measured)
+    amounts = [
+        sum(
+            facts.quantities.amount(part.ios, part.bytes)
+            # Syncs carry no data.
+            for part in (share.within(span) for share in item.shares if share.sample.operation is not Operation.SYNC)
+        )
+        for item in measured
+    ]
+    if len(measured) < _PAIR:
+        return
+    total, seconds, fails = sum(amounts), span.length / NANOSECONDS, clients_uneven.fails
+    either = _EITHER if len(measured) == _PAIR else ""
+    weighted = [amount * nodes[item.node] for item, amount in zip(measured, amounts, strict=True)]
+    medians, medians_of_nodes = _medians_of_others(amounts), _medians_of_others(weighted)
+    slow, fast = list[tuple[float, CheckedValue]](), list[CheckedValue]()
+    for item, amount, usual, of_nodes in zip(measured, amounts, medians, medians_of_nodes, strict=True):
+        if mean := (total - amount) / (len(measured) - 1):
             detail = (
-                f"completed {part.amount:.0f} {quantities.unit} {when}, {percent_text(100 * part.amount / mean)} of "
-                f"the others' mean of {mean:.0f}{either}"
+                f"completed {amount:.0f} {unit} {when}, {percent_text(100 * amount / mean)} of the others' mean of "
+                f"{mean:.0f}{either}"
             )
-            value = client_value(part.client, 100 * (part.amount + _CHANCE * math.sqrt(mean)) / mean, detail)
-            slow += [(part, value)] if fails(value.value) else []
-    fast = [value for value in _fast(parts, span, quantities.unit, when) if fails(value.value)]
+            part = 100 * (amount + _CHANCE * math.sqrt(mean)) / mean
+            slow += [(amount, client_value(item.client, part, detail))] if fails(part) else []
+        if amount:
+            times = f"{number_text(amount / usual)} times" if usual else "compared with"
+            detail = (
+                f"{number_text(amount / seconds)} {unit}/s {when}, {times} the others' median of "
+                f"{number_text(usual / seconds)}, which is {percent_text(100 * usual / amount)} of it"
+            )
+            part = 100 * (max(usual, of_nodes / nodes[item.node]) + _CHANCE * math.sqrt(amount)) / amount
+            fast += [client_value(item.client, part, detail)] if fails(part) else []
     named = [value for _, value in slow]
     outliers = named + fast
-    if 2 * len(fast) < len(parts):
-        usual = median(part.amount for part in parts)
-        # Name clients that are slow compared with the median too, and not only with a mean that fast clients raise. If
-        # most clients are idle, they are the problem; the verdict is as severe.
-        named = [value for part, value in slow if not usual or fails(100 * part.amount / usual)]
+    if 2 * len(fast) < len(amounts):
+        usual = median(amounts)
+        # Not those that are slow only for a mean that fast clients raise. If most are idle, they are the problem.
+        named = [value for amount, value in slow if not usual or fails(100 * amount / usual)]
         named += fast if usual else []
     yield from named if _worst_verdict(named) is _worst_verdict(outliers) else outliers
 
 
 def _worst_verdict(values: Iterable[CheckedValue]) -> Verdict:
     return clients_uneven.verdict(min((value.value for value in values), default=100))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """What one client did in the compared time."""
-
-    client: int
-    amount: float  # operations, or bytes if the tool does not count operations; without syncs, which carry no data
-    sharing: int  # clients on its node, itself included
-
-
-def _fast(parts: Sequence[_Part], span: Interval, unit: str, when: str) -> CheckedValues:
-    if len(parts) < _PAIR:
-        return
-    seconds = span.length / NANOSECONDS
-    medians = _medians_of_others([part.amount for part in parts])
-    medians_of_nodes = _medians_of_others([part.amount * part.sharing for part in parts])
-    for part, usual, of_nodes in zip(parts, medians, medians_of_nodes, strict=True):
-        if not part.amount:
-            continue
-        times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
-        detail = (
-            f"{number_text(part.amount / seconds)} {unit}/s {when}, {times} the others' median of "
-            f"{number_text(usual / seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
-        )
-        value = max(usual, of_nodes / part.sharing) + _CHANCE * math.sqrt(part.amount)
-        yield client_value(part.client, 100 * value / part.amount, detail)
 
 
 def _medians_of_others(values: Sequence[float]) -> list[float]:
@@ -210,17 +184,11 @@ def _at_of_others(values: Sequence[float], *ranks: int) -> list[float]:
 @TrialCheck(
     reason="ClientsUneven",
     outage_explains=True,
-    what=(
-        "where the workload sets the rate: median latency of the other clients (their median), as a part of a slower "
-        "client's, or a faster client's as a part of theirs, for each operation; without what chance explains"
-    ),
+    what="where the workload sets the rate: the others' median latency, as a part of a slow client's, or vice versa",
     unit="%",
     suspect=50,
-    direction=Direction.BELOW,
-    remedy=(
-        "check the client's node, network and volume, and behind a fast client look for a cache, another device or "
-        "sparse data; a percentile over all clients describes none of them"
-    ),
+    is_low_bad=True,
+    remedy=_UNEVEN_REMEDY,
 )
 def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
     offer = evidence.facts.offer
@@ -230,10 +198,8 @@ def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
         speeds = [*_client_speeds(evidence, operation)]
         if len(speeds) < _PAIR:
             continue
-        least, usual, most = (
-            _medians_of_others(ends)
-            for ends in zip(*((speed.least, speed.middle, speed.most) for speed in speeds), strict=True)
-        )
+        _, *ends = zip(*speeds, strict=True)
+        least, usual, most = map(_medians_of_others, ends)
         slow, fast = list[CheckedValue](), list[CheckedValue]()
         either = _EITHER if len(speeds) == _PAIR else ""
         for place, speed in enumerate(speeds):
@@ -249,8 +215,7 @@ def client_latencies_uneven(evidence: Evidence) -> CheckedValues:
         yield from (value for side in (slow, fast) if len(side) == fewest for value in side)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Speed:
+class _Speed(NamedTuple):
     """The reciprocal of a client's median latency in nanoseconds, with the ends of what chance explains."""
 
     client: int
@@ -265,59 +230,40 @@ def _client_speeds(evidence: Evidence, operation: Operation) -> Iterator[_Speed]
         for sample in () if item.answer.failed else item.measurement.operations:
             if sample.operation is not operation or sample.latency.kind is not LatencyKind.FULL or not sample.ios:
                 continue
-            try:
-                histogram = Histogram.decode(sample.latency.histogram or "")
-            except HistogramError:
-                continue
             # The rank of the median scatters by half the square root of the number of operations.
             margin = 100 * _CHANCE / 2 / math.sqrt(sample.ios)
-            if 50 - margin > 0:
-                low, middle, high = (histogram.percentile(percent) for percent in (50 - margin, 50, 50 + margin))
+            # Without a usable histogram, or with too few operations.
+            with suppress(ValueError):
+                low, middle, high = map(histogram_of(sample.latency).percentile, (50 - margin, 50, 50 + margin))
                 if low and middle and high:
                     yield _Speed(client=item.client, least=1 / high, middle=1 / middle, most=1 / low)
 
 
 LINK_OUTLIER = Check(
     reason="LinkOutlier",
-    what=(
-        "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
-        "in a round, or of 70 % of what a sixth of them reach, if that is more; not between clients on one node"
-    ),
+    what="rate between two clients, as a part of the median of similar pairs, or of 70 % of their fastest sixth",
     unit="%",
-    # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
-    # carries another flow, leaves half, and a link at a lower speed a tenth.
+    # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %; another flow on a link leaves half.
     suspect=70,
-    direction=Direction.BELOW,
-    remedy=(
-        "check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link; storage that uses "
-        "it is slow too"
-    ),
+    is_low_bad=True,
+    remedy="check cable, port, negotiated speed, MTU and bond of the node, and what else uses the link",
 )
 
 LOCAL_PAIRS = Check(
     reason="LocalPairs",
-    what=(
-        "pairs of clients on one node, whose traffic crosses no link and is not in the rates, if other pairs were "
-        "active at the same time, or if there are no others"
-    ),
+    what="pairs of clients on one node, whose traffic is not in the rates, beside other pairs or without any",
     suspect=0,
-    remedy=(
-        "use as many nodes as clients and servers, or pairing EachPair; pairs on one node load its processors, and do "
-        "not measure the network"
-    ),
+    remedy="use as many nodes as clients and servers, or pairing EachPair; such pairs do not measure the network",
 )
 
 
 ROUND_TRIP_OUTLIER = Check(
     reason="LinkOutlier",
-    what=(
-        "usual median round trip of the other pairs, in percent of the median round trip from one client to another; "
-        "round trips below 0.2 ms count as 0.2 ms"
-    ),
+    what="usual median round trip of the other pairs, in percent of that of a pair; below 0.2 ms it counts as 0.2 ms",
     unit="%",
     # Racks, virtual switches and sleeping processors make healthy round trips two to three times as long as others.
     suspect=20,
-    direction=Direction.BELOW,
+    is_low_bad=True,
     remedy="check the route between these nodes, what else uses the links, and the power saving of the processors",
 )
 
@@ -360,18 +306,16 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
 
 
 def _outliers(links: Sequence[_Link]) -> CheckedValues:
-    outliers = [link for link in links if link.is_outlier]
-    nodes = _nodes_text(links) if outliers else ""
-    shown = {(link.cell.client, link.cell.peer): link.show(link.rate) for link in links}
-    for link in outliers:
-        pair = (link.cell.client, link.cell.peer)
-        back = shown.get((link.cell.peer, link.cell.client))
+    shown, nodes = {(link.cell.client, link.cell.peer): link.show(link.rate) for link in links}, _nodes_text(links)
+    for link in (link for link in links if link.is_outlier):
+        cell = link.cell
+        back = shown.get((cell.peer, cell.client))
         reverse = "" if back is None else f" (other direction {back})"
         detail = (
-            f"{_named(link.cell.client, link.cell.client_node)} to {_named(link.cell.peer, link.cell.peer_node)}: "
-            f"{link.show(link.rate)}{reverse}, {link.others.compared(link.rate, link.show)}{nodes}"
+            f"{_named(cell.client, cell.client_node)} to {_named(cell.peer, cell.peer_node)}: {link.show(link.rate)}"
+            f"{reverse}, {link.others.compared(link.rate, link.show)}{nodes}"
         )
-        value = link.others.part(link.rate)
+        value, pair = link.others.part(link.rate), (cell.client, cell.peer)
         yield CheckedValue(clients=pair, value=value, detail=detail, detail_names_clients=True)
 
 
@@ -395,7 +339,7 @@ def _links(
     show: Callable[[float], str],
 ) -> list[_Link]:
     """Return the cells between nodes that are compared: with those whose nodes' links as many cells share."""
-    kinds: dict[tuple[int, int], list[tuple[MatrixCell, float]]] = {}
+    kinds = defaultdict[tuple[int, int], list[tuple[MatrixCell, float]]](list)
     for round_cells in rounds:
         cells = [cell for cell in round_cells if not cell.is_local]
         leaving = Counter(_end(cell.client, cell.client_node) for cell in cells)
@@ -403,7 +347,7 @@ def _links(
         for cell in cells:
             kind = (leaving[_end(cell.client, cell.client_node)], arriving[_end(cell.peer, cell.peer_node)])
             if (rate := rate_of(cell)) is not None:
-                kinds.setdefault(kind, []).append((cell, rate))
+                kinds[kind].append((cell, rate))
     return [
         _Link(check=check, cell=cell, rate=rate, others=others, show=show)
         for rated in kinds.values()

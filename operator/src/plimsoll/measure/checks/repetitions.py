@@ -1,87 +1,62 @@
 """Whether the trials of a point agree with each other, and whether the same clients measured all of them.
 
-A mean describes trials that scatter around it. If burst credits, a cache or a neighbour made one trial far better than
-the others, or if each is worse than the one before, it describes none of them, although each trial alone is sound.
+A mean describes trials that scatter around it: none of them if burst credits made one far better than the others, or if
+each is worse than the one before, although each trial alone is sound.
 """
 
-import math
+import re
 from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import Self
+from itertools import chain
+from statistics import fmean
 
 from plimsoll.api.names import format_duration
 from plimsoll.api.result import ClientPlace, Finding, PlaceDigests, Trial
 from plimsoll.measure.checks.check import Check, CheckedValue, CheckedValues, client_value, evaluate
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.statistics import describe, least_variation, trend_of, two_groups_of
-from plimsoll.measure.text import first_few, number_text, passes_text, percent_text, quote
+from plimsoll.measure.text import first_few, number_text, numbered, percent_text, quote
 
 BY_CHANCE = 0.01  # the probability that chance alone makes the rates of a point exceed a limit
 LEAST_SCATTERED = 2
-LEAST_ALONG = 5
-"""Trials; a line through fewer is rarely clear, and through three often steep. Nor do fewer show two groups."""
+LEAST_ALONG = 5  # a line through fewer trials is rarely clear, and through three often steep
 LATENCY_FACTOR = 2  # limit of a latency / limit of a rate, the same as in steadiness
-CLOSED_LOOP_FACTOR = 3
-"""The same if the storage sets the rate. The tails of sound storage scatter, and one hiccup in five trials is neither a
-trend nor a second state, so of these latencies only the scatter is judged."""
-_DIGEST_BYTES = 4
-"""Two of a thousand volumes have the same digest with a probability of 0.01 %, and a new one that of its predecessor
-with 2e-10."""
-_UNKNOWN = bytes(_DIGEST_BYTES)
+CLOSED_LOOP_FACTOR = 3  # the same if the storage sets the rate: then only the scatter is judged, and tails scatter
+_DIGEST_BYTES = 4  # two of a thousand volumes have the same digest with a probability of 0.01 %
+_DIGEST_NAME = re.compile(rf"#[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 
 DRIFTING = Check(
     reason="Drifting",
-    what=(
-        f"change of a rate from the first to the last of at least {LEAST_ALONG} trials, along a straight line "
-        "through them, as a part of its mean; only if chance makes a line as clear in less than 1 of 100 points"
-    ),
+    what=f"change of a rate along a line through {LEAST_ALONG} trials or more, as a part of its mean, if beyond chance",
     unit="%",
     suspect=10,
-    remedy=(
-        "precondition the storage, let it settle, and look for burst credits, a filling cache and other load, then run "
-        "again; the mean depends on when it was measured"
-    ),
+    remedy="precondition the storage, and look for burst credits, a filling cache and other load, then run again",
 )
 TRIALS_APART = Check(
     reason="TrialsApart",
-    what=(
-        f"difference of a rate between two groups of at least {LEAST_ALONG} trials, one of which may be a single "
-        "trial, as a part of its mean; only if chance separates two groups as clearly in less than 1 of 100 points "
-        "(Grubbs' test, for any number of outliers)"
-    ),
+    what=f"difference of a rate between groups of {LEAST_ALONG} trials or more, as a part of its mean, beyond chance",
     unit="%",
     suspect=20,
-    remedy=(
-        "compare the trials of the two groups: look for storage with two states, such as another leader, a cache or "
-        "garbage collection, and for other load; the mean is the rate of neither group"
-    ),
+    remedy="look for storage with two states, such as another leader, a cache or garbage collection, and other load",
 )
 SCATTERED = Check(
     reason="Scattered",
-    what=(
-        f"least variation of a rate over at least {LEAST_SCATTERED} trials, with 99 % confidence, or more if the point "
-        "has several values (the lower limit of its coefficient of variation, by chi-square)"
-    ),
+    what=f"least variation of a rate over {LEAST_SCATTERED} trials or more, with 99 % confidence, by chi-square",
     unit="%",
     suspect=10,
-    remedy=(
-        "compare the trials: look for burst credits, caches, other load, and what else changed between them, and "
-        "measure for longer; no mean describes trials that contradict each other"
-    ),
+    remedy="compare the trials: look for burst credits, caches and other load, and measure for longer",
 )
-"""Computed by `_variations`, with limits of 10 % for rates, 20 % for latencies if the workload sets the rate, and 30 %
-for other latencies. The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials,
-22 % in 3, 18 % in 5, and 16 % in 10."""
+"""The observed variation has to be far above its limit: if the point has one rate, 26 % in 2 trials, 22 % in 3, 18 % in
+5, and 16 % in 10."""
 
 
 def _of_latency(check: Check, factor: float, where: str) -> Check:
     quantity = f"a median or 99th percentile of latency, where {where} sets the rate,"
     what = check.what.replace("a rate", quantity)
-    remedy = check.remedy.replace("the rate of neither", "the latency of neither")
-    return replace(check, suspect=factor * (check.suspect or 0), what=what, remedy=remedy)
+    return replace(check, suspect=factor * (check.suspect or 0), what=what)
 
 
 AGREEMENT = (DRIFTING, TRIALS_APART, SCATTERED)
@@ -91,10 +66,7 @@ CLIENTS_CHANGED = Check(
     reason="ClientsChanged",
     what="clients that were replaced between trials by one on another node or volume",
     suspect=0,
-    remedy=(
-        "find out why the client was replaced, and run again, with spec.clients.nodeSelector if nodes differ; the "
-        "trials measured different machines or disks"
-    ),
+    remedy="find out why the client was replaced, and run again, with spec.clients.nodeSelector if nodes differ",
 )
 
 
@@ -107,71 +79,65 @@ def judge_agreement(
     """Return the findings on values over trials in the order of time, by name such as `read operations/s`.
 
     Latencies are in nanoseconds. Their limits depend on whether the workload sets its rate (`offers_load`). Each check
-    marks fewer than 1 of 100 points that vary by 10 % without a trend and without a second state: that probability is
-    divided among the values of a point (Bonferroni). Latencies of a closed loop have a percent of their own, so that
-    they do not weaken the tests of rates. They are judged only if all rates agree.
+    marks fewer than 1 of 100 points that vary by 10 % around a mean: that probability is divided among the values of a
+    point (Bonferroni). Latencies of a closed loop, judged only if all rates agree, have a percent of their own.
     """
     present, latencies = {name: values for name, values in rates.items() if sum(values) > 0}, latencies or {}
     offered = latencies if offers_load else {}
     by_chance = BY_CHANCE / max(1, len(present) + len(offered))
     findings = [
         finding
-        for of_rate, of_latency, values_of in zip(
-            AGREEMENT, OFFERED_LATENCIES, (_drifts, _groups, _variations), strict=True
-        )
+        for of_rate, of_latency, test in zip(AGREEMENT, OFFERED_LATENCIES, (_drift, _groups, _variation), strict=True)
         for finding in (
-            *evaluate(of_rate, values_of(present, by_chance, number_text)),
-            *evaluate(of_latency, values_of(offered, by_chance, format_duration)),
+            *evaluate(of_rate, _tested(test, present, by_chance, number_text)),
+            *evaluate(of_latency, _tested(test, offered, by_chance, format_duration)),
         )
     ]
     if not offers_load and not findings:
-        variations = _variations(latencies, BY_CHANCE / max(1, len(latencies)), format_duration)
-        findings += evaluate(CLOSED_LOOP_SCATTERED, variations)
+        by_chance = BY_CHANCE / max(1, len(latencies))
+        findings += evaluate(CLOSED_LOOP_SCATTERED, _tested(_variation, latencies, by_chance, format_duration))
     return tuple(findings)
 
 
 _Show = Callable[[float], str]
+_Test = Callable[[Sequence[float], float, _Show], tuple[float, str]]
 
 
-def _drifts(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
+def _tested(test: _Test, values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
+    least = LEAST_SCATTERED if test is _variation else LEAST_ALONG
     for name, values in values_by_name.items():
-        if len(values) < LEAST_ALONG:
-            continue
-        trend = trend_of(values)
-        change, way = 100 * abs(trend.change), "fell" if trend.change < 0 else "rose"
-        detail = (
-            f"{name} {way} from {show(trend.first)} to {show(trend.last)} over {len(values)} trials, by "
-            f"{percent_text(change)} of the mean (p = {number_text(trend.p_value)})"
-        )
-        yield CheckedValue(value=change if trend.p_value < by_chance else 0.0, detail=detail)
+        if len(values) >= least:
+            value, words = test(values, by_chance, show)
+            yield CheckedValue(value=value, detail=f"{name}{words}")
 
 
-def _groups(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
-    for name, values in values_by_name.items():
-        if len(values) < LEAST_ALONG:
-            continue
-        groups = two_groups_of(values)
-        change = 100 * (groups.high - groups.low) / (math.fsum(values) / len(values))
-        detail = (
-            f"{name}: {groups.lows} of {len(values)} trials have a mean of {show(groups.low)}, the others of "
-            f"{show(groups.high)}, which differs by {percent_text(change)} of the mean of all (p = "
-            f"{number_text(groups.p_value)})"
-        )
-        yield CheckedValue(value=change if groups.p_value < by_chance else 0.0, detail=detail)
+def _drift(values: Sequence[float], by_chance: float, show: _Show) -> tuple[float, str]:
+    trend = trend_of(values)
+    change = 100 * abs(trend.change)
+    return change if trend.p_value < by_chance else 0.0, (
+        f" {'fell' if trend.change < 0 else 'rose'} from {show(trend.first)} to {show(trend.last)} over {len(values)} "
+        f"trials, by {percent_text(change)} of the mean (p = {number_text(trend.p_value)})"
+    )
 
 
-def _variations(values_by_name: Mapping[str, Sequence[float]], by_chance: float, show: _Show) -> CheckedValues:
-    for name, values in values_by_name.items():
-        statistic = describe(values)
-        if len(values) < LEAST_SCATTERED or statistic.coefficient_of_variation is None:
-            continue
-        least = 100 * (least_variation(statistic, 1 - by_chance) or 0.0)
-        detail = (
-            f"{name} of {len(values)} trials lie between {show(min(values))} and {show(max(values))}: "
-            f"their coefficient of variation is {percent_text(100 * statistic.coefficient_of_variation)}, and at least "
-            f"{percent_text(least)} with {100 * (1 - by_chance):.3g} % confidence"
-        )
-        yield CheckedValue(value=least, detail=detail)
+def _groups(values: Sequence[float], by_chance: float, show: _Show) -> tuple[float, str]:
+    groups = two_groups_of(values)
+    change = 100 * (groups.high - groups.low) / fmean(values)
+    return change if groups.p_value < by_chance else 0.0, (
+        f": {groups.lows} of {len(values)} trials have a mean of {show(groups.low)}, the others of "
+        f"{show(groups.high)}, which differs by {percent_text(change)} of the mean of all (p = "
+        f"{number_text(groups.p_value)})"
+    )
+
+
+def _variation(values: Sequence[float], by_chance: float, show: _Show) -> tuple[float, str]:
+    statistic = describe(values)
+    least = 100 * (least_variation(statistic, 1 - by_chance) or 0.0)
+    return least, (
+        f" of {len(values)} trials lie between {show(min(values))} and {show(max(values))}: their coefficient of "
+        f"variation is {percent_text(100 * (statistic.coefficient_of_variation or 0.0))}, and at least "
+        f"{percent_text(least)} with {100 * (1 - by_chance):.3g} % confidence"
+    )
 
 
 def places_of(measured: Iterable[ClientMeasurement], nodes: Mapping[int, str]) -> tuple[ClientPlace, ...]:
@@ -189,81 +155,66 @@ def new_places(recorded: Iterable[Trial], places: Iterable[ClientPlace]) -> tupl
     """Return the places of a trial that earlier trials of the point do not show."""
     known = next((places for _, places in reversed(_with_places(recorded))), {})
     before_now = ((place, known.get(place.client)) for place in places)
-    return tuple(place for place, before in before_now if _seen(before, _Seen.at(place)) != before)
+    return tuple(place for place, before in before_now if _key(_seen(before, place)) != _key(before))
 
 
 def without_names(trial: Trial) -> Trial:
     """Return a trial with digests in place of the nodes and volumes of its clients, which show changes as well."""
     if not trial.places:
         return trial
-    seen = {place.client: _Seen.at(place) for place in trial.places}
-    digests = b"".join(seen[client].node + seen[client].volume for client in sorted(seen))
-    short = PlaceDigests(clients=tuple(sorted(seen)), digests=b64encode(digests).decode())
+    places = sorted(trial.places, key=lambda place: place.client)
+    digests = b64encode(b"".join(chain.from_iterable(map(_key, places)))).decode()
+    short = PlaceDigests(clients=tuple(place.client for place in places), digests=digests)
     return trial.model_copy(update={"places": (), "place_digests": short})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """Where a client was seen; equal for equal digests, whether the names are known or not."""
-
-    node: bytes
-    volume: bytes  # empty digest if it is unknown
-    node_name: str = field(compare=False)
-    volume_name: str = field(compare=False)
-
-    @classmethod
-    def at(cls, place: ClientPlace) -> Self:
-        volume = place.volume or ""
-        return cls(node=_digest(place.node), volume=_digest(volume), node_name=place.node, volume_name=volume)
+def _key(place: ClientPlace | None) -> tuple[bytes, ...]:
+    """Return the digests of node and volume, which are equal whether the names are known or only their digests."""
+    return (_digest(place.node), _digest(place.volume or "")) if place else ()
 
 
 def _digest(name: str) -> bytes:
-    return sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else _UNKNOWN
+    if _DIGEST_NAME.fullmatch(name):
+        return bytes.fromhex(name[1:])
+    return sha256(name.encode()).digest()[:_DIGEST_BYTES] if name else bytes(_DIGEST_BYTES)
 
 
-def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, _Seen]]]:
-    """Return trials in the order of recording, each with the places of all clients as far as they are known then."""
-    history: list[tuple[Trial, dict[int, _Seen]]] = []
-    known: dict[int, _Seen] = {}
+def _with_places(recorded: Iterable[Trial]) -> list[tuple[Trial, dict[int, ClientPlace]]]:
+    """Return trials as recorded, each with all places known then; the name of a digest is `#` and its digits."""
+    history: list[tuple[Trial, dict[int, ClientPlace]]] = []
+    known: dict[int, ClientPlace] = {}
     for trial in recorded:
-        places, short = {}, trial.place_digests
+        places, short = list[ClientPlace](), trial.place_digests
         if short is not None:
-            digests = b64decode(short.digests)
-            parts = [digests[start : start + _DIGEST_BYTES] for start in range(0, len(digests), _DIGEST_BYTES)]
-            for client, node, volume in zip(short.clients, parts[::2], parts[1::2], strict=False):
-                # Of a digest, the name is its hexadecimal digits.
-                names = (f"#{node.hex()}", f"#{volume.hex()}")
-                places[client] = _Seen(node=node, volume=volume, node_name=names[0], volume_name=names[1])
-        places |= {place.client: _Seen.at(place) for place in trial.places}
-        known = known | {client: _seen(known.get(client), place) for client, place in places.items()}
+            names = [f"#{digits}" for digits in b64decode(short.digests).hex(" ", _DIGEST_BYTES).split()]
+            for client, node, volume in zip(short.clients, names[::2], names[1::2], strict=False):
+                is_known = any(_digest(volume))
+                places.append(ClientPlace(client=client, node=node, volume=volume if is_known else None))
+        places += trial.places
+        known = known | {place.client: _seen(known.get(place.client), place) for place in places}
         history.append((trial, known))
     return history
 
 
-def _seen(before: _Seen | None, place: _Seen) -> _Seen:
+def _seen(before: ClientPlace | None, place: ClientPlace) -> ClientPlace:
     """Return a place, with its volume as known before if its node is the same and the volume is unknown now."""
-    return before if before and place.volume == _UNKNOWN and place.node == before.node else place
+    return before if before and not place.volume and _digest(place.node) == _digest(before.node) else place
 
 
-def judge_clients(
-    recorded: Iterable[Trial], counted: Collection[Trial], named: Callable[[Collection[int]], str] = passes_text
-) -> tuple[Finding, ...]:
+def judge_clients(recorded: Iterable[Trial], counted: Collection[Trial], noun: str = "pass") -> tuple[Finding, ...]:
     """Return the finding on clients that moved between trials that count; `recorded` are all trials, in their order."""
     attempts = {(trial.pass_number, trial.attempt) for trial in counted}
-    passes = defaultdict[int, dict[_Seen, set[int]]](dict)
+    passes = defaultdict[int, dict[tuple[bytes, ...], tuple[ClientPlace, set[int]]]](dict)
     for trial, places in _with_places(recorded):
         if (trial.pass_number, trial.attempt) in attempts:
             for client, place in places.items():
-                passes[client].setdefault(place, set()).add(trial.pass_number)
+                passes[client].setdefault(_key(place), (place, set()))[1].add(trial.pass_number)
     moved = []
     for client, seen in passes.items():
-        on_other_node = len({place.node for place in seen}) > 1
-        if on_other_node or len({place.volume for place in seen if place.volume != _UNKNOWN}) > 1:
+        on_other_node = len({node for node, _ in seen}) > 1
+        cases = [(place.node if on_other_node else place.volume, numbers) for place, numbers in seen.values()]
+        texts = [f"{quote(name, 120)} in {numbered(noun, numbers)}" for name, numbers in cases if name]
+        if len(texts) > 1:
             what = "node" if on_other_node else "volume"
-            texts = [
-                f"{quote(place.node_name if on_other_node else place.volume_name, 120)} in {named(numbers)}"
-                for place, numbers in seen.items()
-                if on_other_node or place.volume != _UNKNOWN
-            ]
             moved.append(client_value(client, 1, f"was replaced by one on another {what}: {first_few(texts, 3)}"))
     return evaluate(CLIENTS_CHANGED, moved)

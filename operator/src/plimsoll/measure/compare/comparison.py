@@ -1,56 +1,405 @@
 """Compares two runs: every point, operation and metric, with one conclusion from all of them.
 
-The trial is the unit: each trial has its percentiles, and histograms are never pooled, since pooling hides how much
-trials differ. Points with too few trials to show anything alone still show their mean change: it decides whether a
-workload with several points has no regression, unless one of them is suspected of one.
-
-A search for the line has one estimate with an interval, not trials that repeat a load: `lines` compares it.
-
-This covers the scatter of trials. Only repeated runs, the floor, show the noise between runs; without them the rates of
-error hold for two runs that share everything except the change.
+The trial is the unit: histograms are never pooled, since pooling hides how much trials differ. The mean change over its
+points decides whether a workload has no regression, unless one of them is suspected of one. A search for the line has
+one estimate with an interval instead. Only repeated runs, the floor, show the noise between runs.
 """
 
+import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from statistics import fmean, stdev
+from typing import TypeVar
 
+from pydantic import field_serializer
+
+from plimsoll.api.model import Model
 from plimsoll.api.names import Metric, Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, ResultSpec, Trial
 from plimsoll.api.suite_status import WORST_FIRST, Conclusion
-from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
-from plimsoll.measure.compare.lines import compare_lines, is_search, lines_of
-from plimsoll.measure.compare.sides import (
-    Case,
-    Change,
-    Comparison,
-    MeanComparison,
-    MetricComparison,
-    PointComparison,
-    cases_of,
-    compare_mean,
-    fields_of,
-    means_of,
-    noise_of_means,
-)
+from plimsoll.measure.attempts import counted, on_first_attempts, repeated_too_often, spoiled_attempts
+from plimsoll.measure.compare.lines import line_change, line_problem, operation_of, position_of_result
 from plimsoll.measure.compare.significance import (
+    MINIMUM_RUNS,
     Assessment,
+    BetweenVariance,
     Floor,
     Group,
+    LogChange,
     Member,
+    Sample,
+    Series,
     assess,
     assess_alone,
+    between_variance,
+    between_variance_of_logarithms,
+    between_variance_of_runs,
     change_of,
     conclude,
+    logarithms_of,
+    pass_means,
     point_members,
+    weights,
 )
-from plimsoll.measure.compare.values import COMPARED, Matching, Pair, RegressionRule, check_distinct
-from plimsoll.measure.summary import OF_DISTURBANCES
+from plimsoll.measure.compare.values import (
+    COMPARED,
+    Matching,
+    Pair,
+    RegressionRule,
+    check_distinct,
+    first_attempts_text,
+    gates_of,
+    operation_text,
+)
+from plimsoll.measure.line.summary import rounded_load
+from plimsoll.measure.rates import grouped
+from plimsoll.measure.statistics import CONFIDENCE
+from plimsoll.measure.summary import (
+    MINIMUM_TRIALS,
+    OF_DISTURBANCES,
+    complete,
+    is_reported,
+    operations_of,
+    problem_of,
+    results_of,
+    values_of,
+)
 from plimsoll.measure.text import first_few
+
+_LARGEST = 700.0  # logarithm whose exponential is finite
+MOST_SCATTER_OF_THRESHOLD = 2 / 3  # the conclusion of a metric that scatters by more of its threshold is random
+_UNKNOWN_NOISE = (
+    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with a line, or "
+    f"with a value in all of at least {MINIMUM_TRIALS} trials that count; pass other --noise runs, or none"
+)
+
+
+class Side(Model):
+    """One quantity on one side: rates per second, latencies in nanoseconds."""
+
+    trials: int  # the number of trials that count
+    mean: float | None = None  # arithmetic mean over them; absent if one has no value
+    deviation: float | None = None  # of the logarithms; absent for fewer than two trials, and if a value is absent or 0
+
+
+class Change(Model):
+    """A change of a metric, and the conclusion from it."""
+
+    operation: Operation  # in documents `all` if the metric is the line, which is one of all operations together
+    metric: Metric
+    ratio: float | None = None  # candidate divided by baseline, of geometric means; absent if not comparable
+    low: float | None = None  # lower end of its 95 % confidence interval, not adjusted for other tests
+    high: float | None = None  # upper end of it
+    bound: float | None = None  # with 95 % confidence it is no worse; `NoRegression` if within the threshold
+    between: float | None = None  # deviation between repeated runs, which widens the interval; absent if unknown
+    p_value: float | None = None  # two-sided, of no change; adjusted by Holm for all tests if the metric gates
+    p_worse: float | None = None  # one-sided, of no change for the worse, adjusted; absent if the metric does not gate
+    conclusion: Conclusion
+    confirmed: bool = False  # a regression whose whole interval is beyond the threshold
+    improved: bool = False  # significantly better, and by more than the threshold
+    suspected: bool = False  # worse by more than the threshold, not certainly, but too probably for `NoRegression`
+    trials_needed: int | None = None  # on each side, to decide an inconclusive comparison by this change alone
+    notes: tuple[str, ...] = ()
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
+
+
+class MetricComparison(Change):
+    """One metric of one operation at one point."""
+
+    gates: bool  # whether it contributes to the conclusion of the whole comparison
+    baseline: Side
+    candidate: Side
+    in_mean: bool = False  # whether a mean change includes it, which then decides what this point leaves open
+
+
+class MeanComparison(Change):
+    """The mean change of a gating metric over the points of a workload; its trials are passes."""
+
+    workload: str
+    points: int  # the number of points with this operation and metric
+    baseline_passes: int  # the number of the baseline's passes
+    candidate_passes: int  # the number of the candidate's passes
+
+
+class PointComparison(Model):
+    """One point; `notes` are doubts about either result as a whole."""
+
+    baseline: str
+    candidate: str
+    workload: str
+    label: str
+    clients: int
+    metrics: tuple[MetricComparison, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Comparison(Model):
+    """Two runs, compared."""
+
+    conclusion: Conclusion
+    reasons: tuple[str, ...]  # the basis of the conclusion, doubts about the comparison as a whole first
+    rate_threshold: float
+    latency_threshold: float
+    gates: tuple[Metric, ...]
+    means: tuple[MeanComparison, ...]  # of workloads with several points that can be compared
+    points: tuple[PointComparison, ...]
+    baseline_only: tuple[str, ...]
+    candidate_only: tuple[str, ...]
+    noise_runs: int  # number of repeated runs behind the noise between runs; without any it is assumed to be zero
+
+
+C = TypeVar("C", bound=Change)
+
+
+def judged(known: C, assessment: Assessment, rule: RegressionRule) -> C:
+    """Return what is known of a change, with the conclusion from a test of it."""
+    change, judgement = assessment.change, asdict(conclude(known.metric, assessment, rule))
+    notes = filter(None, (judgement.pop("note"), *known.notes))
+    low, high = change.interval()
+    is_bound = change.may_be_lower or change.may_be_higher
+    # One-sided, with the same confidence.
+    lowest, highest = change.interval(2 * CONFIDENCE - 1)
+    update = {
+        **judgement,
+        "ratio": None if is_bound else _finite_exp(change.estimate),
+        "low": _finite_exp(low),
+        "high": _finite_exp(high),
+        "bound": _finite_exp(lowest if known.metric.is_rate else highest),
+        "p_value": assessment.p_value,
+        "p_worse": assessment.p_worse,
+        "notes": tuple(notes),
+    }
+    return known.model_copy(update=update)
+
+
+def _finite_exp(logarithm: float) -> float | None:
+    return math.exp(logarithm) if abs(logarithm) < _LARGEST else None
+
+
+Case = tuple[MetricComparison, Sample | None]
+"""What is known of a metric without a test, and the values of every trial that counts; None if these have a problem."""
+
+
+def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
+    """Yield the cases that can be compared, and those that should be and cannot.
+
+    Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
+    """
+    trials = (counted(pair.baseline.status.trials), counted(pair.candidate.status.trials))
+    both = [*trials[0], *trials[1]]
+    repeated = [counted(result.status.trials) for (result,) in floor.runs_of([pair])] if floor.runs else None
+    for operation in operations_of(both):
+        gates = gates_of(rule, both, operation)
+        results = [result for result in results_of(both, operation) if result is not None]
+        for metric in COMPARED:
+            has_values = any(value is not None for value in values_of(both, operation, metric))
+            # Without any result, the operation is one that only some trials of each run have.
+            if has_values or (metric in gates and (not results or is_reported(results, metric))):
+                yield _case(pair.baseline.spec, trials, repeated, operation, metric, gates=metric in gates)
+
+
+def _case(
+    spec: ResultSpec,
+    trials: tuple[list[Trial], list[Trial]],
+    repeated: Sequence[Sequence[Trial]] | None,
+    operation: Operation,
+    metric: Metric,
+    *,
+    gates: bool,
+) -> Case:
+    """Return a case; `repeated` are the trials of the repeated runs, None without such runs."""
+    baseline, candidate = (values_of(of_side, operation, metric) for of_side in trials)
+    problem = problem_of(baseline, metric, "of the baseline") or problem_of(candidate, metric, "of the candidate")
+    if min(map(len, trials)) < MINIMUM_TRIALS:
+        problem = (
+            f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {len(trials[0])} of the "
+            f"baseline and {len(trials[1])} of the candidate do; measure with more repetitions"
+        )
+    between = None
+    if repeated is not None:
+        between = between_variance_of_runs([values_of(of_run, operation, metric) for of_run in repeated])
+        problem = problem or ("" if between else _UNKNOWN_NOISE)
+    known = MetricComparison(
+        operation=operation,
+        metric=metric,
+        gates=gates,
+        baseline=side_of(baseline),
+        candidate=side_of(candidate),
+        between=math.sqrt(between.variance) if between else None,
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(problem,) if problem else (),
+    )
+    if problem:
+        return known, None
+    sample = Sample(
+        workload=spec.workload,
+        point=spec.point,
+        operation=operation,
+        metric=metric,
+        gates=gates,
+        baseline=logarithms_of(trials[0], operation, metric),
+        candidate=logarithms_of(trials[1], operation, metric),
+        between=between,
+    )
+    return known, sample
+
+
+def side_of(values: Sequence[float | None]) -> Side:
+    whole = complete(values) or []
+    return Side(
+        trials=len(values),
+        mean=fmean(whole) if whole else None,
+        deviation=stdev(map(math.log, whole)) if len(whole) > 1 and min(whole) > 0 else None,
+    )
+
+
+def noise_note(deviation: float | None, metric: Metric, rule: RegressionRule) -> str:
+    """Return the note that a metric, which gates nevertheless, scatters too much; empty if it does not."""
+    limit = MOST_SCATTER_OF_THRESHOLD * rule.threshold(metric)
+    if deviation is None or deviation <= limit:
+        return ""
+    return (
+        f"unreliable: it varies by {100 * deviation:.1f} % between trials (limit {100 * limit:.1f} %: two "
+        "thirds of the threshold); measure for longer, or find the source of the noise"
+    )
+
+
+def means_of(
+    samples: Sequence[Sample], between: Mapping[Group, BetweenVariance | None], rule: RegressionRule
+) -> list[tuple[MeanComparison, Member | None]]:
+    """Return what is known of the mean changes of gating metrics of workloads with several points, and their tests.
+
+    The test is None if it is not possible. `between` may be empty.
+    """
+    gating, means = grouped([sample for sample in samples if sample.gates], lambda sample: sample.group), []
+    for (workload, operation, metric), members in gating.items():
+        if len(members) == 1:
+            continue
+        baseline = pass_means([sample.baseline for sample in members])
+        candidate = pass_means([sample.candidate for sample in members])
+        noise, problem = between.get((workload, operation, metric)), ""
+        if min(len(baseline), len(candidate)) < MINIMUM_TRIALS:
+            problem = (
+                f"not enough passes with all {len(members)} points: at least {MINIMUM_TRIALS} are needed on each side, "
+                f"but the baseline has {len(baseline)} and the candidate {len(candidate)}; find out why trials do not "
+                "count"
+            )
+        elif between and noise is None:
+            problem = _UNKNOWN_NOISE
+        change = None if problem else change_of(baseline.values(), candidate.values(), noise)
+        note = noise_note(math.sqrt(change.variances[0]), metric, rule) if change else problem
+        known = MeanComparison(
+            workload=workload,
+            operation=operation,
+            metric=metric,
+            points=len(members),
+            baseline_passes=len(baseline),
+            candidate_passes=len(candidate),
+            between=math.sqrt(noise.variance) if noise else None,
+            conclusion=Conclusion.INCONCLUSIVE,
+            notes=(note,) if note else (),
+        )
+        weight, _ = weights(len(members))
+        means.append((known, Member(metric=metric, change=change, weight=weight) if change else None))
+    return means
+
+
+def noise_of_means(
+    pairs: Sequence[Pair], samples: Sequence[Sample], floor: Floor
+) -> Mapping[Group, BetweenVariance | None]:
+    """Return the noise between runs of every group with several points; None where it is unknown."""
+    by_point, noise = {pair.baseline.spec.point: pair for pair in pairs}, dict[Group, BetweenVariance | None]()
+    for group, members in grouped(samples, lambda sample: sample.group).items():
+        if len(members) > 1:
+            _, operation, metric = group
+            # The passes of each run that has a value in every trial of all points.
+            runs = list[Series]()
+            for results in floor.runs_of([by_point[sample.point] for sample in members]):
+                trials = [counted(result.status.trials) for result in results]
+                if all(value for of_point in trials for value in values_of(of_point, operation, metric)):
+                    runs.append(pass_means([logarithms_of(of_point, operation, metric) for of_point in trials]))
+            noise[group] = between_variance_of_logarithms([run.values() for run in runs])
+    return noise
+
+
+def is_search(pair: Pair) -> bool:
+    """Whether either result comes from a search for the line, whose trials have different loads."""
+    return any(result.spec.line is not None for result in (pair.baseline, pair.candidate))
+
+
+def lines_of(pair: Pair, floor: Floor) -> tuple[MetricComparison, LogChange | None]:
+    """Return what is known of the lines of a pair without a test, and their change; None if they cannot be compared."""
+    sides = {"baseline": pair.baseline, "candidate": pair.candidate}
+    problem = next(filter(None, (line_problem(name, result) for name, result in sides.items())), "")
+    goals = [
+        (search.vary, {objective.percentile: objective.latency for objective in search.objectives})
+        for search in (result.spec.line for result in sides.values())
+        if search is not None
+    ]
+    if not problem and goals[0] != goals[1]:
+        problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
+    away = [line.storm for line in (result.status.line for result in sides.values()) if line is not None]
+    if not problem and away[0] != away[1]:
+        texts = " and ".join("none" if osds is None else osds.text for osds in away)
+        problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
+    between = _lines_between([result for (result,) in floor.runs_of([pair])]) if floor.runs else None
+    if floor.runs and between is None:
+        problem = problem or _UNKNOWN_NOISE
+    positions = {name: position_of_result(result) for name, result in sides.items()}
+    baseline, candidate = positions.values()
+    bounds = [
+        f"the line of the {name} is {'above' if position.may_be_higher else 'below'} "
+        f"{rounded_load(math.exp(position.value))}; how far is unknown"
+        for name, position in positions.items()
+        if position and not position.is_estimate
+    ]
+    # The trials of a line are its probes, its deviation is the standard error.
+    ours, theirs = (
+        Side(
+            trials=line.counted if line else 0,
+            mean=line.estimate if line else None,
+            deviation=position.error if position and position.is_estimate else None,
+        )
+        for line, position in zip((result.status.line for result in sides.values()), positions.values(), strict=True)
+    )
+    known = MetricComparison(
+        operation=operation_of([*sides.values()]),
+        metric=Metric.LINE,
+        gates=True,
+        baseline=ours,
+        candidate=theirs,
+        between=math.sqrt(between.variance) if between else None,
+        conclusion=Conclusion.INCONCLUSIVE,
+        notes=(problem,) if problem else tuple(bounds),
+    )
+    return known, line_change(baseline, candidate, between) if baseline and candidate and not problem else None
+
+
+def _lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
+    """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
+    usable = (position_of_result(result) for result in results if not line_problem("run", result))
+    return between_variance([(line.value, line.error**2) for line in usable if line and line.is_estimate])
+
+
+def compare_lines(known: MetricComparison, assessment: Assessment, rule: RegressionRule) -> MetricComparison:
+    """Return the comparison of the lines of a pair, whose change was assessed."""
+    compared, notes, change = judged(known, assessment, rule), known.notes, assessment.change
+    is_within = change.estimate > -rule.log_threshold(Metric.LINE)
+    if compared.conclusion is Conclusion.INCONCLUSIVE and compared.ratio is not None and is_within:
+        why = "the intervals of the lines are too wide to show that nothing is worse"
+        notes = (*notes, f"{why}; decrease precisionPercent, or tolerate more")
+    # More probes do not help: a search ends when its interval is narrow enough.
+    return compared.model_copy(update={"trials_needed": None, "notes": notes})
 
 
 def overall(deciding: Iterable[Conclusion], others: Iterable[Conclusion], *, doubted: bool) -> Conclusion:
-    """Return the conclusion of a comparison: one Regression decides.
+    """Return the conclusion of a comparison: one Regression decides, and NoRegression takes all `deciding` ones.
 
-    For NoRegression, all `deciding` ones have to be NoRegression, and nothing else may be `doubted`. The `others` may
-    be Inconclusive, because a mean includes them.
+    Nothing may be `doubted` then. The `others` may be Inconclusive, because a mean includes them.
     """
     needed = {*deciding}
     if Conclusion.REGRESSION in needed.union(others):
@@ -65,24 +414,20 @@ def has_to_decide(metric: MetricComparison) -> bool:
 
 def tally(means: Sequence[MeanComparison], gating: Sequence[MetricComparison]) -> Iterator[str]:
     """Yield how many changes have which conclusion."""
-    yield from _count([mean.conclusion for mean in means], "mean changes of workloads")
     alone = [metric for metric in gating if not metric.in_mean]
-    if not means:
-        yield from _count([metric.conclusion for metric in alone], "gating metrics")
-        return
-    yield from _count([metric.conclusion for metric in alone], "gating metrics that no mean includes")
+    groups: dict[str, Sequence[Change]] = {
+        "mean changes of workloads": means,
+        f"gating metrics{' that no mean includes' if means else ''}": alone,
+    }
+    for what, changes in groups.items():
+        counts = Counter(change.conclusion for change in changes)
+        yield from (f"{each} in {counts[each]} of {len(changes)} {what}" for each in Conclusion if counts[each])
     included = [metric for metric in gating if metric.in_mean]
     those = f"of {len(included)} gating metrics of single points"
     if regressed := sum(metric.conclusion is Conclusion.REGRESSION for metric in included):
         yield f"{Conclusion.REGRESSION} in {regressed} {those}"
     if suspected := sum(metric.suspected for metric in included):
         yield f"a regression is suspected in {suspected} {those}"
-
-
-def _count(conclusions: Sequence[Conclusion], what: str) -> Iterator[str]:
-    for conclusion, number in ((conclusion, conclusions.count(conclusion)) for conclusion in Conclusion):
-        if number:
-            yield f"{conclusion} in {number} of {len(conclusions)} {what}"
 
 
 def marks_of(pair: Pair) -> tuple[str, ...]:
@@ -111,20 +456,16 @@ def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
         yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
 
 
-NO_FLOOR = Floor()
-
-
 def compare(
-    matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR, *, first: Matching | None = None
+    matching: Matching, rule: RegressionRule, floor: Floor | None = None, *, first: Matching | None = None
 ) -> Comparison:
     """Compare two runs, point by point as matched; RepeatsError if they are the same run.
 
-    What the attempts that count show is a selection if the storage spoiled others, so the first attempts have to show
-    it too. Of both comparisons the worse one is returned.
-
-    `floor` are repeated runs without a change. `first` are the same points with the first attempts of all runs, if the
-    results of `matching` stand for several runs; None to take them from `matching`.
+    Of the comparisons by the attempts that count and by the first attempts, the worse one is returned. `floor` are
+    repeated runs without a change. `first` are the same points with the first attempts of all runs, if the results of
+    `matching` stand for several runs; None to take them from `matching`.
     """
+    floor = floor or Floor()
     sides = ([pair.baseline for pair in matching.pairs], [pair.candidate for pair in matching.pairs])
     check_distinct(sides)
     counted = _compare(matching, rule, floor)
@@ -132,41 +473,36 @@ def compare(
     if repeated:
         reasons = (*repeated, *counted.reasons)
         return counted.model_copy(update={"conclusion": Conclusion.INCONCLUSIVE, "reasons": reasons})
-    spoiled = [trial for side in sides for trial in spoiled_attempts(side)]
-    if first is None and not spoiled:
-        return counted
+    spoiled = spoiled_attempts([*sides[0], *sides[1]])
     if first is None:
-        pairs = [
-            Pair(baseline=on_first_attempts(pair.baseline), candidate=on_first_attempts(pair.candidate))
-            for pair in matching.pairs
-        ]
-        first = replace(matching, pairs=tuple(pairs))
+        if not spoiled:
+            return counted
+        pairs = zip(*(map(on_first_attempts, side) for side in sides), strict=True)
+        first = replace(matching, pairs=tuple(Pair(baseline=ours, candidate=theirs) for ours, theirs in pairs))
     of_first = _compare(first, rule, floor)
     if WORST_FIRST.index(of_first.conclusion) >= WORST_FIRST.index(counted.conclusion):
         return counted
-    why = f" ({reasons_text(spoiled)})" if spoiled else ""
-    reason = (
-        f"the storage spoiled first attempts{why}, and with them the conclusion is {of_first.conclusion}; the attempts "
-        f"that count alone show {counted.conclusion}"
-    )
+    reason = first_attempts_text("conclusion", of_first.conclusion, counted.conclusion, spoiled)
     return of_first.model_copy(update={"reasons": (reason, *of_first.reasons)})
 
 
 def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparison:
     """Compare two runs on the trials that count."""
-    searches = [lines_of(pair, floor) for pair in matching.pairs if is_search(pair)]
+    searches = [lines_of(pair, floor) if is_search(pair) else None for pair in matching.pairs]
     cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
-    samples = [case.sample for of_point in cases for case in of_point if case.sample]
-    mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {})
+    samples = [sample for of_point in cases for _, sample in of_point if sample]
+    mean_changes = means_of(samples, noise_of_means(matching.pairs, samples, floor) if floor.runs else {}, rule)
     tested = (
-        *(mean.member for mean in mean_changes if mean.member),
-        *(Member(metric=Metric.LINE, change=lines.change) for lines in searches if lines.change),
+        *(test for _, test in mean_changes if test),
+        *(Member(metric=Metric.LINE, change=search[1]) for search in searches if search and search[1]),
         *point_members(samples),
     )
     assessed = iter(assess(tested))
-    means = tuple(compare_mean(mean, next(assessed) if mean.change else None, rule) for mean in mean_changes)
-    compared = iter([compare_lines(lines, next(assessed) if lines.change else None, rule) for lines in searches])
-    in_mean = {mean.group for mean in mean_changes}
+    means = tuple(judged(known, next(assessed), rule) if test else known for known, test in mean_changes)
+    lines = [
+        search and (compare_lines(search[0], next(assessed), rule) if search[1] else search[0]) for search in searches
+    ]
+    in_mean = {(mean.workload, mean.operation, mean.metric) for mean in means}
     points = tuple(
         PointComparison(
             baseline=pair.baseline.spec.point,
@@ -174,12 +510,10 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
             workload=pair.baseline.spec.workload,
             label=pair.baseline.spec.label,
             clients=pair.baseline.spec.clients,
-            metrics=(next(compared),)
-            if is_search(pair)
-            else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
+            metrics=(line,) if line else tuple(_metric(pair, case, assessed, in_mean, rule) for case in of_point),
             notes=marks_of(pair),
         )
-        for pair, of_point in zip(matching.pairs, cases, strict=True)
+        for pair, line, of_point in zip(matching.pairs, lines, cases, strict=True)
     )
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
     doubts = tuple(gaps(matching, ungated))
@@ -197,7 +531,7 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
-        gates=(*gates, *((Metric.LINE,) if searches else ())),
+        gates=(*gates, *((Metric.LINE,) if any(lines) else ())),
         means=means,
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),
@@ -209,23 +543,15 @@ def _compare(matching: Matching, rule: RegressionRule, floor: Floor) -> Comparis
 def _metric(
     pair: Pair, case: Case, assessed: Iterator[Assessment], means: Collection[Group], rule: RegressionRule
 ) -> MetricComparison:
-    metric = case.unassessed.metric
-    in_mean = (pair.baseline.spec.workload, case.unassessed.operation, metric) in means
-    if case.sample is None:
-        return case.unassessed.model_copy(update={"in_mean": in_mean})
-    assessment = next(assessed) if case.unassessed.gates else assess_alone(metric, change_of(case.sample.trials))
-    judgement = conclude(metric, assessment, rule)
-    update = {
-        **fields_of(metric, assessment, judgement),
-        "in_mean": in_mean,
-        "suspected": in_mean and judgement.suspected,
-        # Of several points the scatter of their mean decides, and has a note of its own.
-        "notes": (*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.remarks),
-    }
-    return case.unassessed.model_copy(update=update)
-
-
-_UNKNOWN = "-"
+    known, sample = case
+    in_mean = (pair.baseline.spec.workload, known.operation, known.metric) in means
+    # Of several points the scatter of their mean decides, and has a note of its own.
+    noise = "" if in_mean else noise_note(known.baseline.deviation, known.metric, rule)
+    known = known.model_copy(update={"in_mean": in_mean, "notes": (*known.notes, noise) if noise else known.notes})
+    if sample is None:
+        return known
+    assessment = next(assessed) if known.gates else assess_alone(known.metric, sample.change)
+    return judged(known, assessment, rule)
 
 
 def place_of(point: PointComparison, metric: MetricComparison) -> str:
@@ -240,7 +566,7 @@ def quantity_text(operation: Operation, metric: Metric) -> str:
 
 def change_text(ratio: float | None) -> str:
     """Return a ratio of candidate to baseline as a change: `-3.2 %`."""
-    return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
+    return "-" if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
 
 
 def interval_text(change: Change) -> str:
@@ -250,7 +576,7 @@ def interval_text(change: Change) -> str:
         return f"{change_text(low)} to {change_text(high)}"
     if low is not None:
         return f"above {change_text(low)}"
-    return _UNKNOWN if high is None else f"below {change_text(high)}"
+    return "-" if high is None else f"below {change_text(high)}"
 
 
 def mean_text(mean: MeanComparison) -> str:
@@ -290,10 +616,7 @@ def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
         for metric in point.metrics:
             if metric.gates and not is_left_to_mean(metric):
                 noted += [(note, place_of(point, metric)) for note in _notes(metric)]
-    places: dict[str, list[str]] = {}
-    for note, place in noted:
-        places.setdefault(note, []).append(place)
-    return places
+    return {note: [place for _, place in pairs] for note, pairs in grouped(noted, lambda pair: pair[0]).items()}
 
 
 def _notes(change: Change) -> Iterator[str]:

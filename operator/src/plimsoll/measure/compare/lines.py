@@ -1,33 +1,22 @@
 """The line of a search as an estimate with a 95 % interval, and the change from one to another.
 
 The logarithm of an estimate is taken as normal, with the same error on both sides: half of the interval on its wider
-side, in quantiles of Student's t with one degree of freedom less than probes, since only these show the scatter of the
-storage. Two lines then change like two means, so Welch's test applies.
-
-A search that ended beyond the loads that it may offer gives a bound, and so does a change from or to it.
+side, in quantiles of Student's t with one degree of freedom less than probes. Two lines then change like two means, so
+Welch's test applies. A search that ended beyond the loads that it may offer gives a bound, and so does a change.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line
-from plimsoll.api.names import Metric, Operation, Verdict
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite_status import Conclusion
-from plimsoll.measure.compare.sides import MetricComparison, Side, deviation_of, fields_of
 from plimsoll.measure.compare.significance import (
-    MINIMUM_RUNS,
-    Assessment,
     BetweenVariance,
-    Floor,
     LogChange,
-    between_variance,
-    bound_of,
-    conclude,
 )
-from plimsoll.measure.compare.values import Pair, RegressionRule
-from plimsoll.measure.line.summary import rounded_load, unproven_side
+from plimsoll.measure.line.summary import unproven_side
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import operations_of
 
@@ -96,21 +85,12 @@ def line_problem(name: str, result: BenchmarkResult) -> str:
         return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
-    return _doubt(name, line, result)
-
-
-def _doubt(name: str, line: Line, result: BenchmarkResult) -> str:
-    """Return why the line of a search that ended cannot be used; empty if it can."""
     if line.ending in _UNRELIABLE:
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of_result(result) is None:
         return f"the line of the {name} is unknown; measure again"
-    loads = [load for load in (line.low, line.estimate, line.high) if load is not None]
-    if loads != sorted(loads):
-        return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
-    if missing := unproven_side(line, result.status.trials):
-        return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
-    return ""
+    missing = unproven_side(line, result.status.trials)
+    return f"the line of the {name} is only assumed: {missing}; find out why probes do not count" if missing else ""
 
 
 def line_estimate(result: BenchmarkResult) -> float | None:
@@ -133,98 +113,6 @@ def _value(line: Line | None) -> float | None:
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinesOfPair:
-    """The lines of a pair, and their change."""
-
-    unassessed: MetricComparison  # what is known of it without a test
-    positions: tuple[Position | None, Position | None]
-    change: LogChange | None  # None if the lines cannot be compared
-
-
-def is_search(pair: Pair) -> bool:
-    """Whether either result comes from a search for the line, whose trials have different loads."""
-    return any(result.spec.line is not None for result in (pair.baseline, pair.candidate))
-
-
-def lines_of(pair: Pair, floor: Floor) -> LinesOfPair:
-    problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate)
-    goals = [
-        (search.vary, {objective.percentile: objective.latency for objective in search.objectives})
-        for search in (pair.baseline.spec.line, pair.candidate.spec.line)
-        if search is not None
-    ]
-    if not problem and goals[0] != goals[1]:
-        problem = "the searches have different objectives or vary different loads, so their lines cannot be compared"
-    away = [line.storm for line in (pair.baseline.status.line, pair.candidate.status.line) if line is not None]
-    if not problem and away[0] != away[1]:
-        texts = " and ".join("none" if osds is None else osds.text for osds in away)
-        problem = f"the storm lines have different disturbances ({texts}), so they cannot be compared"
-    baseline, candidate = position_of_result(pair.baseline), position_of_result(pair.candidate)
-    between = lines_between(floor.results_of(pair)) if floor.runs else None
-    if floor.runs and between is None:
-        problem = problem or (
-            f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have an estimate of "
-            "this line; pass other --noise runs, or none"
-        )
-    change = line_change(baseline, candidate, between) if baseline and candidate and not problem else None
-    unassessed = MetricComparison(
-        operation=operation_of([pair.baseline, pair.candidate]),
-        metric=Metric.LINE,
-        gates=True,
-        baseline=side_of_line(pair.baseline),
-        candidate=side_of_line(pair.candidate),
-        between=deviation_of(between),
-        conclusion=Conclusion.INCONCLUSIVE,
-        notes=(problem,) if problem else (),
-    )
-    return LinesOfPair(unassessed=unassessed, positions=(baseline, candidate), change=change)
-
-
-def lines_between(results: Sequence[BenchmarkResult]) -> BetweenVariance | None:
-    """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    usable = (position_of_result(result) for result in results if not line_problem("run", result))
-    estimates = [position for position in usable if position is not None and position.is_estimate]
-    if len(estimates) < MINIMUM_RUNS:
-        return None
-    return between_variance([estimate.value for estimate in estimates], [estimate.error**2 for estimate in estimates])
-
-
-def compare_lines(case: LinesOfPair, assessment: Assessment | None, rule: RegressionRule) -> MetricComparison:
-    """Return the comparison of the lines of a pair; `assessment` judges their change, if they have one."""
-    if assessment is None:
-        return case.unassessed
-    judgement = conclude(Metric.LINE, assessment, rule)
-    notes = tuple(_notes(case, assessment.change, rule, judgement.conclusion))
-    # More probes do not help: a search ends when its interval is narrow enough.
-    update = {**fields_of(Metric.LINE, assessment, judgement), "trials_needed": None, "notes": notes}
-    return case.unassessed.model_copy(update=update)
-
-
 def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
     """Return the first operation of these searches; their line is one of all operations together."""
     return next(iter(operations_of(trial for result in results for trial in result.status.trials)), Operation.READ)
-
-
-def side_of_line(result: BenchmarkResult) -> Side:
-    """Describe the line of a result: its trials are probes, its deviation is the standard error."""
-    line, position = result.status.line, position_of_result(result)
-    if line is None:
-        return Side(trials=0)
-    deviation = position.error if position and position.is_estimate else None
-    return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
-
-
-def _notes(case: LinesOfPair, change: LogChange, rule: RegressionRule, conclusion: Conclusion) -> Iterator[str]:
-    for name, position in zip(("baseline", "candidate"), case.positions, strict=True):
-        if position and not position.is_estimate:
-            side = "above" if position.may_be_higher else "below"
-            yield f"the line of the {name} is {side} {rounded_load(math.exp(position.value))}; how far is unknown"
-    threshold, bound = -rule.log_threshold(Metric.LINE), bound_of(Metric.LINE, change)
-    is_bound = change.may_be_lower or change.may_be_higher
-    if conclusion is Conclusion.INCONCLUSIVE and not is_bound and change.estimate > threshold:
-        part = (change.estimate - threshold) / (change.estimate - bound)
-        yield (
-            f"the intervals of the lines are too wide to show that nothing is worse: {100 * part:.0f} % of their width "
-            "would do at this change; decrease precisionPercent, or tolerate more"
-        )

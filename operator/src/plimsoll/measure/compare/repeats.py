@@ -7,11 +7,11 @@ from statistics import fmean
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Metric, Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult
-from plimsoll.api.result import BenchmarkResult, DisturbanceResult, Finding, ResultStatus, Trial
+from plimsoll.api.result import BenchmarkResult, DisturbanceResult, ResultStatus, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.judge import in_order
 from plimsoll.measure.compare.lines import line_estimate
-from plimsoll.measure.compare.significance import log_mean_and_variance
+from plimsoll.measure.compare.significance import mean_and_variance
 from plimsoll.measure.compare.values import RepeatsError, by_identity, check_distinct
 from plimsoll.measure.rates import mean_rates
 from plimsoll.measure.statistics import half_width
@@ -32,9 +32,8 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
     first = measured[0]
     if first.spec.line is not None and len(results) == 1:
         return first
-    ours = first.status.fingerprint
     for result in measured[1:]:
-        theirs = result.status.fingerprint
+        ours, theirs = first.status.fingerprint, result.status.fingerprint
         if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
             names = f"{first.spec.run} and {result.spec.run}"
             message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
@@ -44,24 +43,22 @@ def _combined(results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
         for number, result in enumerate(results)
         if result is not None and (counted_trials := counted(result.status.trials))
     )
-    findings: dict[str, Finding] = {}
-    for finding in (finding for result in measured for finding in result.status.findings):
-        findings.setdefault(finding.reason, finding)
-    return first.model_copy(
-        update={
-            "spec": first.spec.model_copy(update={"repetitions": len(results)}),
-            "status": ResultStatus(
-                trials=trials,
-                summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
-                line=_line([result.status.line for result in measured], [line_estimate(result) for result in measured]),
-                verdict=_worst(result.status.verdict for result in measured),
-                findings=in_order(findings.values()),
-                environment=first.status.environment,
-                fingerprint=first.status.fingerprint,
-                final=len(measured) == len(results) and all(result.status.final for result in measured),
-            ),
-        }
+    # Of each reason the first finding.
+    findings = {
+        finding.reason: finding for result in reversed(measured) for finding in reversed(result.status.findings)
+    }
+    status = ResultStatus(
+        trials=trials,
+        summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
+        line=_line(measured),
+        verdict=_worst(result.status.verdict for result in measured),
+        findings=in_order(findings.values()),
+        environment=first.status.environment,
+        fingerprint=first.status.fingerprint,
+        final=len(measured) == len(results) and all(result.status.final for result in measured),
     )
+    spec = first.spec.model_copy(update={"repetitions": len(results)})
+    return first.model_copy(update={"spec": spec, "status": status})
 
 
 def _run_as_trial(number: int, result: BenchmarkResult, trials: Sequence[Trial]) -> Trial:
@@ -89,41 +86,36 @@ def _mean_disturbance(trials: Sequence[Trial]) -> DisturbanceResult | None:
     during = last.phase("During") if last else None
     if last is None or during is None or not during.operations:
         return None
-    operations = [
+    operations = tuple(
         part.model_copy(update={"iops": fmean(rates)})
         for part in during.operations
         if (rates := complete(values_of(trials, part.operation, Metric.DURING)))
-    ]
-    recoveries = complete([trial.disturbance.clean_seconds if trial.disturbance else None for trial in trials])
-    return last.model_copy(
-        update={
-            "phases": (during.model_copy(update={"operations": tuple(operations)}),),
-            "clean_seconds": fmean(recoveries) if recoveries else None,
-        }
     )
+    recoveries = complete([trial.disturbance.clean_seconds if trial.disturbance else None for trial in trials])
+    phase = during.model_copy(update={"operations": operations})
+    return last.model_copy(update={"phases": (phase,), "clean_seconds": fmean(recoveries) if recoveries else None})
 
 
-def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:
+def _line(results: Sequence[BenchmarkResult]) -> Line | None:
     """Return the line of all runs, in which each run counts like a probe; None if no run searched for it.
 
     It has the interval of the geometric mean, which contains the noise between runs. If a run has no estimate, there is
     no interval: the others would be a selection.
     """
-    searched = [line for line in lines if line is not None]
-    if not searched or len(lines) == 1:
-        return searched[0] if searched else None
-    endings = [line.ending for line in searched]
+    lines = [line for result in results if (line := result.status.line) is not None]
+    if not lines or len(results) == 1:
+        return lines[0] if lines else None
+    endings = [line.ending for line in lines]
     # The worst ending represents all; there is none while a search continues.
     ending = None if None in endings else max(filter(None, endings), key=[*Ending].index)
-    values = [value for value in estimates if value is not None]
-    probes = sum(line.probes for line in searched)
-    if len(values) < len(lines):
-        return Line(ending=ending, probes=probes, counted=len(searched), storm=searched[0].storm)
-    mean, variance = log_mean_and_variance(values)
+    values = [value for value in map(line_estimate, results) if value is not None]
+    combined = Line(ending=ending, probes=sum(line.probes for line in lines), counted=len(lines), storm=lines[0].storm)
+    if len(values) < len(results):
+        return combined
+    mean, variance = mean_and_variance([*map(math.log, values)])
     half = half_width(math.sqrt(variance / len(values)), len(values) - 1)
     low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
-    ends = {"estimate": estimate, "low": low, "high": high}
-    return Line(ending=ending, probes=probes, counted=len(values), storm=searched[0].storm, **ends)
+    return combined.model_copy(update={"estimate": estimate, "low": low, "high": high})
 
 
 def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
@@ -131,7 +123,7 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
     results = results_of(trials, operation)
     present = [result for result in results if result is not None]
     latencies = [result.latency for result in present]
-    names = set.intersection(*(set(latency.percentiles) for latency in latencies))
+    names = sorted(set.intersection(*(set(latency.percentiles) for latency in latencies)))
     means = complete([latency.mean_nanoseconds for latency in latencies])
     result_type = OperationResult if complete(results) else PartialOperation
     return result_type(
@@ -145,9 +137,7 @@ def _mean(operation: Operation, trials: Sequence[Trial]) -> OperationResult:
             kind=latencies[0].kind,
             count=sum(latency.count for latency in latencies),
             mean_nanoseconds=fmean(means) if means else None,
-            percentiles={
-                name: round(fmean(latency.percentiles[name] for latency in latencies)) for name in sorted(names)
-            },
+            percentiles={name: round(fmean(latency.percentiles[name] for latency in latencies)) for name in names},
         ),
     )
 

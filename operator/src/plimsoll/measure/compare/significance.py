@@ -3,18 +3,16 @@
 Regression: the estimate is beyond the threshold, and the one-sided p-value, adjusted by Holm's method over everything
 that gates, is below 2 %. The test is Welch's, on the logarithms of the trials' values; of several points on their mean
 in each pass. It assumes that the passes of a run are independent of each other, and that runs differ by nothing else.
-
-Rounds of a suite are compared at 1 % by a test of their own, and have to be worse by more than their own runs scatter
-(`suite.changes`).
+Rounds of a suite have a test of their own (`suite.judging`).
 """
 
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, variance
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
@@ -26,10 +24,9 @@ from plimsoll.measure.summary import MINIMUM_TRIALS, complete, values_of
 MINIMUM_RUNS = 2
 REGRESSION_LEVEL = 0.02  # probability of any false alarm, one-sided and adjusted; the threshold makes them rarer
 ROUND_LEVEL = 0.01  # the same of a round of a suite
-_SUSPICION_LEVEL = 1 - CONFIDENCE
-"""At this level, one-sided and adjusted, a change beyond the threshold keeps its point from `NoRegression`."""
-_EXCLUSION_LEVEL = 1 - CONFIDENCE  # one-sided, not adjusted: `NoRegression` excludes a change beyond the threshold
-_UNGATED_LEVEL = 1 - CONFIDENCE  # at this level, two-sided and not adjusted, a metric that does not gate has changed
+_LEVEL = 1 - CONFIDENCE
+"""One-sided and adjusted, a change beyond the threshold is suspected; one-sided and not adjusted, `NoRegression`
+excludes one; two-sided and not adjusted, a metric that does not gate has changed."""
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100  # no more trials than this are recommended: the measurement has to scatter less
 
@@ -49,8 +46,8 @@ class BetweenVariance:
 class LogChange:
     """The change of the mean logarithm of a quantity.
 
-    With `between`, a side is one run that may be as far from the truth as repeated runs are, however many trials it
-    has. The degrees of freedom are then limited by that part, which is known least precisely.
+    With `between`, a side is one run that may be as far from the truth as repeated runs are, whose number then limits
+    the degrees of freedom.
     """
 
     estimate: float  # mean of the candidate's logarithms minus the baseline's
@@ -75,69 +72,50 @@ class LogChange:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the confidence interval of the change; an end of it is infinite if only a bound is known."""
-        half = half_width(self._error(self.trials), self._degrees_of_freedom(self.trials), confidence)
+        half = half_width(*self._error(self.trials), confidence)
         return (
             -math.inf if self.may_be_lower else self.estimate - half,
             math.inf if self.may_be_higher else self.estimate + half,
         )
 
     def trials_needed(self, margin: float, level: float) -> int | None:
-        """Return how many trials on each side make a distance of `margin` significant, one-sided.
-
-        None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
-        """
+        """Return how many trials on each side make a distance significant, one-sided; None above `MOST_TRIALS`."""
         numbers = range(RECOMMENDED_TRIALS, MOST_TRIALS + 1)
         index = bisect_left(numbers, True, key=lambda number: self._tail(margin, (number, number)) < level)  # noqa: FBT003
         return numbers[index] if index < len(numbers) else None
 
     def _tail(self, distance: float, trials: tuple[int, int]) -> float:
-        error = self._error(trials)
+        error, degrees = self._error(trials)
         if not error:
             return 0.0 if distance > 0 else 1.0
-        half = t_two_sided_p_value(distance / error, self._degrees_of_freedom(trials)) / 2
+        half = t_two_sided_p_value(distance / error, degrees) / 2
         return half if distance > 0 else 1 - half
 
-    def _error(self, trials: tuple[int, int]) -> float:
-        between = 2 * self.between.variance if self.between else 0.0
-        return math.sqrt(between + math.fsum(self._squared_errors(trials)))
-
-    def _squared_errors(self, trials: tuple[int, int]) -> list[float]:
-        return [variance / count for variance, count in zip(self.variances, trials, strict=True)]
-
-    def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        if self.freedom is None:
-            degrees = welch_satterthwaite(self._squared_errors(trials), trials)
-        else:
-            degrees = self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
-        return min(degrees, self.between.runs - 1) if self.between else degrees
-
-
-def welch_satterthwaite(parts: Sequence[float], trials: Sequence[int]) -> float:
-    """Return the degrees of freedom of a sum of squared errors (Satterthwaite 1946, Welch 1947)."""
-    whole = math.fsum(parts)
-    if not whole:
-        return sum(trials) - 2
-    return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
+    def _error(self, trials: tuple[int, int]) -> tuple[float, float]:
+        """Return the standard error with so many trials, and its freedom (Satterthwaite 1946, Welch 1947)."""
+        parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
+        whole, degrees = math.fsum(parts), sum(trials) - 2.0
+        if self.freedom is not None:
+            degrees = self.freedom * degrees / (sum(self.trials) - 2)
+        elif whole:
+            degrees = 1 / math.fsum(
+                (part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True)
+            )
+        if self.between is None:
+            return math.sqrt(whole), degrees
+        return math.sqrt(2 * self.between.variance + whole), min(degrees, self.between.runs - 1)
 
 
-def log_change(baseline: Sequence[float], candidate: Sequence[float]) -> LogChange:
+def log_change(baseline: Iterable[float], candidate: Iterable[float]) -> LogChange:
     """Compare two samples of at least two positive values, each from one run."""
-    sides = [dict(enumerate(map(logarithm, values))) for values in (baseline, candidate)]
-    return change_of(Trials(baseline=sides[0], candidate=sides[1]))
-
-
-def log_standard_deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation."""
-    return math.sqrt(log_mean_and_variance(values)[1])
+    return change_of([*map(math.log, baseline)], [*map(math.log, candidate)])
 
 
 def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return p-values adjusted by Holm's weighted step-down method, in the order given.
+    """Return p-values adjusted by Holm (A Simple Sequentially Rejective Multiple Test Procedure, 1979), weighted.
 
-    If all tests with an adjusted p-value below a level are rejected, the probability of any false rejection is at most
-    that level, however the tests depend on each other. A test has the share of the level that its weight has of the
-    weights of all tests that are not rejected yet.
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
+    If those below a level are rejected, the probability of any false rejection is at most that level, however the tests
+    depend on each other.
     """
     adjusted = [0.0] * len(p_values)
     left, worst = math.fsum(weights), 0.0
@@ -148,55 +126,28 @@ def holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def log_mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms, with the errors of `mean_and_variance` and `logarithm`."""
-    return mean_and_variance([logarithm(value) for value in values])
-
-
-def mean_and_variance(sample: Sequence[float]) -> tuple[float, float]:
+def mean_and_variance(sample: Collection[float]) -> tuple[float, float]:
     """Return mean and variance (n-1); ValueError for fewer than two values."""
-    n = len(sample)
-    if n < 2:  # noqa: PLR2004 - one value has no deviation
-        raise ValueError(f"a deviation needs at least two values, not {n}")
     mean = fmean(sample)
-    return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
-
-
-def logarithm(value: float) -> float:
-    """Return the natural logarithm; ValueError if the value is not positive."""
-    if value <= 0:
-        raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
-    return math.log(value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
-    """The trials of a point on both sides; both have at least two."""
-
-    baseline: Series
-    candidate: Series
-    between: BetweenVariance | None = None
-
-    @property
-    def sides(self) -> tuple[Series, Series]:
-        """Baseline and candidate."""
-        return self.baseline, self.candidate
+    return mean, variance(sample, mean)
 
 
 def logarithms_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> Series:
     """Return the logarithms of a metric in trials, at most one per pass; trials without a value are left out."""
     values = zip(trials, values_of(trials, operation, metric), strict=True)
-    return {trial.pass_number: logarithm(value) for trial, value in values if value is not None}
+    return {trial.pass_number: math.log(value) for trial, value in values if value is not None}
 
 
-def change_of(trials: Trials) -> LogChange:
-    """Return the change of one point, from its own trials."""
-    (ours, theirs) = (mean_and_variance([*side.values()]) for side in trials.sides)
+def change_of(
+    baseline: Collection[float], candidate: Collection[float], between: BetweenVariance | None = None
+) -> LogChange:
+    """Return the change from one set of logarithms to another, at least two each."""
+    ours, theirs = mean_and_variance(baseline), mean_and_variance(candidate)
     return LogChange(
         estimate=theirs[0] - ours[0],
         variances=(ours[1], theirs[1]),
-        trials=(len(trials.baseline), len(trials.candidate)),
-        between=trials.between,
+        trials=(len(baseline), len(candidate)),
+        between=between,
     )
 
 
@@ -208,14 +159,20 @@ def pass_means(points: Sequence[Series]) -> Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The trials of one metric of one operation at one point, on both sides."""
+    """The trials of one metric of one operation at one point, at least two on both sides."""
 
     workload: str
     point: str
     operation: Operation
     metric: Metric
     gates: bool
-    trials: Trials
+    baseline: Series
+    candidate: Series
+    between: BetweenVariance | None = None
+
+    @property
+    def change(self) -> LogChange:
+        return change_of(self.baseline.values(), self.candidate.values(), self.between)
 
     @property
     def group(self) -> Group:
@@ -255,8 +212,7 @@ def point_members(samples: Sequence[Sample]) -> list[Member]:
     gating = [sample for sample in samples if sample.gates]
     points = Counter(sample.group for sample in gating)
     return [
-        Member(metric=sample.metric, change=change_of(sample.trials), weight=weights(points[sample.group])[1])
-        for sample in gating
+        Member(metric=sample.metric, change=sample.change, weight=weights(points[sample.group])[1]) for sample in gating
     ]
 
 
@@ -273,7 +229,7 @@ def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Ass
             level=level * test.weight / sum(of_all),
             worse=p_worse < level,
             better=worsening(test.metric, test.change.estimate) < 0 and p_value < 2 * level,
-            suspicious=p_worse < _SUSPICION_LEVEL,
+            suspicious=p_worse < _LEVEL,
         )
         for test, p_worse, p_value in zip(tests, worse, differing, strict=True)
     ]
@@ -281,7 +237,7 @@ def assess(tests: Sequence[Member], level: float = REGRESSION_LEVEL) -> list[Ass
 
 def assess_alone(metric: Metric, change: LogChange) -> Assessment:
     p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
-    noticed = p_value < _UNGATED_LEVEL
+    noticed = p_value < _LEVEL
     return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)
 
 
@@ -305,9 +261,9 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     if assessment.worse and is_beyond:
         return Judgement(conclusion=Conclusion.REGRESSION, confirmed=change.p_value(at_threshold) < 1 - CONFIDENCE)
     within = change.p_higher(at_threshold) if metric.is_rate else change.p_lower(at_threshold)
-    if within < _EXCLUSION_LEVEL:
+    if within < _LEVEL:
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=assessment.better and -worse > threshold)
-    level = assessment.level if is_beyond else _EXCLUSION_LEVEL
+    level = assessment.level if is_beyond else _LEVEL
     needed, note = change.trials_needed(worse if is_beyond else threshold - worse, level), ""
     if needed is None and change.between is not None:
         note = (
@@ -322,39 +278,28 @@ def conclude(metric: Metric, assessment: Assessment, rule: RegressionRule) -> Ju
     return Judgement(conclusion=Conclusion.INCONCLUSIVE, suspected=suspected, trials_needed=needed, note=note)
 
 
-def bound_of(metric: Metric, change: LogChange) -> float:
-    """Return the logarithm of the worst ratio that is plausible, with a confidence of 95 %."""
-    low, high = change.interval(1 - 2 * _EXCLUSION_LEVEL)
-    return low if metric.is_rate else high
+def between_variance_of_runs(runs: Iterable[Sequence[float | None]]) -> BetweenVariance | None:
+    """Return the noise between runs beyond the scatter of their trials, from the trials' values; None if it is unknown.
 
-
-def between_variance_of_runs(runs: Sequence[Sequence[float | None]]) -> BetweenVariance | None:
-    """Return the noise between runs, from the values of each run's trials; None if it is unknown.
-
-    It is the variance of the means of the runs' logarithms, minus what the scatter of their trials explains, and never
-    below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
+    A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     usable = (values for run in runs if (values := complete(run)) and min(values) > 0)
-    return _between_variance_of_logarithms([math.log(value) for value in values] for values in usable)
+    return between_variance_of_logarithms([*map(math.log, values)] for values in usable)
 
 
-def between_variance_of_means(runs: Sequence[Sequence[Series]]) -> BetweenVariance | None:
-    """Return the noise between runs in the mean over points, from passes that have all; None if it is unknown."""
-    return _between_variance_of_logarithms([*pass_means(points).values()] for points in runs if points)
-
-
-def _between_variance_of_logarithms(runs: Iterable[Sequence[float]]) -> BetweenVariance | None:
+def between_variance_of_logarithms(runs: Iterable[Collection[float]]) -> BetweenVariance | None:
+    """Return the same from logarithms."""
     whole = [values for values in runs if len(values) >= MINIMUM_TRIALS]
-    if len(whole) < MINIMUM_RUNS:
-        return None
     moments = [(*mean_and_variance(values), len(values)) for values in whole]
-    return between_variance([mean for mean, _, _ in moments], [variance / trials for _, variance, trials in moments])
+    return between_variance([(mean, scatter / trials) for mean, scatter, trials in moments])
 
 
-def between_variance(means: Sequence[float], squared_errors: Sequence[float]) -> BetweenVariance:
-    """Return the variance of runs' means beyond their errors."""
-    _, spread = mean_and_variance(means)
-    return BetweenVariance(variance=max(0.0, spread - fmean(squared_errors)), runs=len(means))
+def between_variance(runs: Sequence[tuple[float, float]]) -> BetweenVariance | None:
+    """Return the same from each run's mean and its squared error."""
+    if len(runs) < MINIMUM_RUNS:
+        return None
+    _, spread = mean_and_variance([mean for mean, _ in runs])
+    return BetweenVariance(variance=max(0.0, spread - fmean(error for _, error in runs)), runs=len(runs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,10 +310,6 @@ class Floor:
 
     def __post_init__(self) -> None:
         check_distinct(self.runs)
-
-    def results_of(self, pair: Pair) -> list[BenchmarkResult]:
-        """Return the results of the baseline's point, one from each run that has it."""
-        return [results[0] for results in self.runs_of([pair])]
 
     def runs_of(self, pairs: Sequence[Pair]) -> list[list[BenchmarkResult]]:
         """Return the results of the baseline's points, from each run that has all of them."""

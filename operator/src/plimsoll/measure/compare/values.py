@@ -3,22 +3,21 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 from pydantic import JsonValue
 
 from plimsoll.api.names import Metric, Operation
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.attempts import reasons_text
 from plimsoll.measure.summary import is_reported, results_of
 
 COMPARED = (Metric.IOPS, Metric.BYTES, Metric.MEAN, Metric.P50, Metric.P99, Metric.P999, Metric.DURING, Metric.RECOVERY)
 """The metrics of trials that comparisons show, in their order; any of them may gate."""
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
-"""Bytes follow from operations of one size, and in a closed loop the mean latency from their rate and depth (Little's
-law): as gates they would only make all tests stricter. `gates_of` has what replaces operations per second."""
-K = TypeVar("K", bound=Hashable)
+"""Bytes, and in a closed loop the mean latency, follow from operations: they would only make all tests stricter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,15 @@ def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation
 def operation_text(operation: Operation, metric: Metric) -> str:
     """Return an operation for a column or a field; the line is one of all operations together."""
     return "all" if metric is Metric.LINE else operation.value
+
+
+def first_attempts_text(what: str, first: str, counted: str, spoiled: Sequence[Trial] = ()) -> str:
+    """Return that first attempts, of which the storage spoiled these, show something worse than those that count."""
+    why = f" ({reasons_text(spoiled)})" if spoiled else ""
+    return (
+        f"the storage spoiled first attempts{why}, and with them the {what} is {first}; the attempts that count alone "
+        f"show {counted}"
+    )
 
 
 class RepeatsError(ValueError):
@@ -107,9 +115,8 @@ def match_points(
 ) -> Matching:
     """Match points by workload, tool, parameters and number of clients, calm lines and storm lines apart.
 
-    The number in a point's name is its position in the sweep, so with another axis value it means another point. With
-    `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
-    RepeatsError if a side has a result twice.
+    With `also_by_name` the remaining points are matched by name, to compare what differs on purpose. RepeatsError if a
+    side has a result twice.
     """
     for side in (baseline, candidate):
         check_distinct([side])
@@ -121,7 +128,7 @@ def match_points(
 
 
 def _matched(
-    baseline: Mapping[K, BenchmarkResult], candidate: Mapping[K, BenchmarkResult]
+    baseline: Mapping[Any, BenchmarkResult], candidate: Mapping[Any, BenchmarkResult]
 ) -> tuple[list[Pair], list[BenchmarkResult], list[BenchmarkResult]]:
     return (
         [Pair(baseline=result, candidate=candidate[key]) for key, result in baseline.items() if key in candidate],

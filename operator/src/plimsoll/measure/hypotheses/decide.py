@@ -1,17 +1,28 @@
-"""Decides hypotheses: on which points, with which verdict, in words and in numbers."""
+"""Decides hypotheses: on which points, with which verdict, in words and in numbers.
+
+A hypothesis is held or refuted if the whole 95 % interval says so. The trial is the unit of statistics, or the run if
+every side has at least three of them: only repeated runs show the noise between runs. Lines of fewer runs have
+intervals of their own, from their probes. A ratio compares geometric means, scaling fits the exponent of a power law to
+all values; points of the same runs are compared within each run.
+
+Runs, or trials, are taken as independent, which few of them cannot show: the result of fewer than five runs must also
+be farther from the limit than three times the scatter of the runs, or of the trials of fewer than three runs.
+"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from statistics import fmean, geometric_mean, pvariance, stdev
 
 from plimsoll.api.hypothesis import Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import HypothesisVerdict
-from plimsoll.measure.attempts import on_first_attempts, reasons_text, repeated_too_often, spoiled_attempts
-from plimsoll.measure.compare.values import RepeatsError, check_distinct
-from plimsoll.measure.hypotheses.judge import ENOUGH_RUNS, SCATTERS, Interval, Judgement, Unit, geometric_mean, judge
+from plimsoll.measure.attempts import on_first_attempts, repeated_too_often, spoiled_attempts
+from plimsoll.measure.compare.lines import Position, line_change
+from plimsoll.measure.compare.significance import LogChange, log_change, mean_and_variance
+from plimsoll.measure.compare.values import RepeatsError, check_distinct, first_attempts_text
 from plimsoll.measure.hypotheses.select import (
     MeasuredRun,
     Sample,
@@ -21,23 +32,233 @@ from plimsoll.measure.hypotheses.select import (
     scopes,
     select_all,
 )
+from plimsoll.measure.rates import grouped
+from plimsoll.measure.statistics import half_width
 from plimsoll.measure.summary import MINIMUM_TRIALS
 from plimsoll.measure.text import first_few, listed
 
+ENOUGH_RUNS = 5  # with fewer runs on a side, an effect has to exceed their scatter as well
+SCATTERS = 3  # by as many standard deviations of single runs
+_ROUNDING = 1e-9  # of logarithms and exponents: a value that differs by less from a limit equals it
+_MOST = 100.0  # the largest logarithm; its exponential is still finite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An estimate with its 95 % confidence interval; one end of it is infinite if only the other one is known."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is unknown, and so is the estimate."""
+        return math.isinf(self.low) or math.isinf(self.high)
+
+    @classmethod
+    def of_change(cls, change: LogChange) -> "Interval":
+        low, high = change.interval()
+        return cls(estimate=change.estimate, low=low, high=high)
+
+
+def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
+    """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
+    return Interval.of_change(log_change(of, left))
+
+
+def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
+    """Return the same from pairs: at least two of positive values."""
+    mean, variance = mean_and_variance(
+        [math.log(value) - math.log(other) for value, other in zip(left, of, strict=True)]
+    )
+    return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
+
+
+def _mean_position(samples: Sequence[Sample]) -> Position:
+    """Return the mean of several lines with the error that follows from theirs."""
+    lines = _lines(samples)
+    return Position(
+        value=fmean(line.value for line in lines),
+        error=math.hypot(*(line.error for line in lines)) / len(lines),
+        probes=min(line.probes for line in lines),
+        may_be_lower=any(line.may_be_lower for line in lines),
+        may_be_higher=any(line.may_be_higher for line in lines),
+    )
+
+
+def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
+    """Return b of y = a * x^b, with an a for each block; at least two points more than blocks, x and y above 0."""
+    points = []
+    for block in blocks:
+        logarithms = [(math.log(x), math.log(y)) for x, y in block]
+        middle, height = fmean(x for x, _ in logarithms), fmean(y for _, y in logarithms)
+        points += [(x - middle, y - height) for x, y in logarithms]
+    spread = math.fsum(x * x for x, _ in points)
+    slope = math.fsum(x * y for x, y in points) / spread
+    freedom = len(points) - len(blocks) - 1
+    residuals = math.fsum((y - slope * x) ** 2 for x, y in points)
+    return _interval(slope, math.sqrt(residuals / freedom / spread), freedom)
+
+
+def _interval(estimate: float, error: float, freedom: float) -> Interval:
+    half = half_width(error, freedom)
+    return Interval(estimate=estimate, low=estimate - half, high=estimate + half)
+
+
+class Unit(StrEnum):
+    """The unit of replication."""
+
+    TRIAL = "Trial"
+    RUN = "Run"
+    PROBE = "Probe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict, and the numbers behind it."""
+
+    verdict: HypothesisVerdict
+    interval: Interval | None = None  # of the ratio, as a part of 1, or of the exponent; None if it cannot be computed
+    unit: Unit | None = None  # None without an interval
+    replicates: tuple[int, ...] = ()  # number of units on each side; a single number for scaling
+    reasons: tuple[str, ...] = ()  # why there is no interval
+    # Standard deviation of what single runs or trials show, of a logarithm or an exponent, or the error of the ratio of
+    # lines, if only that prevents a decision.
+    scatter: float | None = None
+
+
+_Places = Mapping[tuple[str, int | None], Sequence[Sample]]
+"""Field of a selector and value of the axis -> the samples of all runs, in the same order everywhere."""
+
+
+def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
+    """Judge by the samples of all selected points; `Undecided` if one of them has a problem."""
+    problems = tuple(dict.fromkeys(sample.problem for sample in samples if sample.problem))
+    places = grouped(samples, lambda sample: (sample.selected.field, sample.selected.axis_value))
+    if min(map(len, places.values())) >= MINIMUM_TRIALS:
+        unit = Unit.RUN
+    else:
+        unit = Unit.PROBE if all(map(_lines, places.values())) else Unit.TRIAL
+    bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
+    obstacles = problems or (() if unit is Unit.PROBE else bounds) or tuple(_obstacles(hypothesis, unit, places))
+    if obstacles:
+        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=obstacles)
+    interval, deviation = _estimate(hypothesis, unit, places)
+    verdict, scatter = _verdict(interval, hypothesis), None
+    if bounds and verdict is HypothesisVerdict.UNDECIDED:
+        return Judgement(verdict=verdict, reasons=bounds)
+    # The same runs measured all values of an axis.
+    counts = grouped([(field, _count(unit, samples)) for (field, _), samples in places.items()], lambda pair: pair[0])
+    replicates = tuple(pairs[0][1] if unit is Unit.RUN else sum(n for _, n in pairs) for pairs in counts.values())
+    are_few = unit is not Unit.RUN or min(replicates) < ENOUGH_RUNS
+    if are_few and verdict is not HypothesisVerdict.UNDECIDED:
+        half = SCATTERS * deviation
+        low, high = min(interval.low, interval.estimate - half), max(interval.high, interval.estimate + half)
+        if _verdict(replace(interval, low=low, high=high), hypothesis) is HypothesisVerdict.UNDECIDED:
+            verdict, scatter = HypothesisVerdict.UNDECIDED, deviation
+    if not hypothesis.over:
+        estimate, low, high = (
+            logarithm if math.isinf(logarithm) else math.exp(max(-_MOST, min(_MOST, logarithm)))
+            for logarithm in (interval.estimate, interval.low, interval.high)
+        )
+        interval = Interval(estimate=estimate, low=low, high=high)
+    return Judgement(verdict=verdict, interval=interval, unit=unit, replicates=replicates, scatter=scatter)
+
+
+def _lines(samples: Sequence[Sample]) -> list[Position]:
+    return [sample.line for sample in samples if sample.line is not None]
+
+
+def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
+    """Return the value of each run, or of each trial of all runs."""
+    if unit is Unit.RUN:
+        return [geometric_mean(sample.values) for sample in samples]
+    return [value for sample in samples for value in sample.values]
+
+
+def _obstacles(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
+    for (field, axis_value), samples in places.items():
+        count = _count(unit, samples)
+        if count < MINIMUM_TRIALS and unit is not Unit.PROBE:
+            where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
+            counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
+            yield f"{where}: {counts}, but at least {MINIMUM_TRIALS} are needed; measure with more repetitions"
+    if unit is Unit.PROBE and hypothesis.over:
+        yield f"how lines scale shows only in at least {MINIMUM_TRIALS} runs of each variant (repeat)"
+    results = [sample.result for samples in places.values() for sample in samples]
+    loads = {result.spec.line.vary for result in results if result.spec.line is not None}
+    if len(loads) > 1:
+        yield f"the searches vary different loads ({' and '.join(sorted(loads))}), so their lines have no ratio"
+
+
+def _estimate(hypothesis: Hypothesis, unit: Unit, places: _Places) -> tuple[Interval, float]:
+    """Return the logarithm of the ratio, or the exponent, and its standard deviation that single units show."""
+    if hypothesis.over:
+        rows = [[(x or 1, value) for value in _values(unit, samples)] for (_, x), samples in places.items()]
+        if unit is Unit.RUN:
+            runs = [*zip(*rows, strict=True)]
+            return exponent(runs), stdev(exponent([run]).estimate for run in runs)
+        # Of trials at the same value (pure error), without the errors of the fit.
+        errors = math.fsum(len(row) * pvariance([math.log(value) for _, value in row]) for row in rows)
+        axis = pvariance([math.log(row[0][0]) for row in rows])
+        variance = errors / sum(len(row) - 1 for row in rows) / len(rows) / axis
+        return exponent([[point for row in rows for point in row]]), math.sqrt(variance)
+    left, of = places["left", None], places["of", None]
+    if unit is Unit.PROBE:
+        line, other = _mean_position(left), _mean_position(of)
+        return Interval.of_change(line_change(other, line)), math.hypot(line.error, other.error)
+    values, others = _values(unit, left), _values(unit, of)
+    runs_of = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
+    if unit is Unit.RUN and runs_of[0] == runs_of[1]:
+        ratios = (math.log(value) - math.log(other) for value, other in zip(values, others, strict=True))
+        return log_ratio_of_pairs(values, others), stdev(ratios)
+    return log_ratio(values, others), math.hypot(stdev(map(math.log, values)), stdev(map(math.log, others)))
+
+
+def _verdict(interval: Interval, hypothesis: Hypothesis) -> HypothesisVerdict:
+    """Judge an interval of an exponent, or of the logarithm of a ratio."""
+    at_least, at_most = hypothesis.bounds
+    if not hypothesis.over:
+        at_least, at_most = (None if bound is None else math.log(bound) for bound in (at_least, at_most))
+    low = -math.inf if at_least is None else at_least - _ROUNDING
+    high = math.inf if at_most is None else at_most + _ROUNDING
+    if low <= interval.low and interval.high <= high:
+        return HypothesisVerdict.HELD
+    if interval.high < low or interval.low > high:
+        return HypothesisVerdict.REFUTED
+    return HypothesisVerdict.UNDECIDED
+
+
+def _count(unit: Unit, samples: Sequence[Sample]) -> int:
+    return sum(line.probes for line in _lines(samples)) if unit is Unit.PROBE else len(_values(unit, samples))
+
+
 _PERCENT = 100
 _MOST_DECIMALS = 6
+_BY_UNIT = {
+    Unit.RUN: ("runs scatter by", "more runs (repeat) narrow it"),
+    Unit.TRIAL: (f"trials of fewer than {MINIMUM_TRIALS} runs scatter by", "more repetitions narrow it"),
+    Unit.PROBE: (f"lines of fewer than {MINIMUM_TRIALS} runs have an error of", "a lower precisionPercent narrows it"),
+}
+"""What scatters too much for a decision, and what narrows an interval."""
 
 Bounds = tuple[float | None, float | None]
 
 
-def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
+def _sentence(
+    hypothesis: Hypothesis,
+    judgement: Judgement,
+    samples: Sequence[Sample],
+    variant: str | None,
+    reasons: Sequence[str],
+) -> str:
     interval = judgement.interval
     if interval is None:
-        more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
-        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {reasons[0]}{more}"
         return text if text.endswith("?") else f"{text}."
-    is_ratio = hypothesis.of is not None
-    if is_ratio:
+    if hypothesis.of is not None:
         text = _ratio(hypothesis, interval)
     else:
         estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=False)
@@ -45,46 +266,32 @@ def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sam
         first, last = (axis_text(sample.selected.point, over) for sample in (samples[0], samples[-1]))
         what = f"the {left.quantity.words} of {_selected(left)} scales with {over}"
         text = f"{what} to the power of {estimate} ({low} to {high}), from {first} to {last}"
-    expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
+    expected = f"{expectation_text(hypothesis.bounds, is_ratio=hypothesis.of is not None)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
     is_suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
-    doubt = ", on Suspect points" if is_suspect else ""
-    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
-    return f"{start}; {expected}: {judgement.verdict}{doubt}{because}."
+    because = "".join(f", because {reason}" for reason in reasons)
+    return f"{start}; {expected}: {judgement.verdict}{', on Suspect points' if is_suspect else ''}{because}."
 
 
-def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, ...]:
-    """Return why an interval decides nothing; empty if it does."""
-    interval = judgement.interval
-    if interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
-        return ()
+def _undecided(hypothesis: Hypothesis, judgement: Judgement, interval: Interval) -> str:
+    """Return why an interval decides nothing."""
     is_ratio = hypothesis.of is not None
+    what, remedy = _BY_UNIT[judgement.unit or Unit.TRIAL]
     if judgement.scatter is not None:
         scatter = f"{_PERCENT * judgement.scatter:.2g} %" if is_ratio else f"{judgement.scatter:.2g}"
-        what = {
-            Unit.RUN: f"{min(judgement.replicates)} runs that scatter by {scatter}",
-            Unit.TRIAL: f"fewer than {MINIMUM_TRIALS} runs, whose trials scatter by {scatter},",
-            Unit.PROBE: f"fewer than {MINIMUM_TRIALS} runs, whose lines have an error of {scatter},",
-        }[judgement.unit or Unit.TRIAL]
         effect = f"decide only on an effect of more than {SCATTERS} times that"
-        return (f"{what} {effect}; measure at least {ENOUGH_RUNS} runs (repeat)",)
+        return f"{what} {scatter} and {effect}; measure at least {ENOUGH_RUNS} runs (repeat)"
     inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
-    limits = listed([f"{_bound_text(bound, is_ratio=is_ratio)}{' %' if is_ratio else ''}" for bound in inside])
-    remedy = {
-        Unit.TRIAL: "more repetitions narrow it",
-        Unit.RUN: "more runs (repeat) narrow it",
-        Unit.PROBE: "a lower precisionPercent narrows it",
-    }[judgement.unit or Unit.TRIAL]
-    return (f"the interval includes {limits}; {remedy}",)
+    limits = listed([_bound_text(bound, is_ratio=is_ratio) for bound in inside])
+    return f"the interval includes {limits}; {remedy}"
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
-    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 to 110 %`."""
+    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 % to 110 %`."""
     low, high = (None if bound is None else _bound_text(bound, is_ratio=is_ratio) for bound in bounds)
-    unit = " %" if is_ratio else ""
     if low is not None and high is not None:
-        return f"{low} to {high}{unit}"
-    return f"at most {high}{unit}" if low is None else f"at least {low}{unit}"
+        return f"{low} to {high}"
+    return f"at most {high}" if low is None else f"at least {low}"
 
 
 def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tuple[str, str, str]:
@@ -97,11 +304,12 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     decimals = min(_MOST_DECIMALS, max(0, _place((numbers[2] - numbers[1]) / 2), least))
     # Each end is shown on the side of each limit that it is on.
     apart = [(end, limit) for end in numbers[1:] for limit in limits if not math.isclose(end, limit, rel_tol=1e-6)]
-    while decimals < _MOST_DECIMALS and not all(
-        (round(end, decimals) > limit, round(end, decimals) < limit) == (end > limit, end < limit)
-        for end, limit in apart
-    ):
-        decimals += 1
+    decimals = next(
+        places
+        for places in range(decimals, _MOST_DECIMALS + 1)
+        if places == _MOST_DECIMALS
+        or all((round(end, places) > limit) == (end > limit) and round(end, places) != limit for end, limit in apart)
+    )
     estimate, low, high = (f"{number:,.{decimals}f}" if abs(number) < 1e6 else f"{number:.3g}" for number in numbers)  # noqa: PLR2004
     return estimate, low, high
 
@@ -144,7 +352,7 @@ def _selected(selector: Selector) -> str:
 
 
 def _bound_text(bound: float, *, is_ratio: bool) -> str:
-    return f"{round(_PERCENT * bound):,}" if is_ratio else f"{bound:g}"
+    return f"{round(_PERCENT * bound):,} %" if is_ratio else f"{bound:g}"
 
 
 def _place(number: float) -> int:
@@ -219,7 +427,9 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
     else:
         judgement, samples, note = _judged(hypothesis, samples)
     interval, (at_least, at_most) = judgement.interval, hypothesis.bounds
-    basis = tuple(map(_basis, samples))
+    basis, reasons = tuple(map(_basis, samples)), judgement.reasons
+    if interval is not None and judgement.verdict is HypothesisVerdict.UNDECIDED:
+        reasons = (_undecided(hypothesis, judgement, interval),)
     return Decision(
         name=hypothesis.name,
         variant=variant,
@@ -232,8 +442,8 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         at_most=at_most,
         unit=judgement.unit,
         replicates=judgement.replicates,
-        sentence=sentence(hypothesis, judgement, samples, variant),
-        reasons=judgement.reasons or interval_reason(hypothesis, judgement),
+        sentence=_sentence(hypothesis, judgement, samples, variant, reasons),
+        reasons=reasons,
         notes=tuple(filter(None, (note, *_notes(basis, judgement)))),
         basis=basis,
     )
@@ -255,10 +465,7 @@ def _judged(hypothesis: Hypothesis, samples: list[Sample]) -> tuple[Judgement, l
     worst_first = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
     if worst_first.index(of_first.verdict) >= worst_first.index(judgement.verdict):
         return judgement, samples, ""
-    note = (
-        f"the storage spoiled first attempts ({reasons_text(spoiled)}), and with them the verdict is "
-        f"{of_first.verdict}; the attempts that count alone show {judgement.verdict}"
-    )
+    note = first_attempts_text("verdict", of_first.verdict, judgement.verdict, spoiled)
     return of_first, first_samples, note
 
 
@@ -278,12 +485,10 @@ def _basis(sample: Sample) -> Basis:
 
 
 def _notes(basis: Sequence[Basis], judgement: Judgement) -> Iterator[str]:
-    places: dict[str, list[str]] = {}
-    for point in (point for point in basis if point.verdict is Verdict.SUSPECT):
-        for reason in point.reasons:
-            places.setdefault(reason, []).append(f"{point.point} of run {point.run}")
-    for reason, names in places.items():
-        yield f"{Verdict.SUSPECT} ({reason}): {first_few(list(dict.fromkeys(names)))}"
+    suspects = [point for point in basis if point.verdict is Verdict.SUSPECT]
+    places = [(reason, f"{point.point} of run {point.run}") for point in suspects for reason in point.reasons]
+    for reason, named in grouped(dict.fromkeys(places), lambda place: place[0]).items():
+        yield f"{Verdict.SUSPECT} ({reason}): {first_few([name for _, name in named])}"
     if judgement.unit is Unit.RUN and min(judgement.replicates) < ENOUGH_RUNS:
         yield (
             f"runs are assumed to be independent, which fewer than {ENOUGH_RUNS} cannot show: day and night, bursts "

@@ -15,6 +15,7 @@ from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.attempts import counted
 from plimsoll.measure.checks.check import invalid_reasons
 from plimsoll.measure.compare.lines import Position, line_problem, position_of_result
+from plimsoll.measure.compare.values import COMPARED
 from plimsoll.measure.summary import (
     OF_DISTURBANCES,
     complete,
@@ -145,28 +146,24 @@ def _select_in_run(
     if not candidates:
         remedy = _instead(selector.workload, list(dict.fromkeys(point.workload for point in run.points)))
         raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
-    matching = [point for point in candidates if not _unmet(selector, point)]
+    matching = [
+        point for point in candidates if all(_has(point, key, wanted) for key, wanted in selector.where.items())
+    ]
     if not matching:
-        raise SelectionError(_closest(field, selector, run, candidates))
+        raise SelectionError(_unmatched(field, selector, run, candidates))
     by_value = _by_axis_value(hypothesis, matching)
     if not by_value:
         over = hypothesis.over or ""
         raise SelectionError(f"range: it includes no value of {over}; there are {listed(_values(matching, over))}")
     for value, points in by_value.items():
         if len(points) > 1:
-            values = {key: {_comparable(_value(point, key)) for point in points} for key in (*_keys(points), CLIENTS)}
-            keys = [key for key, different in values.items() if len(different) > 1]
+            keys = [key for key in (*_keys(points), CLIENTS) if len(_values(points, key)) > 1]
             remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
             names = listed([point.name for point in points])
             raise SelectionError(f"{field}: {names} match; add {remedy} to {field}.where")
         yield SelectedPoint(
             field=field, selector=selector, variant=run.variant, run=run.name, point=points[0], axis_value=value
         )
-
-
-def _unmet(selector: Selector, point: P) -> list[str]:
-    """Return the keys of `where` that a point does not satisfy."""
-    return [key for key, wanted in selector.where.items() if not _has(point, key, wanted)]
 
 
 def _has(point: P, key: str, wanted: JsonValue) -> bool:
@@ -197,8 +194,8 @@ def _number(value: JsonValue) -> int | None:
         return None
 
 
-def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Sequence[P]) -> str:
-    """Return why no point of the workload matches: the key that never does, or the closest point's differing values."""
+def _unmatched(field: str, selector: Selector, run: VariantRun[P], candidates: Sequence[P]) -> str:
+    """Return why no point of the workload matches: the key that never does, or all of them together."""
     where = f"workload {selector.workload} of {_run_text(run)}"
     for key, wanted in selector.where.items():
         if key not in (CLIENTS, *_keys(candidates)):
@@ -206,10 +203,9 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
         if not any(_has(point, key, wanted) for point in candidates):
             values = listed(_values(candidates, key))
             return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {values}"
-    closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
-    instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
     together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
-    return f"{field}.where: no point of {where} has {together} together; the closest, {closest.name}, has {instead}"
+    names = listed([point.name for point in candidates])
+    return f"{field}.where: no point of {where} has {together} together; it has {names}"
 
 
 def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | None, list[P]]:
@@ -352,13 +348,9 @@ def _trial_values(selected: SelectedPoint[MeasuredPoint], where: str) -> tuple[f
     operation = _operation(selected, trials, where)
     results = [result for result in results_of(trials, operation) if result is not None]
     if quantity not in OF_DISTURBANCES and not is_reported(results, quantity):
-        if quantity.percentile and is_reported(results, Metric.MEAN):
-            instead = f"choose {Metric.MEAN}"
-        elif quantity is Metric.BYTES:
-            instead = f"choose {Metric.IOPS}, or a latency"
-        else:
-            instead = f"choose {Metric.BYTES}" if quantity is Metric.IOPS else "choose a rate"
-        raise SelectionError(f"{selected.field}.quantity: the tool of {where} does not report {quantity}; {instead}")
+        reported = listed([metric for metric in COMPARED if is_reported(results, metric)], "or")
+        problem = f"the tool of {where} does not report {quantity}; choose {reported}"
+        raise SelectionError(f"{selected.field}.quantity: {problem}")
     values = values_of(trials, operation, quantity)
     if problem := problem_of(values, quantity, f"of {where}"):
         raise SelectionError(problem)

@@ -30,13 +30,11 @@ _POLLING_SECONDS = 2e-6  # of that delay, what is no submission: fio polls in wh
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 EDGE_SHARE = 0.25
-"""Of the requested operations in flight: the most that pauses and operations at the edges of the measurement explain.
-One slow operation does not mean that all operations at an edge are slow, nor does it excuse an empty queue."""
+"""Of the requested operations in flight: the most that pauses, and operations at the edges of the time, explain."""
 MOST_BLOCKED = 0.1
 """From this share of a client's time on, submissions that block may be why less arrived than was offered."""
 _EXPLAINED = 0.6
-"""Of what is missing, the least part that blocked submissions explain if the storage is the cause. A client that does
-not get a processor in time loses it in submissions too, but not mainly there (observed: up to half)."""
+"""Of what is missing, the least part that blocked submissions explain if the storage is the cause, no processor."""
 _CHANCE = NormalDist().cdf(-3)  # of a trial: chance alone makes it fall short in 1 of 741
 MOST_OMITTED = 0.01  # from this share of all arrivals on, missing ones matter, however many may be late
 MOST_DEPTH_FULL = 0.01  # from this share of a client's submissions that filled the depth, operations started late
@@ -75,8 +73,10 @@ class PartialLoad:
 
     def most(self, among: int = 1) -> float:
         """Return the share, from 1 on, beyond which more arrived than was due, except for chance in one of so many."""
-        pending = None if self.pending is None else self.pending / self.operations
-        return 1 + max(LEAST_EXCESS, _tolerated_excess(self.operations, among) if pending is None else pending)
+        if self.pending is not None:
+            return 1 + max(LEAST_EXCESS, self.pending / self.operations)
+        by_chance = (1 + _scatter(self.operations, among)) ** 2 if self.operations else math.inf
+        return max(1 + LEAST_EXCESS, by_chance)
 
     def is_mostly_achieved(self, among: int = 1) -> bool:
         """Whether at least half of it was achieved, or less only by chance in one of so many parts."""
@@ -104,22 +104,16 @@ class ClientLoad:
 
     def part_of(self, offer: Offer, offered: float, seconds: float, clients: int = 1) -> PartialLoad:
         """Return the part of the offered load that the client, or all of so many clients, achieved."""
-        if offer.vary is Vary.RATE:
-            return PartialLoad(
-                client=self.client,
-                offered=offered,
-                achieved=self.rate,
-                operations=offered * seconds,
-                pending=pending(offer, clients),
-            )
+        is_rate = offer.vary is Vary.RATE
         # This part of a depth is not in flight without the client's fault, as in LittlesLaw.
         between = min(self.rate * THINKING_SECONDS / offered, THINKING_SHARE)
         return PartialLoad(
             client=self.client,
             offered=offered,
-            achieved=self.in_flight or 0.0,
-            operations=self.rate * seconds,
-            unavoidable=between + self.longest / seconds,
+            achieved=self.rate if is_rate else self.in_flight or 0.0,
+            operations=(offered if is_rate else self.rate) * seconds,
+            unavoidable=None if is_rate else between + self.longest / seconds,
+            pending=pending(offer, clients),
         )
 
 
@@ -133,27 +127,21 @@ def tolerated_shortfall(operations: float, among: int = 1) -> float:
 
     The square root of a Poisson number scatters by 1/2 around the root of its expectation, however large that is.
     """
-    least = max(0.0, 1 - _deviations(among) / 2 / math.sqrt(operations)) if operations else 0.0
+    least = max(0.0, 1 - _scatter(operations, among)) if operations else 0.0
     return max(LEAST_SHORTFALL, 1 - least**2)
 
 
-def _tolerated_excess(operations: float, among: int) -> float:
-    return (1 + _deviations(among) / 2 / math.sqrt(operations)) ** 2 - 1 if operations else math.inf
-
-
-def _deviations(among: int) -> float:
-    """Return the standard deviations that one of so many parts exceeds as seldom as one trial exceeds three."""
-    return -NormalDist().inv_cdf(_CHANCE / max(1, among))
+def _scatter(operations: float, among: int) -> float:
+    """Return the deviation of the root, as a part of it, that one of so many exceeds as seldom as one trial's three."""
+    return -NormalDist().inv_cdf(_CHANCE / max(1, among)) / 2 / math.sqrt(operations)
 
 
 def mean_in_flight(loads: Iterable[tuple[float, float | None]]) -> float | None:
     """Return the mean number in flight by Little's law, from rates and mean nanoseconds; None if a mean is unknown."""
-    in_flight = 0.0
-    for rate, mean in loads:
-        if rate and mean is None:
-            return None
-        in_flight += rate * (mean or 0.0)
-    return in_flight / NANOSECONDS
+    pairs = [*loads]
+    if any(rate and mean is None for rate, mean in pairs):
+        return None
+    return sum(rate * (mean or 0.0) for rate, mean in pairs) / NANOSECONDS
 
 
 def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
@@ -161,24 +149,22 @@ def in_flight_of(operations: Iterable[OperationResult]) -> float | None:
     return mean_in_flight((result.rates.iops, result.latency.mean_nanoseconds) for result in operations)
 
 
-def omits_arrivals(
-    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, clients: Sequence[ClientLoad]
+def _omits_arrivals(
+    offer: Offer, loads: Sequence[OperationResult], whole: PartialLoad, omitted: Sequence[float]
 ) -> bool:
-    """Whether so many arrivals are missing that an objective says nothing about those that should have come.
+    """Return whether so many arrivals are missing that an objective says nothing about those that should have come.
 
-    Call it only if the depth was full at times. It was full for too long if the missing arrivals that would have been
-    late, with the operations that were late, exceed what the objective permits, or are 1 % of all by themselves. No
-    more can be missing than were not achieved.
+    `omitted` are of each objective those that would have been late. They are too many if with the operations that were
+    late they exceed what the objective permits, or are 1 % of all by themselves.
     """
     completed = whole.operations - _missing(whole)
-    for objective in offer.objectives:
-        omitted = omitted_arrivals(offer, loads, whole, clients, objective)
-        if omitted and omitted >= MOST_OMITTED * (completed + omitted):
+    for objective, missing in zip(offer.objectives, omitted, strict=True):
+        if missing and missing >= MOST_OMITTED * (completed + missing):
             return True
         permitted = float(1 - Fraction(objective.percentile) / 100)
-        for load in loads if omitted else ():
+        for load in loads if missing else ():
             # Where the share of an operation is unknown, all arrivals may be of it.
-            of_load = omitted * (offer.shares.get(load.operation, 1.0) if len(loads) > 1 else 1.0)
+            of_load = missing * (offer.shares.get(load.operation, 1.0) if len(loads) > 1 else 1.0)
             late = late_operations(load.latency, objective.latency_nanoseconds)
             if late + of_load >= permitted * (load.latency.count + of_load):
                 return True
@@ -192,7 +178,7 @@ def omitted_arrivals(
     clients: Sequence[ClientLoad],
     objective: Objective,
 ) -> float:
-    """Return how many operations that never came at most would have taken longer than an objective permits."""
+    """Return how many operations that were not achieved would, at most, have taken longer than an objective permits."""
     if not offer.depth:
         return 0.0
     rate, latencies = offer.load / len(clients), [load.latency for load in loads]
@@ -210,14 +196,12 @@ def _missing(whole: PartialLoad, explained: float = 0.0) -> float:
 
 def seconds_beyond(latencies: Iterable[Latency], nanoseconds: float) -> float:
     """Return by how many seconds all operations together took longer than this, at most; 0 without a histogram."""
-    beyond = []
+    beyond = 0.0
     for latency in latencies:
         for index, count in _counts(latency):
-            longest = bin_midpoint(index)
-            if longest > nanoseconds:
-                longest = max(longest, latency.max_nanoseconds or 0) if index == OPEN_BIN else longest
-                beyond.append(count * (longest - nanoseconds))
-    return math.fsum(beyond) / NANOSECONDS
+            longest = max(bin_midpoint(index), (latency.max_nanoseconds or 0) if index == OPEN_BIN else 0)
+            beyond += count * max(0.0, longest - nanoseconds)
+    return beyond / NANOSECONDS
 
 
 def late_operations(latency: Latency, nanoseconds: int) -> int:
@@ -273,7 +257,7 @@ def observed(
         return None
     total = whole.part_of(offer, offer.load, window.seconds, max(1, len(clients)))
     share = _highest_share(clients, takes_one=offer.depth == 1 and not offer.search) if offer.is_open_loop else None
-    waiting = [
+    omitted = [
         omitted_arrivals(offer, loads, total, clients, objective) if share else 0.0 for objective in offer.objectives
     ]
     return Observation(
@@ -283,52 +267,39 @@ def observed(
         depth_full_share=share,
         blocks=any(client.is_blocked(offer.load / len(clients)) for client in clients),
         latencies=[_worst(loads, objective) for objective in offer.objectives],
-        unfinished=(2 * (whole.in_flight or 0.0) + max(waiting, default=0.0)) / window.seconds,
-        omits_arrivals=bool(share) and omits_arrivals(offer, loads, total, clients),
+        unfinished=(2 * (whole.in_flight or 0.0) + max(omitted, default=0.0)) / window.seconds,
+        omits_arrivals=_omits_arrivals(offer, loads, total, omitted),
     )
 
 
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
-    """Judge a trial by the objectives, all of which must hold.
+    """Judge a trial by the objectives, all of which must hold; ValueError if the latencies do not match them.
 
     In an open loop whose share of full depth is unknown, latencies that hold prove nothing. If it is known, only a full
-    depth or blocked submissions show that the storage fell behind: it broke at the offered load, however little it
-    completed. Otherwise its clients offered less, and what arrived is the load (see `arrived_load`). If they offered
-    less than half of it, the trial says nothing about the load, even if operations were late: clients with so little of
-    a processor also notice completions late. ValueError if the latencies do not match the objectives.
+    depth or blocked submissions show that the storage fell behind: it broke at the offered load. Otherwise its clients
+    offered less, and what arrived is the load (see `arrived_load`). If they offered less than half of it, the trial
+    says nothing: clients with so little of a processor also notice completions late.
     """
     met = [
         None if latency is None else latency <= objective.latency_nanoseconds
         for objective, latency in zip(objectives, observation.latencies, strict=True)
     ]
-    if (without_latencies := _outcome_without_latencies(observation)) is not None:
-        return without_latencies
-    if False in met:
-        return ProbeOutcome.LATE
-    if observation.depth_full_share is None and not observation.is_achieved:
-        return ProbeOutcome.NOT_ACHIEVED
-    parts = observation.parts
-    if observation.vary is Vary.RATE and not all(part.is_mostly_achieved(among=len(parts)) for part in parts):
-        return ProbeOutcome.NOT_OFFERED
-    is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
-    return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
-
-
-def _outcome_without_latencies(observation: Observation) -> ProbeOutcome | None:
-    """Return the outcome of an open loop whose latencies do not matter: too little arrived; None if they do."""
-    share, whole = observation.depth_full_share, observation.whole
-    if observation.vary is Vary.DEPTH:
-        return None
-    # There was often no room for a client's arrivals, or the storage blocked submissions that were due.
-    if share is not None and share >= MOST_DEPTH_FULL:
-        return ProbeOutcome.DEPTH_FULL
-    if observation.blocks and not observation.is_achieved:
-        return ProbeOutcome.NOT_ACHIEVED
-    # Clients offered less than half of the load, as far as that is known.
+    share, whole, parts = observation.depth_full_share, observation.whole, observation.parts
+    is_rate, is_achieved = observation.vary is Vary.RATE, observation.is_achieved
     arrived = replace(whole, achieved=whole.achieved + observation.unfinished)
-    if share is not None and not arrived.is_mostly_achieved():
-        return ProbeOutcome.NOT_OFFERED
-    return ProbeOutcome.DEPTH_FULL if observation.omits_arrivals else None
+    outcomes = (
+        # There was often no room for a client's arrivals, or the storage blocked submissions that were due.
+        (is_rate and share is not None and share >= MOST_DEPTH_FULL, ProbeOutcome.DEPTH_FULL),
+        (is_rate and observation.blocks and not is_achieved, ProbeOutcome.NOT_ACHIEVED),
+        # Clients offered less than half of the load, as far as that is known.
+        (is_rate and share is not None and not arrived.is_mostly_achieved(), ProbeOutcome.NOT_OFFERED),
+        (is_rate and observation.omits_arrivals, ProbeOutcome.DEPTH_FULL),
+        (False in met, ProbeOutcome.LATE),
+        (share is None and not is_achieved, ProbeOutcome.NOT_ACHIEVED),
+        (is_rate and not all(part.is_mostly_achieved(len(parts)) for part in parts), ProbeOutcome.NOT_OFFERED),
+        (None not in met and (share is not None or not is_rate), ProbeOutcome.MET),
+    )
+    return next((outcome for holds, outcome in outcomes if holds), ProbeOutcome.UNKNOWN)
 
 
 def offered_load(offer: Offer, observation: Observation | None = None) -> OfferedLoad:
@@ -385,9 +356,8 @@ def _parts(
 def _highest_share(clients: Sequence[ClientLoad], *, takes_one: bool) -> float | None:
     """Return the share of full depth of the client with the highest; None if an unknown one may be too high.
 
-    Every submission fills a depth of 1 (`takes_one`), which searches refuse. There it is the share of arrivals that
-    find an operation in flight; random arrivals find the share of the time (Wolff 1982, "Poisson arrivals see time
-    averages").
+    A depth of 1 (`takes_one`) is always full: there it is the share of arrivals that find an operation in flight, which
+    for random arrivals is that of the time (Wolff 1982, "Poisson arrivals see time averages").
     """
     known = [client.in_flight if takes_one else client.depth_full_share for client in clients]
     shares = [share for share in known if share is not None]

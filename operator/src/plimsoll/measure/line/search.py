@@ -5,8 +5,8 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 1. a ladder of loads brackets the line (`next_rung`);
 2. then each load is chosen to leave the least variance of the line's position (`curve`), and every third one next to
    that load, to show how much the storage scatters; where the line seems to be beyond the highest or the lowest load,
-   that load is repeated until this is proven (`claim_e_value`);
-   a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
+   that load is repeated until this is proven (`claim_e_value`); above a load with too few operations for a percentile
+   higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again: it may not
    be a lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it moved (`exception_bayes_factor`, `drift_bayes_factor`).
@@ -36,6 +36,7 @@ from plimsoll.measure.line.curve import (
     posterior,
 )
 from plimsoll.measure.line.observe import BROKEN, in_flight_of
+from plimsoll.measure.rates import grouped
 from plimsoll.measure.statistics import CONFIDENCE
 
 _IN_A_ROW = 2
@@ -111,8 +112,7 @@ class TriedLoad:
     # The load that the storage met: in an open loop that its depth did not fill, what arrived, since a client that does
     # not get a processor in time offers less.
     load: float
-    outcome: ProbeOutcome  # whether the trial met the objectives
-    verdict: Verdict = Verdict.VALID  # of the trial; an Invalid one says nothing about the storage
+    outcome: ProbeOutcome | None  # whether the trial met the objectives; None of an Invalid one, which says nothing
 
     @property
     def is_short(self) -> bool:
@@ -127,23 +127,19 @@ class TriedLoad:
     @property
     def counts(self) -> bool:
         """Whether the probe says anything about the storage."""
-        return self.has_numbers and self.outcome in BROKEN | {ProbeOutcome.MET}
-
-    @property
-    def has_numbers(self) -> bool:
-        return self.verdict is not Verdict.INVALID
+        return self.outcome in BROKEN | {ProbeOutcome.MET}
 
     @property
     def has_too_few(self) -> bool:
         """Whether its numbers are trustworthy, but of too few operations, which a higher load would have."""
-        return self.has_numbers and self.outcome is ProbeOutcome.UNKNOWN
+        return self.outcome is ProbeOutcome.UNKNOWN
 
 
 def arrived_load(trial: Attempt, probe: Probe) -> float:
     """Return the load that the storage met in a trial with that probe.
 
     In an open loop that is what arrived, unless the depth was full: what was completed, and what was in flight at the
-    end. If that number grew evenly, it was twice the mean, which Little's law gives.
+    end: if that number grew evenly, twice the mean of Little's law.
     """
     is_open = probe.depth_full_percent is not None
     if not (is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}):
@@ -168,9 +164,8 @@ def _tried(trial: Attempt) -> TriedLoad | None:
     # Nothing was tried without a load; only a damaged record has none.
     if probe is None or probe.offered <= 0:
         return None
-    return TriedLoad(
-        offered=probe.offered, load=arrived_load(trial, probe), outcome=probe.outcome, verdict=trial.verdict
-    )
+    outcome = None if trial.verdict is Verdict.INVALID else probe.outcome
+    return TriedLoad(offered=probe.offered, load=arrived_load(trial, probe), outcome=outcome)
 
 
 def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
@@ -235,11 +230,12 @@ class _Search:
         load = rung if rung is not None else self._doubtful() if ending else self._placed()
         if load is not None and len(self.probes) < self.settings.most_probes:
             return Progress(line=make_line(), next_load=load)
-        exception = exception_bayes_factor(self.trials) if self.trials else 0.0
-        drift = drift_bayes_factor(self.trials) if self.trials else 0.0
-        doubts = ((NOT_MONOTONE, exception, Ending.NOT_MONOTONE), (LINE_DRIFTING, drift, Ending.DRIFTING))
-        for check, evidence, doubtful in doubts:
-            if check.verdict(evidence) is not Verdict.VALID:
+        doubts = (
+            (NOT_MONOTONE, exception_bayes_factor, Ending.NOT_MONOTONE),
+            (LINE_DRIFTING, drift_bayes_factor, Ending.DRIFTING),
+        )
+        for check, bayes_factor, doubtful in doubts if self.trials else ():
+            if check.verdict(evidence := bayes_factor(self.trials)) is not Verdict.VALID:
                 return Progress(line=self._line(doubtful), next_load=None, evidence=evidence)
         return Progress(line=self._line(ending if ending and load is None else Ending.PROBES_USED_UP), next_load=None)
 
@@ -312,14 +308,11 @@ class _Search:
 
     def _doubtful(self) -> float | None:
         """Return the lowest load far from the line with unexpected outcomes and few trials."""
-        at: dict[float, list[bool]] = {}
-        for probe, trial in zip(self.counted, self.trials, strict=True):
-            at.setdefault(probe.offered, []).append(trial.met)
-        far = math.exp(_FAR * self.posterior.usual_spread)
-        for load, outcomes in sorted(at.items()):
-            distance = max(load / self.interval[0], self.interval[0] / load)
-            as_expected = outcomes.count(load < self.interval[0])
-            if distance > far and len(outcomes) < _CHECKS and 2 * as_expected <= len(outcomes):
+        far, estimate = _FAR * self.posterior.usual_spread, self.interval[0]
+        for load, probes in sorted(grouped(self.counted, lambda probe: probe.offered).items()):
+            as_expected = sum(probe.is_broken is (load >= estimate) for probe in probes)
+            is_far = abs(math.log(load / estimate)) > far
+            if is_far and len(probes) < _CHECKS and 2 * as_expected <= len(probes):
                 return load
         return None
 

@@ -15,8 +15,8 @@ from plimsoll.measure.checks.repetitions import judge_clients
 from plimsoll.measure.line.curve import LINE_DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.observe import BROKEN
 from plimsoll.measure.line.search import Progress, arrived_load, counting_trials, tried_loads
-from plimsoll.measure.summary import judge_versions, numbered_findings
-from plimsoll.measure.text import first_few, number_text, percent_text, probes_text
+from plimsoll.measure.summary import judge_versions
+from plimsoll.measure.text import count_text, first_few, number_text, percent_text
 
 _WHY = {
     ProbeOutcome.UNKNOWN: "too few operations for the percentile (raise runtimeSeconds)",
@@ -33,7 +33,7 @@ def uncounted_text(trials: Iterable[Trial]) -> str:
     counts = Counter(reason for trial in last_attempts(trials).values() for reason in why_probe_not_counted(trial))
     numbered = enumerate(counts.most_common())
     return first_few(
-        [f"{why} in {count if number else _number_of_probes(count)}" for number, (why, count) in numbered], 3
+        [f"{why} in {count if number else count_text(count, 'probe')}" for number, (why, count) in numbered], 3
     )
 
 
@@ -41,10 +41,6 @@ def why_probe_not_counted(trial: Trial) -> tuple[str, ...]:
     """Return the reasons why a probe does not count; empty if it counts."""
     of_probe = (_WHY[trial.probe.outcome],) if trial.probe and trial.probe.outcome in _WHY else ()
     return why_not_counted(trial) or of_probe
-
-
-def _number_of_probes(count: int) -> str:
-    return "1 probe" if count == 1 else f"{count} probes"
 
 
 _DOUBTS = {
@@ -83,15 +79,14 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
     else:
         detail = f"no probe counts, of {len(last)}{causes}"
         replication = evaluate(NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+    shown = [trial for trial in good if _matters(trial, line)] if good else last
     findings = in_order(
         [
-            *rolled_up(
-                numbered_findings([trial for trial in good if _matters(trial, line)] if good else last), probes_text
-            ),
+            *rolled_up(((trial.pass_number, trial.findings) for trial in shown), "probe"),
             *doubts,
             *judge_versions(good),
-            *judge_clients(trials, good, probes_text),
-            *judge_replaced(trials if good else (), probes_text),
+            *judge_clients(trials, good, "probe"),
+            *judge_replaced(trials if good else (), "probe"),
             *replication,
         ]
     )
@@ -122,15 +117,13 @@ def unproven_side(line: Line, trials: Iterable[Trial]) -> str:
     probes = tried_loads(trials)
     if not probes or line.ending is Ending.EQUALS_CALM:
         return ""
-    met = [probe.load for probe in probes if probe.counts and not probe.is_broken]
-    broken = [probe.load for probe in probes if probe.counts and probe.is_broken]
-    if line.estimate:
-        met = [load for load in met if load <= line.estimate]
-        broken = [load for load in broken if load >= line.estimate]
-    where = " at or {} it" if line.estimate else ""
-    if not met and (line.estimate or line.low):
+    estimate, counting = line.estimate, [probe for probe in probes if probe.counts]
+    met = any(not probe.is_broken and (not estimate or probe.load <= estimate) for probe in counting)
+    broken = any(probe.is_broken and (not estimate or probe.load >= estimate) for probe in counting)
+    where = " at or {} it" if estimate else ""
+    if not met and (estimate or line.low):
         return f"no load{where.format('below')} met the objectives"
-    if not broken and (line.estimate or line.high):
+    if not broken and (estimate or line.high):
         return f"no load{where.format('above')} broke"
     return ""
 
@@ -163,22 +156,22 @@ _MOST_ZEROS = 15  # a float has no more digits to round
 
 
 def headline_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
-    """Return the result in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, `... while 1 OSD is out`.
-
-    With the storm line of the same workload, it is the result of both: `..., 7,000 ± 300 while 1 OSD is out`.
-    """
+    """Return the result: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`, and `, 7,000 ± 300 while 1 OSD is out`."""
     condition = f"at {objectives_text(search.objectives)}{f' {_while_text(line)}' if line.storm else ''}"
-    text = f"line {condition} is {_unknown_text(line)}"
-    if is_known(line):
-        text = f"carries {load_with_unit(line, search)} {condition}"
+    text = _result_text(line, search, condition)
     if storm is None:
         return text
-    if not is_known(storm):
-        return f"{text}; the line {_while_text(storm)} is {_unknown_text(storm)}"
-    if not is_known(line):
-        return f"{text}; carries {load_with_unit(storm, search)} {_while_text(storm)}"
+    if not (is_known(line) and is_known(storm)):
+        return f"{text}; {_result_text(storm, search, _while_text(storm))}"
     equal = storm.ending is Ending.EQUALS_CALM
     return f"{text}, {'and as much' if equal else load_text(storm, search)} {_while_text(storm)}"
+
+
+def _result_text(line: Line, search: LineSearch, condition: str) -> str:
+    if is_known(line):
+        return f"carries {load_with_unit(line, search)} {condition}"
+    unknown = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
+    return f"line {condition} is {unknown}"
 
 
 def _while_text(storm: Line) -> str:
@@ -189,15 +182,8 @@ def _while_text(storm: Line) -> str:
     return f"while {away} {storm.storm.action.lower()}"
 
 
-def _unknown_text(line: Line) -> str:
-    return "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
-
-
 def short_text(line: Line, search: LineSearch, storm: Line | None = None) -> str:
-    """Return the result for a column of a table: `12,400 ± 600 at p99 <= 5 ms`, `..., 1 OSD out`.
-
-    With the storm line of the same workload: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`.
-    """
+    """Return the same for a column of a table: `12,400 ± 600 at p99 <= 5 ms, 7,000 ± 300 with 1 OSD out`."""
     away = f", {line.storm.text}" if line.storm else ""
     text = f"{load_text(line, search)} at {objectives_text(search.objectives)}{away}"
     if storm is None or (storm.ending is None and not is_known(storm)):
@@ -237,7 +223,7 @@ def load_text(line: Line, search: LineSearch) -> str:
     if low is not None and high is not None:
         return f"between {rounded_load(low)} and {rounded_load(high)}"
     if low is not None:
-        return f"more than {_highest_shown(low, search)}"
+        return f"more than {rounded_load(min(low, search.highest_load))}"
     return "unknown" if high is None else f"less than {rounded_load(high)}"
 
 
@@ -253,7 +239,7 @@ def interval_text(line: Line, search: LineSearch) -> str:
     if low is not None and high is not None:
         return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
     if low is not None:
-        return f"above {_highest_shown(low, search)}"
+        return f"above {rounded_load(min(low, search.highest_load))}"
     return UNKNOWN if high is None else f"below {rounded_load(high)}"
 
 
@@ -288,44 +274,37 @@ def outcome_text(outcome: ProbeOutcome) -> str:
 
 def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
     """Return why the search ended and what that means, in one sentence; `uncounted` is from `uncounted_text`."""
+    made, reasons = probes_made(line), f" ({uncounted})" if uncounted else ""
+    interval = f"the interval is {interval_text(line, search).replace(UNKNOWN, 'unknown')}"
+    if line.width_percent is not None:
+        precision = f"at most {search.precision_percent} % were requested"
+        interval = f"the interval is {width_text(line)} of the estimate wide; {precision}"
     match line.ending:
         case None:
-            state = "nothing is known about the line yet"
-            if is_known(line):
-                width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
-                state = f"the interval is {interval_text(line, search)}{width}"
             # The line does not say whether it continues, or the run ended before.
-            return f"The search is not finished: {progress_text(line)} probes made, {state}."
+            return f"The search is not finished: {progress_text(line)} probes made; {interval}."
         case Ending.PRECISE:
-            return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
+            return f"The search ended after {made}: {interval}."
         case Ending.PROBES_USED_UP:
-            made = f"{probes_made(line)}, the most that it may make"
-            return f"The search ended after {made}: {_wide_clause(line, search, uncounted)}."
+            why = "" if line.width_percent is None else "; the storage scatters too much from trial to trial"
+            if 2 * line.counted < line.probes:
+                why = f"; most probes do not count{reasons}; remove the cause, then run again"
+            return f"The search ended after {made}, the most that it may make: {interval}{why}."
         case Ending.PROBES_DO_NOT_COUNT:
-            why = f"more probes would not count either{f' ({uncounted})' if uncounted else ''}"
-            made = f" after {probes_made(line)}" if line.counted else ""
-            return f"The search gave up{made}: {why}; remove the cause, then run again."
+            why = f"more probes would not count either{reasons}; remove the cause, then run again"
+            return f"The search gave up{f' after {made}' if line.counted else ''}: {why}."
         case Ending.NEVER_BROKE:
-            return _never_broke_sentence(line, search)
+            load = min(search.highest_load, line.low or math.inf)
+            remedy = "; increase limit to find it" if load == search.highest_load else ""
+            highest = f"{rounded_load(load)} {unit_text(search)}, the highest load that was offered"
+            return f"The line is above {highest}, with 97.5 % confidence{remedy}."
         case _:
             return _SENTENCE[line.ending]
 
 
-def _never_broke_sentence(line: Line, search: LineSearch) -> str:
-    unit, limit = unit_text(search), rounded_load(search.highest_load)
-    shown = _highest_shown(search.highest_load if line.low is None else line.low, search)
-    # Slow clients, or uneven shares, make the highest load that was offered less than the limit.
-    highest, remedy = f"the highest load up to limit ({limit}) that the clients offered", "; increase limit to find it"
-    if shown == limit:
-        highest = "the highest load (limit)"
-    elif line.storm:
-        highest, remedy = "the highest load that was offered", ""  # the calm line may have been the limit
-    return f"The line is above {shown} {unit}, {highest}, with 97.5 % confidence{remedy}."
-
-
 def probes_made(line: Line) -> str:
     """Return the number of probes, and how many count if not all do: `17 probes, 16 of which count`."""
-    made = _number_of_probes(line.probes)
+    made = count_text(line.probes, "probe")
     if line.counted == line.probes:
         return made
     if not line.counted:
@@ -335,51 +314,11 @@ def probes_made(line: Line) -> str:
 
 def rounded_load(load: float) -> str:
     """Return a load with at least three significant digits, as far as six decimals show them: `12,412`, `8.25`."""
-    if not math.isfinite(load):
-        return UNKNOWN
     if load == round(load) or load >= 10**_FULL_DIGITS:
         return f"{load:,.0f}"
     decimals = min(max(_FULL_DIGITS - 1 - math.floor(math.log10(load)), 0), _MOST_DECIMALS)
     text = f"{load:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def _highest_shown(low: float, search: LineSearch) -> str:
-    return rounded_load(min(low, search.highest_load))
-
-
-def _precise_clause(line: Line, search: LineSearch) -> str:
-    width = line.width_percent
-    if width is None:
-        return _open_clause(line, search)
-    if width > search.precision_percent:
-        return f"the interval, {interval_text(line, search)}, is no wider than the step between loads"
-    return (
-        f"the interval is {width_text(line)} of the estimate wide; at most {search.precision_percent} % were requested"
-    )
-
-
-def _wide_clause(line: Line, search: LineSearch, uncounted: str) -> str:
-    width = line.width_percent
-    wide = (
-        _open_clause(line, search)
-        if width is None
-        else f"the interval is {width_text(line)} of the estimate wide instead of at most {search.precision_percent} %"
-    )
-    if 2 * line.counted < line.probes:
-        reasons = f" ({uncounted})" if uncounted else ""
-        return f"{wide}, because most probes do not count{reasons}; remove the cause, then run again"
-    why = "" if width is None else "; the storage scatters too much from trial to trial for more precision"
-    return f"{wide}{why}"
-
-
-def _open_clause(line: Line, search: LineSearch) -> str:
-    """Return what is known of an interval without a width."""
-    ends = [end for end in (line.low, line.high) if end is not None]
-    if not ends:
-        return "the interval is unknown"
-    other = ", and its other end is unknown" if len(ends) == 1 else ""
-    return f"the interval is {interval_text(line, search)}{other}"
 
 
 def _at_precision(value: float, uncertainty: float) -> str:

@@ -9,12 +9,11 @@
 3. **It looks again after every request, at once, with its outcome**: `memory.after(outcome)`. Only when there is no
    request does it wait, for an event about the suite or one of its runs, at most for `again_after` seconds
    (`LONGEST_WAIT_SECONDS`); then it continues with `memory.woken(listed)`.
-4. **It reports only definite refusals**, with the time of the request. Everything else is
-   `Unanswered`: it looks again after a growing pause. If the name is taken, it reads the existing run: one that the
-   suite owns and that measures the same is `Found`, any other is a `RunRefusal` with `is_taken`.
+4. **It reports only definite refusals**, with the time of the request. After everything else, which leaves the memory
+   as it is, it looks again after a growing pause. If the name is taken, it reads the existing run: one that the
+   suite owns and that measures the same is the outcome, any other is a `RunRefusal` with `is_taken`.
 5. **A run counts as gone only after `Absent`**, the API server's NotFound to a request by name.
-6. **It judges exactly what `Judge` names**, and answers with that request in the `RecordedEvaluation`. `is_acceptable`
-   is `RoundJudgement.comparable` of every comparison with rounds, and no variant has doubts.
+6. **It judges exactly what `Judge` names**, and answers with that request in the `RecordedEvaluation`.
 7. **It performs nothing for a suite that is being deleted**: runs are garbage-collected.
-8. **A status that `read_state` cannot read is left alone**: another version wrote it. The shell reports it and waits.
+8. **A status that cannot be read is left alone**: another version wrote it. The shell reports it and waits.
 """

@@ -12,69 +12,27 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import SuiteConditionType
-from plimsoll.api.reasons.reason import Severity
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite import BenchmarkSuite, Schedule, decode_suite
 from plimsoll.api.suite_status import (
-    WORST_FIRST,
-    ActiveRound,
+    BenchmarkSuiteStatus,
     ComparisonOutcome,
-    EndedRound,
     HypothesisResult,
-    HypothesisVerdict,
     RoundVerdict,
 )
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import estimate
-from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans
-from plimsoll.suite.merging import variant_spec
-
-_HYPOTHESES = (HypothesisVerdict.REFUTED, HypothesisVerdict.UNDECIDED, HypothesisVerdict.HELD)
-"""The worst first."""
-
+from plimsoll.suite.children import measured_digest, questions_digest, suite_digest, variant_plans, variant_spec
 
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
 
 
-def worst_comparisons(outcomes: Iterable[ComparisonOutcome]) -> tuple[ComparisonOutcome, ...]:
-    """Return the outcomes by verdict, and of each verdict those with the largest loss first."""
-    return tuple(sorted(outcomes, key=lambda outcome: (WORST_FIRST.index(outcome.verdict), outcome.estimate or 0.0)))
+State = BenchmarkSuiteStatus
+"""The memory of a suite is its status."""
 
-
-def worst_hypotheses(results: Iterable[HypothesisResult]) -> tuple[HypothesisResult, ...]:
-    """Return the results by verdict, otherwise in their order."""
-    return tuple(sorted(results, key=lambda result: _HYPOTHESES.index(result.verdict)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """The memory of a suite."""
-
-    digest: str = ""  # of what the last round measures; empty before the first one, and after a superseded one
-    requested: str = ""  # the last handled text of the annotation that requests a round
-    requested_minute: int = 0  # of the round that answered it; 0 if none did, or if it is unknown
-    accepted: str = ""  # the last handled text of the annotation that accepts a round
-    # Next schedule time; in the past while its round cannot start yet. None without a schedule.
-    next_time: datetime | None = None
-    last_time: datetime | None = None  # last schedule time that a round answered
-    ceph_version: str = ""  # the version that the last round found, or the first one seen; empty if unknown
-    active: ActiveRound | None = None
-    abandoned: str = ""  # name of a run of an abandoned round that may load the storage; empty if none may
-    ended: tuple[EndedRound, ...] = ()  # former rounds, newest first
-    first: int = 0  # minute of the round that a user accepted last; 0 if none was accepted
-    # Minute of the newest round when the present baseline replaced another one; 0 for the first baseline
-    since: int = 0
-    # Minutes of dropped rounds, newest first: only these name runs to delete
-    dropped: tuple[int, ...] = ()
-    comparisons: tuple[ComparisonOutcome, ...] = ()  # outcomes of the last evaluated round, as many as the status has
-    comparisons_left_out: int = 0  # number of further ones, none of them worse
-    hypotheses: tuple[HypothesisResult, ...] = ()  # the same
-    hypotheses_left_out: int = 0
-
-
-_LARGEST_CLOCK_CHANGE = timedelta(hours=25)
-"""Source: time zone database; Samoa skipped a whole day in 2011."""
+_LARGEST_CLOCK_CHANGE = timedelta(hours=25)  # source: time zone database; Samoa skipped a whole day in 2011
 
 
 def first_time_after(schedule: Schedule, moment: datetime) -> datetime:
@@ -91,10 +49,7 @@ def last_time_until(schedule: Schedule, moment: datetime) -> datetime:
 
 
 MAX_TRIALS = 10_000
-"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default.
-
-On one machine there is no such limit.
-"""
+"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +102,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchStatus:
-    """Write the whole status, unless the suite has changed since it was read: that is a conflict, and a failed action.
-
-    A request to create a run always comes after it, so that an operator that read an old suite creates none.
-    """
+    """Write the whole status; a conflict, and so a failed action, if the suite has changed since it was read."""
 
     status: Mapping[str, Any]  # the fields; one that is None is removed
     resource_version: str  # of the suite as read; the API server refuses the request with 409 if it has another one
@@ -167,16 +119,12 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
-    """Create a run. Outcome: `Found`, or `RunRefusal`.
-
-    A run of the same name is `Found` too, if the suite owns it and it measures the same.
-    """
+    """Create a run. Outcome: the `OwnedRun`, also an earlier one that measures the same; or `RunRefusal`."""
 
     run: Object
 
     @property
     def name(self) -> str:
-        """Name of the run."""
         return str(self.run["metadata"]["name"])
 
 
@@ -192,8 +140,8 @@ class DeleteRun:
 class GetRun:
     """Get a run by its name from the API server, not from a cache.
 
-    Outcome: `Absent` if there is none. `Found` if it has the UID, or if the suite owns it and it measures what is asked
-    for. `RunRefusal` with `is_taken` otherwise.
+    Outcome: `Absent` if there is none, the `OwnedRun` if it has the UID or the suite owns it and it measures what is
+    asked for, otherwise `RunRefusal` with `is_taken`.
     """
 
     name: str
@@ -215,8 +163,7 @@ class RoundRuns:
 
     minute: int  # identity of the round
     digest: str  # of run, variants and repeat
-    # Variant -> name -> UID of the finished runs with valid numbers, which users cannot change. Contains every variant
-    # that the suite has now.
+    # Variant -> name -> UID of the finished runs with valid numbers; contains every variant that the suite has now
     runs: Mapping[str, Mapping[str, str]]
 
 
@@ -229,17 +176,11 @@ class Judge:
     pinned: tuple[int, ...]  # minutes of those that slow drift is tested against, oldest first
     questions: str  # digest of the comparisons and hypotheses of the suite
 
-    @property
-    def minute(self) -> int:
-        """Identity of the round."""
-        return self.round.minute
-
 
 Request = CreateRun | DeleteRun | GetRun | DryRun | Judge
 Action = PatchStatus | Emit | Request
 
-LONGEST_WAIT_SECONDS = 300.0
-"""Until the next look, whatever happens: an event that was lost delays nothing for longer."""
+LONGEST_WAIT_SECONDS = 300.0  # until the next look, so that a lost event delays nothing for longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,11 +199,7 @@ class Decision:
         return None if last is None or isinstance(last, PatchStatus | Emit) else last
 
 
-LARGEST_CORRECTION = timedelta(days=1)
-"""A clock that is set back by less repeats no round: the minute of one is later than the clock by at most this much.
-
-After more, the later time was an error.
-"""
+LARGEST_CORRECTION = timedelta(days=1)  # a clock that is set back by less repeats no round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,9 +214,12 @@ class Suite:
     is_deleted: bool  # whether its deletion was requested
     annotations: Mapping[str, str]  # by their full names
     specification: Specification
-    status: Mapping[str, Any]  # as stored
-    state: State  # what the status remembers
-    conditions: Mapping[SuiteConditionType, SuiteCondition]  # of the status, by type
+    status: State
+
+    @property
+    def conditions(self) -> Mapping[SuiteConditionType, SuiteCondition]:
+        """The conditions of the status by type."""
+        return {condition.type: condition for condition in self.status.conditions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +230,6 @@ class OwnedRun:
     uid: str
     variant: str  # that it measures; see `suite.children.turn_in_name`
     minute: int  # of its round
-    resource_version: str  # as read
     created: datetime  # when the API server created it; users cannot set that time
     measures: str  # digest of what it measures; empty if this version cannot read that
     is_finished: bool = False  # whether its load is gone and its status final
@@ -338,13 +277,6 @@ class RecordedEvaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A run that exists, as the API server returned it after `GetRun` or `CreateRun`."""
-
-    run: OwnedRun
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
     """The API server answered `GetRun` with NotFound."""
 
@@ -358,15 +290,7 @@ class Deleted:
     uid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswered:
-    """It is unknown whether the request was performed: a timeout, a conflict, throttling, or an error of the server.
-
-    The shell looks again after a pause, which grows with every failure.
-    """
-
-
-Outcome = Found | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation | Unanswered
+Outcome = OwnedRun | Absent | Deleted | RunRefusal | Checked | RecordedEvaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,24 +307,23 @@ class Memory:
 
     def after(self, outcome: Outcome) -> "Memory":
         """Return the memory after the outcome of a request; the next look needs it at once."""
-        memory = self
         match outcome:
-            case Found(run=run):
-                refusal = None if self.refusal and self.refusal.name == run.name else self.refusal
-                found = {**self.found, run.name: run}
-                memory = replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
+            case OwnedRun(name=name):
+                found, absent = {**self.found, name: outcome}, self.absent - {name}
+                return replace(self, found=found, absent=absent, refusal=self._other_refusal(name))
             case Absent(name=name):
-                refusal = None if self.refusal and self.refusal.name == name else self.refusal
-                memory = replace(self, absent=self.absent | {name}, refusal=refusal)
+                return replace(self, absent=self.absent | {name}, refusal=self._other_refusal(name))
             case Deleted(uid=uid):
-                memory = replace(self, deleting=self.deleting | {uid})
+                return replace(self, deleting=self.deleting | {uid})
             case RunRefusal():
-                memory = replace(self, refusal=outcome)
+                return replace(self, refusal=outcome)
             case Checked():
-                memory = replace(self, checked=outcome)
+                return replace(self, checked=outcome)
             case RecordedEvaluation():
-                memory = replace(self, judgement=outcome)
-        return memory
+                return replace(self, judgement=outcome)
+
+    def _other_refusal(self, name: str) -> "RunRefusal | None":
+        return None if self.refusal and self.refusal.name == name else self.refusal
 
     def woken(self, listed: Iterable[OwnedRun]) -> "Memory":
         """Return the memory after a pause, in which runs may have changed."""

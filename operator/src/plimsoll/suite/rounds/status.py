@@ -1,24 +1,14 @@
-"""A suite's status: its memory, its conditions, and texts for people."""
+"""A suite's status: its conditions, and texts for people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from plimsoll.api.json_reader import printable_text
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
-from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
-from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import (
-    ActiveRound,
-    Baseline,
-    BenchmarkSuiteStatus,
-    Cause,
-    RoundVerdict,
-    SuiteDisplay,
-    round_name,
-)
-from plimsoll.suite.rounds.baseline import last_judged, open_regression
+from plimsoll.api.reasons.suites import SuiteReason
+from plimsoll.api.status import SuiteCondition, set_condition
+from plimsoll.api.suite_status import ActiveRound, Cause, RoundVerdict, SuiteDisplay, round_name
 from plimsoll.suite.rounds.observed import (
     JUDGED,
     Checked,
@@ -26,19 +16,14 @@ from plimsoll.suite.rounds.observed import (
     DryRun,
     GetRun,
     Observed,
-    OwnedRun,
     Request,
     RunRefusal,
     State,
 )
-from plimsoll.suite.rounds.progress import Progress
-from plimsoll.suite.rounds.turns import lost_runs, strange_runs
+from plimsoll.suite.rounds.turns import last_judged, lost_runs, open_regression, strange_runs
 
-_MAX_MINUTES = 5
-"""Rounds that a message names."""
-
-_MAX_RUNS = 3
-"""Runs that a message names. Labels select no runs: whoever made a run chose them."""
+_MAX_MINUTES, _MAX_RUNS = 5, 3
+"""Rounds and runs that a message names. Labels select no runs: whoever made a run chose them."""
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
@@ -46,10 +31,7 @@ _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: Co
 
 _ASKED = {Cause.CHANGE: "change", Cause.REQUESTED: "request"}
 
-_PATIENCE = timedelta(minutes=10)
-"""A run that has not ended after so long may never end, so a person has to look at it."""
-
-Json = dict[str, Any]
+_PATIENCE = timedelta(minutes=10)  # a run that has not ended after so long may never end: a person has to look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,31 +40,39 @@ class Fact:
 
     holds: bool | None
     reason: SuiteReason
-    message: str = ""
+    message: str
 
 
-_CHECKING = Fact(
-    holds=True, reason=SuiteReason.CHECKING_VARIANTS, message="the API server checks the run of every variant"
-)
+def _fact(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
+    """Return a fact whose message ends with the remedy of the reason, if it has one."""
+    return Fact(holds=holds, reason=reason, message="; ".join(filter(None, (message, reason.entry.remedy))))
 
 
-def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
-    """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
-    suite, regressed = seen.suite.specification.suite, _regressed(progress.state)
+_CHECKING = _fact(SuiteReason.CHECKING_VARIANTS, "the API server checks the run of every variant")
+
+
+def facts_of(
+    seen: Observed, state: State, due: Cause | None, request: Request | None
+) -> Mapping[SuiteConditionType, Fact]:
+    """Return the conditions by type. Reconciling and Stalled exist only if they are True.
+
+    `due` is the cause of a round that cannot start yet. `request` is the next one, even while it waits to be repeated.
+    """
+    suite, regressed = seen.suite.specification.suite, _regressed(state)
     is_active = suite is not None and not suite.spec.suspend
-    change, active = None, progress.state.active
+    change, active = None, state.round
     if is_active and active is not None and active.cause is Cause.CHANGE:
-        change = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    elif is_active and progress.waiting is Cause.CHANGE:
+        change = _fact(SuiteReason.MEASURING, progress_message(active))
+    elif is_active and due is Cause.CHANGE:
         change = _CHECKING
-    waiting = _waiting_for_run(seen, progress) if is_active else None
+    waiting = _waiting_for_run(seen, state, due) if is_active else None
     stalled = _obstacle(seen, request) or (waiting if waiting is not None and _is_overdue(seen) else None)
     if stalled is None and change is None and suite is not None:
-        stalled = regressed if suite.spec.gate and regressed.holds else _not_measured(progress.state)
+        stalled = regressed if suite.spec.gate and regressed.holds else _not_measured(state)
     facts = {SuiteConditionType.REGRESSED: regressed}
     blocker = stalled or waiting or change
     if blocker is None:
-        return facts | {SuiteConditionType.READY: _ready(seen, progress)}
+        return facts | {SuiteConditionType.READY: _ready(seen, state, due)}
     facts[SuiteConditionType.STALLED if stalled is not None else SuiteConditionType.RECONCILING] = blocker
     return facts | {SuiteConditionType.READY: replace(blocker, holds=False)}
 
@@ -103,38 +93,31 @@ def refused_check(seen: Observed) -> Checked | None:
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
-    """Return why the suite cannot measure until someone intervenes; None if it can.
-
-    `request` is the next one, even while it waits to be repeated.
-    """
-    if lost := lost_runs(seen, seen.suite.state):
-        return _status_lost(seen, lost)
+    """Return why the suite cannot measure until someone intervenes; None if it can."""
+    if lost := lost_runs(seen, seen.suite.status):
+        rounds = _first([*map(round_name, dict.fromkeys(run.minute for run in lost))], _MAX_MINUTES)
+        message = (
+            f"there are runs of rounds that the status does not have ({rounds}), because it was lost or set back; "
+            "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
+            f"kubectl delete benchmarkruns -n {seen.suite.namespace} "
+            f"{_first([run.name for run in lost], _MAX_RUNS, ' ')}"
+        )
+        return _fact(SuiteReason.STATUS_LOST, message)
     if problem := seen.suite.specification.problem:
-        return Fact(holds=True, reason=SuiteReason.INVALID_SPEC, message=problem)
+        return _fact(SuiteReason.INVALID_SPEC, problem)
     checked = refused_check(seen)
     if checked is not None and isinstance(request, DryRun):
-        return _with_remedy(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
+        return _fact(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
     refusal = recorded_refusal(seen, request)
     if refusal is None:
         return _refused_before(seen, request)
     if refusal.is_taken:
-        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
-    return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+        return _fact(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
+    return _fact(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
-def _status_lost(seen: Observed, runs: Sequence[OwnedRun]) -> Fact:
-    minutes = tuple(dict.fromkeys(run.minute for run in runs))
-    is_one = len(minutes) == 1
-    shown = ", ".join(map(round_name, minutes[:_MAX_MINUTES])) + ", ..." * (len(minutes) > _MAX_MINUTES)
-    rounds = f"round {shown} has runs" if is_one else f"rounds {shown} have runs"
-    names = " ".join(run.name for run in runs[:_MAX_RUNS])
-    others = f", and {len(runs) - _MAX_RUNS} more" if len(runs) > _MAX_RUNS else ""
-    message = (
-        f"{rounds}, but the status does not have {'it' if is_one else 'them'}, because it was lost or set back; "
-        "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
-        f"kubectl delete benchmarkruns -n {seen.suite.namespace} {names}{others}"
-    )
-    return Fact(holds=True, reason=SuiteReason.STATUS_LOST, message=message)
+def _first(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    return separator.join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
 
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
@@ -142,55 +125,52 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     before = seen.suite.conditions.get(SuiteConditionType.STALLED)
     if before is None or before.observed_generation != seen.suite.generation:
         return None
-    is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
-    is_same = isinstance(request, CreateRun | GetRun) and f"BenchmarkRun {request.name} " in before.message
-    if not is_check and not (is_same and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}):
-        return None
-    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
+    is_same = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
+    if isinstance(request, CreateRun | GetRun) and before.reason in {SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED}:
+        is_same = f"BenchmarkRun {request.name} " in before.message
+    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message) if is_same else None
 
 
-def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
+def _waiting_for_run(seen: Observed, state: State, due: Cause | None) -> Fact | None:
     """Return the run that has to end before the next run of a due or active round starts; None if there is none."""
-    active, name = progress.state.active, ""
+    active, name = state.round, None
     if active is None:
-        if progress.waiting is not None:
-            name = next((run.name for run in seen.unfinished), progress.state.abandoned)
+        if due is not None:
+            name = next((run.name for run in seen.unfinished), state.abandoned_run)
     elif not active.is_measured and not active.current_uid:
-        name = next((run.name for run in seen.unfinished if run.name != active.current), "")
+        name = next((run.name for run in seen.unfinished if run.name != active.current), None)
     if not name:
         return None
-    message = f"BenchmarkRun {name} has to end before the next run of the suite can start"
-    return _with_remedy(SuiteReason.WAITING_FOR_RUN, message)
+    return _fact(SuiteReason.WAITING_FOR_RUN, f"BenchmarkRun {name} has to end before the next run of the suite starts")
 
 
 def _is_overdue(seen: Observed) -> bool:
     """Whether the status has said for long enough that the suite waits for a run."""
-    before = seen.suite.conditions
-    stalled, reconciling = (before.get(kind) for kind in (SuiteConditionType.STALLED, SuiteConditionType.RECONCILING))
+    stalled = seen.suite.conditions.get(SuiteConditionType.STALLED)
     if stalled is not None and stalled.reason == SuiteReason.WAITING_FOR_RUN:
         return True
-    if reconciling is None or reconciling.reason != SuiteReason.WAITING_FOR_RUN:
+    waiting = seen.suite.conditions.get(SuiteConditionType.RECONCILING)
+    if waiting is None or waiting.reason != SuiteReason.WAITING_FOR_RUN:
         return False
-    return seen.now - datetime.fromisoformat(reconciling.last_transition_time) >= _PATIENCE
+    return seen.now - datetime.fromisoformat(waiting.last_transition_time) >= _PATIENCE
 
 
-def _ready(seen: Observed, progress: Progress) -> Fact:
+def _ready(seen: Observed, state: State, due: Cause | None) -> Fact:
     """Return the condition of a suite that is neither reconciling nor stalled, with the runs that it ignores."""
-    suite, state = seen.suite.specification.suite, progress.state
+    suite = seen.suite.specification.suite
     if suite is not None and suite.spec.suspend:
-        message = "no run is created until spec.suspend is false"
-        fact = Fact(holds=True, reason=SuiteReason.SUSPENDED, message=message)
-    elif state.active is not None:
-        fact = Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
-    elif progress.waiting is not None:
+        fact = _fact(SuiteReason.SUSPENDED, "no run is created until spec.suspend is false")
+    elif state.round is not None:
+        fact = _fact(SuiteReason.MEASURING, progress_message(state.round))
+    elif due is not None:
         fact = _CHECKING
     else:
-        message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
-        fact = Fact(holds=True, reason=SuiteReason.IDLE, message=message)
+        next_time = state.next_schedule_time
+        fact = _fact(SuiteReason.IDLE, f"the next round starts at {next_time}" if next_time else "no round is due")
     strange = strange_runs(seen, state)
     if not strange:
         return fact
-    names = ", ".join(run.name for run in strange[:_MAX_RUNS]) + ", ..." * (len(strange) > _MAX_RUNS)
+    names = _first([run.name for run in strange], _MAX_RUNS)
     message = f"{fact.message}; ignored, because the suite cannot have created them before their time: {names}"
     return replace(fact, message=message)
 
@@ -205,7 +185,7 @@ def _regressed(state: State) -> Fact:
     """Return whether a round was worse than its baseline, and no later one showed that this is over."""
     last, regression = last_judged(state), open_regression(state)
     if last is None:
-        return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
+        return _fact(SuiteReason.NOT_EVALUATED, "no round has been evaluated yet", holds=None)
     if regression is not None:
         message = f"round {regression.name} is worse than its baseline"
         if last != regression:
@@ -213,37 +193,30 @@ def _regressed(state: State) -> Fact:
         # Comparisons between variants have no drift.
         elif worst := next((outcome for outcome in state.comparisons if outcome.drift is not None), None):
             message += f": comparison {worst.name}, variant {worst.variant}: {worst.message}"
-        return _with_remedy(SuiteReason.REGRESSED, message)
+        return _fact(SuiteReason.REGRESSED, message)
     match last.verdict:
         case RoundVerdict.REGRESSED:
-            message = f"round {last.name} regressed and was accepted"
-            return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
+            return _fact(SuiteReason.ACCEPTED, f"round {last.name} regressed and was accepted", holds=False)
         case RoundVerdict.NO_REGRESSION:
             what = "is not worse than its baseline" if last.comparisons else f"was {last.ending}"
-            return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=f"round {last.name} {what}")
-    message = f"round {last.name} does not show whether there is a regression"
-    return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
+            return _fact(SuiteReason.NO_REGRESSION, f"round {last.name} {what}", holds=False)
+    return _fact(SuiteReason.INCONCLUSIVE, f"round {last.name} does not show if there is a regression", holds=None)
 
 
 def _not_measured(state: State) -> Fact | None:
     """Return the last change or request if its round failed; None if it did not, or a later round was evaluated."""
-    for ended in state.ended:
+    for ended in state.rounds:
         if ended.verdict in JUDGED:
             return None
         if ended.verdict is RoundVerdict.FAILED and ended.cause in _ASKED:
             message = f"round {ended.name}, of a {_ASKED[ended.cause]}, measured too little to be evaluated"
-            return _with_remedy(SuiteReason.ROUND_FAILED, message)
+            return _fact(SuiteReason.ROUND_FAILED, message)
     return None
 
 
-def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
-    return Fact(holds=holds, reason=reason, message=f"{message}; {SUITE_TABLE[reason].remedy}")
-
-
-def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> Json:
-    """Return the whole status. A field that is None will be removed."""
-    baseline = Baseline(first=state.first or None, since=state.since or None)
-    ready, active = facts[SuiteConditionType.READY], state.active
+def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> State:
+    """Return the whole status."""
+    ready, active = facts[SuiteConditionType.READY], state.round
     # A condition without a fact does not hold, and is absent.
     conditions = tuple(condition for kind, condition in seen.suite.conditions.items() if kind in facts)
     for kind, fact in facts.items():
@@ -255,74 +228,11 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
             message=printable_text(fact.message[:_MAX_MESSAGE]),
         )
         conditions = set_condition(conditions, new, seen.now)
-    status = BenchmarkSuiteStatus(
-        observed_generation=seen.suite.generation,
-        conditions=conditions,
-        digest=state.digest or None,
-        requested_round=state.requested or None,
-        requested_minute=state.requested_minute or None,
-        accepted_round=state.accepted or None,
-        next_schedule_time=_text(state.next_time),
-        last_schedule_time=_text(state.last_time),
-        ceph_version=state.ceph_version or None,
-        round=active,
-        abandoned_run=state.abandoned or None,
-        rounds=state.ended,
-        baseline=baseline if state.first or state.since else None,
-        dropped=state.dropped,
-        comparisons=state.comparisons,
-        comparisons_left_out=state.comparisons_left_out or None,
-        hypotheses=state.hypotheses,
-        hypotheses_left_out=state.hypotheses_left_out or None,
-        display=SuiteDisplay(
-            status=ready.reason,
-            progress=f"{active.children.done}/{active.children.total}" if active else None,
-            verdict=state.ended[0].verdict if state.ended else None,
-            message=ready.message[:_MAX_DISPLAY],
-        ),
+    display = SuiteDisplay(
+        status=ready.reason,
+        progress=f"{active.children.done}/{active.children.total}" if active else None,
+        verdict=state.rounds[0].verdict if state.rounds else None,
+        message=ready.message[:_MAX_DISPLAY],
     )
-    document = status.model_dump(mode="json", exclude_none=True)
-    names = [field.serialization_alias or name for name, field in BenchmarkSuiteStatus.model_fields.items()]
-    return {name: document.get(name) for name in names}
-
-
-def is_written(status: Json, stored: Mapping[str, Any]) -> bool:
-    return {name: value for name, value in status.items() if value is not None} == stored
-
-
-def read_state(status: Mapping[str, Any]) -> State:
-    """Return what a stored status remembers; pydantic.ValidationError if it is not of this version."""
-    stored = BenchmarkSuiteStatus.model_validate(status)
-    baseline = stored.baseline or Baseline()
-    return State(
-        digest=stored.digest or "",
-        requested=stored.requested_round or "",
-        requested_minute=stored.requested_minute or 0,
-        accepted=stored.accepted_round or "",
-        next_time=_time(stored.next_schedule_time),
-        last_time=_time(stored.last_schedule_time),
-        ceph_version=stored.ceph_version or "",
-        active=stored.round,
-        abandoned=stored.abandoned_run or "",
-        ended=stored.rounds,
-        first=baseline.first or 0,
-        since=baseline.since or 0,
-        dropped=stored.dropped,
-        comparisons=stored.comparisons,
-        comparisons_left_out=stored.comparisons_left_out or 0,
-        hypotheses=stored.hypotheses,
-        hypotheses_left_out=stored.hypotheses_left_out or 0,
-    )
-
-
-def read_conditions(status: Mapping[str, Any]) -> dict[SuiteConditionType, SuiteCondition]:
-    conditions = map(SuiteCondition.model_validate, status.get("conditions", ()))
-    return {condition.type: condition for condition in conditions}
-
-
-def _text(time: datetime | None) -> str | None:
-    return format_time(time) if time is not None else None
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    update = {"observed_generation": seen.suite.generation, "conditions": conditions, "display": display}
+    return state.model_copy(update=update)

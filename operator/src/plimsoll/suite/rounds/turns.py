@@ -1,23 +1,162 @@
-"""The turns of a round, and the runs that measure them."""
+"""The rounds of a suite: the turns of one and the runs that measure them, the baseline, and which rounds are kept.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+The baseline is the accepted rounds that later rounds are compared with. A replaced baseline is remembered until the new
+one is established; naming one of its rounds restores it.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
 
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import (
+    MAX_ANNOTATION_CHARACTERS,
     MAX_DROPPED,
+    MAX_VERSION_CHARACTERS,
     PINNED_ROUNDS,
     UNUSABLE_ROUNDS,
     ActiveRound,
-    RoundChildren,
+    Baseline,
+    Cause,
+    EndedRound,
     RoundVerdict,
+    minute_of_round,
     round_label,
 )
-from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of
-from plimsoll.suite.merging import variant_spec
-from plimsoll.suite.rounds.baseline import decisive_round, settle_baseline
-from plimsoll.suite.rounds.observed import JUDGED, Object, Observed, OwnedRun, State, Suite
+from plimsoll.suite.children import Turn, child_name, turns_by_name, turns_of, variant_spec
+from plimsoll.suite.rounds.observed import JUDGED, Emit, Object, Observed, OwnedRun, State, Suite
+
+REQUEST_ROUND = f"{GROUP}/request-round"
+"""Annotation: each new text requests a round."""
+
+ACCEPT_ROUND = f"{GROUP}/accept-round"
+"""Annotation: the start of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
+
+_ESTABLISHED = 3
+"""Accepted rounds with which a baseline is established. Fewer do not show how much rounds differ without a change."""
+
+
+def start_baseline(state: State, chosen: EndedRound) -> State:
+    """Return the state whose baseline starts with a round that the user accepts; `settle_baseline` has to follow.
+
+    A round of the former baseline restores that baseline's later rounds; any other round keeps the later accepted ones.
+    """
+    later = {
+        ended.minute
+        for ended in state.rounds
+        if ended.minute > chosen.minute
+        and ended.digest == chosen.digest
+        and (ended.former if chosen.former else ended.accepted)
+    }
+    state = _replaced(state, later | {chosen.minute})
+    baseline = (state.baseline or Baseline()).model_copy(update={"first": chosen.minute})
+    return state.model_copy(update={"baseline": baseline})
+
+
+def settle_baseline(state: State) -> State:
+    """Return the state with one baseline, its pinned rounds, and the former one as long as it is needed.
+
+    The first accepted round that measures something else replaces all earlier ones.
+    """
+    accepted = [ended for ended in state.rounds if ended.accepted]
+    baseline = {ended.minute for ended in accepted if ended.digest == accepted[0].digest}
+    state = _replaced(state, baseline)
+    former = set() if _is_established(state) else {ended.minute for ended in state.rounds if ended.former}
+    return _marked(state, baseline, former)
+
+
+def last_judged(state: State) -> EndedRound | None:
+    """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
+    return next((ended for ended in state.rounds if ended.verdict in JUDGED), None)
+
+
+def decisive_round(state: State) -> EndedRound | None:
+    """Return the last round that shows whether there is a regression: neither an Inconclusive nor a Failed one does."""
+    decisive = {RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED}
+    return next((ended for ended in state.rounds if ended.verdict in decisive), None)
+
+
+def open_regression(state: State) -> EndedRound | None:
+    """Return the last round that regressed; None if a later one did not, or if a user accepted it or a later one."""
+    last = decisive_round(state)
+    first = (state.baseline or Baseline()).first or 0
+    return last if last and last.verdict is RoundVerdict.REGRESSED and last.minute > first else None
+
+
+def _replaced(state: State, baseline: AbstractSet[int]) -> State:
+    """Return the state with another baseline, given by its minutes."""
+    dismissed = {ended.minute for ended in state.rounds if ended.accepted} - baseline
+    former = {ended.minute for ended in state.rounds if ended.former} - baseline
+    if not dismissed:
+        return _marked(state, baseline, former)
+    former = dismissed if _is_established(state) else former or dismissed
+    since = (state.baseline or Baseline()).model_copy(update={"since": state.rounds[0].minute})
+    return _marked(state, baseline, former).model_copy(update={"baseline": since})
+
+
+def _marked(state: State, accepted: AbstractSet[int], former: AbstractSet[int]) -> State:
+    """Return the state whose ended rounds have these marks, given by their minutes."""
+    marks = {"accepted": accepted, "former": former, "pinned": sorted(accepted)[:PINNED_ROUNDS]}
+    rounds = tuple(
+        ended.model_copy(update={mark: ended.minute in minutes for mark, minutes in marks.items()})
+        for ended in state.rounds
+    )
+    return state.model_copy(update={"rounds": rounds})
+
+
+def _is_established(state: State) -> bool:
+    """Whether enough rounds are accepted; of those before the baseline replaced another one, one counts."""
+    since = (state.baseline or Baseline()).since or 0
+    accepted = [ended.minute for ended in state.rounds if ended.accepted]
+    newer = [minute for minute in accepted if minute > since]
+    return len(newer) + (len(newer) < len(accepted)) >= _ESTABLISHED
+
+
+def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
+    """Return why a round is due, the first cause of several; None if none is. `due` is a schedule time."""
+    if seen.suite.specification.digest != state.digest:
+        return Cause.CHANGE
+    if text_of(seen, REQUEST_ROUND) not in {"", state.requested_round}:
+        return Cause.REQUESTED
+    if due is not None:
+        return Cause.SCHEDULED
+    versions = {version_of(seen), state.ceph_version} - {"", None}
+    return Cause.CEPH_VERSION if suite.spec.triggers.ceph_version and len(versions) > 1 else None
+
+
+def version_of(seen: Observed) -> str:
+    """Return the version of Ceph, as far as the status remembers it; empty if unknown."""
+    return seen.ceph_version[:MAX_VERSION_CHARACTERS]
+
+
+def text_of(seen: Observed, annotation: str) -> str:
+    """Return the text of an annotation, as far as the status remembers it; empty if absent."""
+    return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]
+
+
+def accept_round(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+    """Return the state after handling the annotation, and the event; one that names the active round has to wait."""
+    text = text_of(seen, ACCEPT_ROUND)
+    minute = minute_of_round(text)
+    if text in {"", state.accepted_round} or (state.round is not None and minute == state.round.minute):
+        return state, ()
+    state = state.model_copy(update={"accepted_round": text})
+    # A user may accept any round that was evaluated with all of its runs.
+    acceptable = [ended for ended in state.rounds if ended.complete and ended.verdict in JUDGED]
+    chosen = next((ended for ended in acceptable if ended.minute == minute), None)
+    if chosen is None:
+        rounds = ", ".join(ended.name for ended in acceptable)
+        remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+        message = (
+            f"annotation {ACCEPT_ROUND}: {text!r} is not the start of a round that was evaluated with all of its runs"
+        )
+        return state, (Emit(severity=Severity.WARNING, reason="RoundUnknown", message=f"{message}; {remedy}"),)
+    message = f"round {chosen.name} is accepted: later rounds are compared with it and its successors"
+    return start_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+
 
 LABEL_SUITE = f"{GROUP}/suite"
 LABEL_VARIANT = f"{GROUP}/variant"
@@ -83,70 +222,24 @@ def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping
     return {turn.variant: run_object(owner, suite, turn, minute) for turn in turns_of(suite.spec, 0) if not turn.repeat}
 
 
-def advance(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> ActiveRound:
-    """Return the round after all turns that are over."""
-    while not active.is_measured:
-        done, total = active.children.done, active.children.total
-        member = members[done]
-        was_seen = active.current == member.name and active.current_uid is not None
-        if member.run is None and not (was_seen and member.name in seen.memory.absent):
-            return active if was_seen else active.model_copy(update={"current": member.name, "current_uid": None})
-        if member.run is not None and not member.run.is_finished:
-            return active.model_copy(update={"current": member.name, "current_uid": member.run.uid})
-        children = RoundChildren(done=done + 1, total=total)
-        active = active.model_copy(update={"children": children, "current": None, "current_uid": None})
-    return active
-
-
-def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
-    """Return the turn whose run is to be created; None while any other run of the suite may load the storage.
-
-    If another run has its name, the creation is refused, which names that run.
-    """
-    if active.is_measured or active.current_uid:
-        return None
-    member = members[active.children.done]
-    is_loaded = any(run.name != member.name for run in seen.unfinished)
-    return None if is_loaded or member.run is not None else member
-
-
-def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:
-    """Return the name of a run that was seen, and that the list lacks or shows as it was before; empty if none is.
-
-    A measured round needs every run, or the certainty that it is gone.
-    """
-    if not active.is_measured:
-        is_unlisted = active.current_uid and members[active.children.done].run is None
-        return (active.current or "") if is_unlisted else ""
-    asked = seen.memory.absent | seen.memory.found.keys()
-    doubtful = (member.name for member in members if member.run is None or not member.run.is_finished)
-    return next((name for name in doubtful if name not in asked), "")
-
-
 def drop_rounds(seen: Observed, state: State, keep: int) -> State:
-    """Return the state with the rounds that a user, or a later verdict, may need.
-
-    All rounds are kept while a round is measured against them.
-    """
+    """Return the state with the rounds that a user, or a later verdict, may need; all while a round is measured."""
     state = settle_baseline(state)
-    if state.active is not None:
+    if state.round is not None:
         return state
-    usable = [ended.minute for ended in state.ended if ended.verdict in JUDGED]
-    unusable = [ended.minute for ended in state.ended if ended.verdict not in JUDGED]
-    pinned = [ended.minute for ended in state.ended if ended.pinned]
-    former = [ended.minute for ended in state.ended if ended.former]
+    usable = [ended.minute for ended in state.rounds if ended.verdict in JUDGED]
+    unusable = [ended.minute for ended in state.rounds if ended.verdict not in JUDGED]
+    pinned = [ended.minute for ended in state.rounds if ended.pinned]
+    former = [ended.minute for ended in state.rounds if ended.former]
     decisive = decisive_round(state)
     needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
     needed |= {decisive.minute} if decisive else set()
-    dropped = {ended.minute for ended in state.ended} - needed | {*state.dropped}
+    dropped = {ended.minute for ended in state.rounds} - needed | {*state.dropped}
     # If not all fit, those with runs precede the others: without them it would seem that the status was lost.
     with_runs = {run.minute for run in seen.runs}
     named = sorted(dropped, key=lambda minute: (minute in with_runs, minute), reverse=True)[:MAX_DROPPED]
-    return replace(
-        state,
-        ended=tuple(ended for ended in state.ended if ended.minute in needed),
-        dropped=tuple(sorted(named, reverse=True)),
-    )
+    rounds = tuple(ended for ended in state.rounds if ended.minute in needed)
+    return state.model_copy(update={"rounds": rounds, "dropped": tuple(sorted(named, reverse=True))})
 
 
 def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
@@ -160,36 +253,10 @@ def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
 
 
 def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
-    minutes = {ended.minute for ended in state.ended} | {*state.dropped}
-    minutes |= {state.active.minute} if state.active else set()
-    return sorted((run for run in seen.runs if run.minute not in minutes), key=_age)
+    minutes = {ended.minute for ended in state.rounds} | {*state.dropped}
+    minutes |= {state.round.minute} if state.round else set()
+    return sorted((run for run in seen.runs if run.minute not in minutes), key=age_of)
 
 
-def forget_abandoned(seen: Observed, state: State) -> State:
-    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
-    is_over = state.abandoned in seen.memory.absent or any(
-        run.name == state.abandoned and run.is_finished for run in seen.runs
-    )
-    return replace(state, abandoned="") if is_over else state
-
-
-def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
-
-    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
-    """
-    abandoned = {ended.minute for ended in state.ended if ended.verdict is RoundVerdict.SUPERSEDED}
-    return _first(run for run in seen.unfinished if run.minute in abandoned)
-
-
-def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
-    return _first(run for run in seen.runs if run.minute in state.dropped)
-
-
-def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
-    return min((run for run in runs if not run.is_deleting), key=_age, default=None)
-
-
-def _age(run: OwnedRun) -> tuple[int, str]:
+def age_of(run: OwnedRun) -> tuple[int, str]:
     return run.minute, run.name

@@ -1,7 +1,4 @@
-"""Arguments of a measuring fio, and those that the commands to prepare a data set share with it.
-
-Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
-"""
+"""Arguments of fio. Comments name behaviour observed with 3.33 and 3.39."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,18 +17,13 @@ from plimsoll.tools.target import DataSet, ImageTarget, VolumeTarget
 JOB = "measure"
 """Name of every measuring job in the document."""
 DOCUMENT = "fio.json"
-LOG_MILLISECONDS = 1000
-"""Interval of the rate logs."""
-
+LOG_MILLISECONDS = 1000  # interval of the rate logs
 _LOG_PREFIX = "fio"
 _TRACE = "arrivals"
 
 
 def measure_command(parameters: FioParameters, context: StepContext) -> Command:
-    """Return the command of a measurement.
-
-    ValueError if the target is too small for the block size and the jobs, or fio cannot hold that many arrivals.
-    """
+    """Return the command of a measurement; ValueError if the target is too small, or there are too many arrivals."""
     target, timing = data_set(context), context.timing
     size = _slice_bytes(parameters, target)
     most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
@@ -45,8 +37,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
         argv=(
             "fio",
             *output_arguments(context.work_directory),
-            # Rates while it runs, about 100 bytes each time. With `--status-interval`, fio before 3.42 can
-            # hang.
+            # Rates while it runs. With `--status-interval`, fio before 3.42 can hang.
             "--eta=always",
             "--eta-interval=2s",
             f"--name={JOB}",
@@ -56,8 +47,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *([f"--offset_increment={size}"] if parameters.jobs > 1 and not parameters.pattern.is_random else []),
             *_load(parameters),
             # The trace, whose file is replaced by the target. fio reads it as a whole before it begins: in portions, it
-            # would stop for milliseconds to read each. When several threads read their traces at once, fio 3.39 crashes
-            # at times.
+            # would stop for milliseconds to read each.
             *(
                 [
                     f"--read_iolog={_escaped(context.prepared_directory)}/{_TRACE}",
@@ -80,12 +70,10 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *(f"--{kind}avgtime={LOG_MILLISECONDS}" for kind in ("bw", "iops")),
             f"--log_hist_msec={1000 * timing.slice_seconds}",
             "--per_job_logs=1",
-            # Calibrating the processor's clock instead takes 64 ms of processor time after the start. If the clock is
-            # named, fio calibrates before it reads its input.
+            # Without it, fio calibrates the processor's clock for 64 ms, after it has read its input.
             "--clocksource=clock_gettime",
         ),
-        # A second file of jobs, without any: fio reads it after its arguments, and before it opens the target. It
-        # refuses half the name of an option.
+        # A second file of jobs, without any: fio reads it before it opens the target, and refuses half a name.
         held=HeldInput(arguments=("-",), unfinished="[global]\ndescript", rest="ion=T0\n"),
         environment=cache_environment(target),
     )
@@ -114,55 +102,35 @@ def data_set(context: StepContext) -> DataSet:
     return context.target if isinstance(context.target, ImageTarget) else context.target_of(VolumeTarget)
 
 
-def output_arguments(work_directory: str) -> Iterator[str]:
-    """Yield the path and the format of the document."""
-    yield f"--output={work_directory}/{DOCUMENT}"
-    yield "--output-format=json+"
+def output_arguments(work_directory: str) -> tuple[str, str]:
+    return f"--output={work_directory}/{DOCUMENT}", "--output-format=json+"
 
 
 def target_arguments(target: DataSet, engine: Engine | None = None, *, direct: bool = True) -> Iterator[str]:
-    """Yield the file, device or image, and whether its cache is bypassed.
-
-    With `direct`, fio 3.39 always turns librbd's cache off; without, Ceph's configuration decides: see
-    `cache_environment`.
-    """
+    """Yield the file, device or image, and whether its cache is bypassed, for librbd as in `cache_environment`."""
     if isinstance(target, ImageTarget):
-        yield f"--ioengine={Engine.RBD}"
-        yield f"--pool={target.pool}"
-        yield f"--rbdname={target.image}"
-        yield f"--clientname={target.user}"
-        yield f"--direct={int(not target.cache)}"
-        return
-    yield f"--filename={_escaped(target.path)}"
-    yield f"--ioengine={engine or Engine.LIBAIO}"
-    yield f"--direct={int(direct)}"
+        yield from (f"--ioengine={Engine.RBD}", f"--pool={target.pool}", f"--rbdname={target.image}")
+        yield from (f"--clientname={target.user}", f"--direct={int(not target.cache)}")
+    else:
+        yield f"--filename={_escaped(target.path)}"
+        yield from (f"--ioengine={engine or Engine.LIBAIO}", f"--direct={int(direct)}")
 
 
 def cache_environment(target: DataSet) -> Mapping[str, str]:
-    """Return the environment that turns librbd's cache on or off.
-
-    It overrides the configuration file and the monitors, but not `rbd config` of the image or its pool (observed with
-    18.2).
-    """
+    """Return the environment that turns librbd's cache on or off, except if `rbd config` of image or pool does."""
     return {"CEPH_ARGS": f"--rbd_cache={str(target.cache).lower()}"} if isinstance(target, ImageTarget) else {}
 
 
-def seed_arguments(seed: int) -> Iterator[str]:
-    """Yield the seed, which fio multiplies by the job's number so that jobs differ.
+def seed_arguments(seed: int) -> tuple[str, ...]:
+    """Return the seed, which fio multiplies by the job's number so that jobs differ.
 
-    fio 3.33 ignores the seed unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63
-    bits.
+    fio 3.33 ignores it unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63 bits.
     """
-    yield "--randrepeat=0"
-    yield f"--randseed={1 + seed % (2**63 - 1)}"
-    yield "--random_generator=tausworthe64"
+    return "--randrepeat=0", f"--randseed={1 + seed % (2**63 - 1)}", "--random_generator=tausworthe64"
 
 
 def content_arguments(content: DataContent) -> Iterator[str]:
-    """Yield how far written data can be compressed and deduplicated; needs buffers that are refilled.
-
-    fio makes that part of each 512 bytes constant, and fills that part of its buffers like an earlier one.
-    """
+    """Yield how far written data can be compressed and deduplicated; needs buffers that are refilled."""
     if content.compress_percent:
         yield f"--buffer_compress_percentage={content.compress_percent}"
     if content.dedupe_percent:
@@ -182,8 +150,8 @@ def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
 def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
     """Return the interval of the latency log, from which gaps between completions are read.
 
-    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
-    in memory. Each kind of log is smaller than 3 MB, except with many jobs for hours, where the interval is one second.
+    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs. Each kind of log is
+    smaller than 3 MB, except with many jobs for hours.
     """
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
     widths = (10, 20, 25, 50, 100, 200, 250, 500)
@@ -201,10 +169,7 @@ def _escaped(path: str) -> str:
 
 
 def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
-    """Return the size of the part of the target that each job uses, in whole blocks of the smallest size.
-
-    Sequential jobs over the same range would find each other's blocks in a cache, so each gets its own range.
-    """
+    """Return the bytes of the target that each job uses; sequential jobs would find each other's blocks in a cache."""
     parts = 1 if parameters.pattern.is_random else parameters.jobs
     unit, largest = min(parameters.block_sizes), max(parameters.block_sizes)
     blocks = target.size // parts // unit
@@ -226,17 +191,14 @@ def _load(parameters: FioParameters) -> Iterator[str]:
         yield f"--bssplit={':'.join(f'{size}/{percent}' for size, percent in sizes.items())}"
     if parameters.skew is not None and not parameters.is_open_loop:
         yield f"--random_distribution={parameters.random_distribution}"
-    yield f"--iodepth={parameters.io_depth}"
-    yield f"--numjobs={parameters.jobs}"
-    yield "--thread=1"
+    yield from (f"--iodepth={parameters.io_depth}", f"--numjobs={parameters.jobs}", "--thread=1")
     # A map of visited blocks, which costs memory and time, only where each block is to be visited once.
     yield f"--norandommap={int(parameters.until is None)}"
-    yield "--allow_file_create=0"
-    yield "--continue_on_error=none"
+    yield from ("--allow_file_create=0", "--continue_on_error=none")
     if parameters.pattern.writes:
-        # The submitting thread generates new random data for every write, which took 40 % of a 1 MiB write at depth 1.
-        # Scrambling changes some bytes in every 512 instead: no two writes are equal, and none compresses by more than
-        # a tenth. But writes below 64 KiB, Ceph's largest blob, would compress together, to a twentieth.
+        # Generating new random data took 40 % of a 1 MiB write at depth 1. Scrambling changes some bytes in every 512
+        # instead: no write compresses by more than a tenth. But writes below 64 KiB, Ceph's largest blob, would
+        # compress together, to a twentieth.
         is_scrambled = min(sizes) >= 64 * 2**10 and parameters.content == RANDOM_DATA
         yield "--scramble_buffers=1" if is_scrambled else "--refill_buffers=1"
         yield from content_arguments(parameters.content)

@@ -22,11 +22,9 @@ _RANGE = (
     "below 0.5, such as pareto:0.2"
 )
 _OUTSIDE = r"^zipf:[01](\.0+)?$|^pareto:0\.(0+|[5-9][0-9]*)$"
-_MOST_TERMS = 10**7
-"""Terms of the zeta function that fio adds up; it ignores the rest."""
+_MOST_TERMS = 10**7  # terms of the zeta function that fio adds up; it ignores the rest
 _EXACT_TERMS = 1000
-_LEAST_REACHED = 0.95
-"""The part of the blocks that get a rank at least (`scattered_blocks`)."""
+_LEAST_REACHED = 0.95  # the part of the blocks that get a rank at least (`scattered_blocks`)
 _WORD = 2**64
 _MULTIPLIER = 0x61C8864680B583EB
 """fio's hash of a rank is this multiple of it, modulo 2**64; the block is the rest by the number of blocks."""
@@ -77,10 +75,8 @@ class Zipf:
         return min(blocks - 1, int(blocks * (eta * number - eta + 1) ** (1 / (1 - self.theta))))
 
     def _eta(self, blocks: int) -> float:
-        first_two = 1 + 0.5**self.theta
-        return float(
-            (1 - (2 / blocks) ** (1 - self.theta)) / (1 - first_two / _zeta(min(blocks, _MOST_TERMS), self.theta))
-        )
+        zeta = _zeta(min(blocks, _MOST_TERMS), self.theta)
+        return float((1 - (2 / blocks) ** (1 - self.theta)) / (1 - (1 + 0.5**self.theta) / zeta))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +111,7 @@ def skew_of(distribution: str, block_size: int) -> Zipf | Pareto | None:
 def scattered_blocks(blocks: int) -> int:
     """Return the largest number of blocks, up to that number, over which fio scatters its ranks well.
 
-    Its hash gives several ranks to some blocks, and none to the others: 0.7 of them get one in the mean over many
-    numbers of blocks, all for powers of two, but 0.01 of 18,608.
+    Its hash gives several ranks to some blocks, and none to the others: 0.7 of them get one on average.
     """
     return next((number for number in range(blocks, 0, -1) if _reached(number) >= _LEAST_REACHED), 0)
 
@@ -126,11 +121,8 @@ def _reached(blocks: int) -> float:
 
     Two ranks share a block if their hashes differ by a multiple of the number of blocks. Such pairs of differences, of
     ranks and of these multiples, form a lattice, whose shortest vectors Gauss's reduction finds. A vector that covers
-    the parts x and y of all ranks and hashes gives the part (1 - x)(1 - y) of the ranks a predecessor.
-
-    A block has three ranks only if two vectors in a row together cover less than everything. They must be equal,
-    because different ones span at least the area of all ranks and hashes. So each covers less than half of both, and a
-    quarter of the ranks have a predecessor.
+    the parts x and y of all ranks and hashes gives the part (1 - x)(1 - y) of the ranks a predecessor. No block has
+    three ranks unless a quarter of the ranks have a predecessor.
     """
     # Both are scaled so that all ranks are as long as all hashes.
     scale = (_WORD, blocks * blocks)

@@ -3,11 +3,9 @@
 import json
 import math
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from errno import errorcode
-from itertools import pairwise
 
 from plimsoll.api.json_reader import DECODER, JsonNode, OutputError, printable
 from plimsoll.api.names import LatencyKind
@@ -25,64 +23,36 @@ from plimsoll.tools.base import Output
 from plimsoll.tools.fio.command import DOCUMENT
 from plimsoll.tools.reading import NOISE_CHARACTERS, excerpt, failure
 
-MAX_MILLISECONDS = 10**13
-"""The year 2286 as a time; 300 years as a duration."""
+MAX_MILLISECONDS = 10**13  # the year 2286 as a time; 300 years as a duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """The content of a text."""
+def read_document(text: str) -> tuple[JsonNode, list[str]]:
+    """Return the last document of a text, and remarks: the lines around all documents, at most 20 in a row.
 
-    root: JsonNode  # the last complete document
-    noise: tuple[str, ...]  # lines outside of documents, shortened; at most 20 in a row
-    warnings: tuple[str, ...]  # problems of the documents
-
-
-def read_document(text: str) -> Document:
-    """Return the last complete document of a text with other lines and documents.
-
-    fio indents everything inside a document, so a brace at the start of a line begins one. Reading each only up to the
-    next such brace keeps the effort proportional to the length of any text. OutputError without a complete
-    document, with the place where the last one breaks off.
+    fio indents everything inside a document, so a brace at the start of a line begins one. OutputError without a
+    complete document, with the place where the last one breaks off.
     """
-    # A measurement prints one document. Only the last ones are read.
-    starts = deque((match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)), maxlen=100)
-    if not starts:
+    start = text.rfind("\n{") + 1
+    if not text.startswith("{", start):
         begin = "; ".join(excerpt(text)[:3])
         raise OutputError(f"no JSON document in the output: {begin or 'it is empty'}")
-    parts = [_decode(text, start, end) for start, end in pairwise([*starts, len(text)])]
-    complete = [root for root, _ in parts if root]
-    problems = [rest for root, rest in parts if root is None]
-    if not complete:
-        raise OutputError(problems[-1])
-    before = excerpt(text[: starts[0]][:NOISE_CHARACTERS])
-    return Document(
-        root=complete[-1],
-        noise=(*before, *(line for root, rest in parts if root for line in excerpt(rest))),
-        warnings=(
-            *problems,
-            *([f"{len(complete)} documents in the output; the last one was taken"] if len(complete) > 1 else []),
-        ),
-    )
-
-
-def _decode(text: str, start: int, end: int) -> tuple[JsonNode | None, str]:
-    """Return the document between two places and the text after it, or None and where it breaks off."""
-    part = text[start:end]
     try:
-        fields, used = DECODER.raw_decode(part)
-        return JsonNode(fields), part[used:]
-    except json.JSONDecodeError as error:
-        position, reason = start + error.pos, error.msg
+        fields, used = DECODER.raw_decode(text[start:])
     except (ValueError, RecursionError) as error:
         position, reason = start, type(error).__name__
-    line = text.count("\n", 0, position) + 1
-    column = position - text.rfind("\n", 0, position)
-    return None, f"a JSON document breaks off at line {line}, column {column}: {reason}"
+        if isinstance(error, json.JSONDecodeError):
+            position, reason = start + error.pos, error.msg
+        line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+        raise OutputError(f"a JSON document breaks off at line {line}, column {column}: {reason}") from error
+    before = "" if text.startswith("{") else text[: text.index("\n{")]
+    noise = [*excerpt(before[:NOISE_CHARACTERS]), *excerpt(text[start + used :])]
+    if (number := text.count("\n{") + text.startswith("{")) > 1:
+        noise.append(f"{number} documents in the output; the last one was taken")
+    return JsonNode(fields), noise
 
 
-def read_output(output: Output) -> Document:
-    """Return the content of fio's output file; OutputError without a file or a complete document in it."""
+def read_output(output: Output) -> tuple[JsonNode, list[str]]:
+    """Return the document in fio's output file, and the lines around it; see `read_document`."""
     if DOCUMENT not in output.files:
         raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
     return read_document(output.files[DOCUMENT])
@@ -97,10 +67,7 @@ def jobs_named(root: JsonNode, name: str, *, count: int) -> list[JsonNode]:
 
 
 def complaints(jobs: Sequence[JsonNode], output: Output, noise: Sequence[str]) -> list[str]:
-    """Return each job's error, and fio's messages if it failed.
-
-    fio can fail without an error in any job, for example if the target is missing.
-    """
+    """Return each job's error, and fio's messages if it failed; then there may be no error in any job."""
     errors = []
     for number, job in enumerate(jobs, start=1):
         if error := job["error"].count():
@@ -129,10 +96,7 @@ def read_latency(node: JsonNode) -> LatencySample:
 
 
 def read_histogram(node: JsonNode) -> Histogram:
-    """Return the bins of a latency; without operations, where fio prints none, an empty histogram.
-
-    OutputError if a field is missing or malformed, or the bins do not hold exactly the timed operations.
-    """
+    """Return the bins of a latency; OutputError if they do not hold exactly the timed operations."""
     count = node["N"].count()
     if not count:
         return Histogram(counts={})
@@ -152,12 +116,9 @@ def read_histogram(node: JsonNode) -> Histogram:
 
 def _check_moments(node: JsonNode, sample: LatencySample, histogram: Histogram) -> None:
     """Refuse moments that do not fit the histogram; nothing else would reveal them."""
-    for name, value, index in (
-        ("min", sample.min_nanoseconds, min(histogram.counts)),
-        ("max", sample.max_nanoseconds, max(histogram.counts)),
-    ):
-        if bin_index(value) != index:
-            raise OutputError(f"{node.path}.{name} is {value}, but the outermost bin is {bin_midpoint(index)}")
+    for name, outermost in (("min", min(histogram.counts)), ("max", max(histogram.counts))):
+        if bin_index(value := node[name].count()) != outermost:
+            raise OutputError(f"{node.path}.{name} is {value}, but the outermost bin is {bin_midpoint(outermost)}")
     # Mean and standard deviation of the bins' midpoints. Both are norms of the operations' values, so the error of
     # either is at most the root mean square of the distances between values and midpoints.
     mean = math.fsum(bin_midpoint(index) * ios for index, ios in histogram.counts.items()) / histogram.total

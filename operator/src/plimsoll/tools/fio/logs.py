@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise, product
 
@@ -20,13 +20,9 @@ from plimsoll.tools.fio.document import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.reading import MILLISECOND, cells_of_operations, longest_gaps
 
-DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
-"""Operation -> its number in a log."""
-
-_MAX_RATE_DEVIATION = 0.005
-"""Maximum relative error of the lines, which are then scaled to the total."""
-_MAX_JITTER = WIDTH // 4
-"""Maximum milliseconds between a line and the end of its interval."""
+DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}  # operation -> its number in a log
+_MAX_RATE_DEVIATION = 0.005  # maximum relative error of the lines, which are then scaled to the total
+_MAX_JITTER = WIDTH // 4  # maximum milliseconds between a line and the end of its interval
 _RATE_LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
 
 _GAP_LINE = re.compile(r"(\d{1,13}), \d{1,20}, ([012])(?:,.*)?", re.ASCII)
@@ -56,12 +52,6 @@ class JobCompletions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    milliseconds: int
-    rate: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogReader:
     """Adds the content of the logs to samples."""
 
@@ -77,19 +67,22 @@ class LogReader:
 
         fio does not log syncs. OutputError if a field of the document is missing or malformed.
         """
-        gaps, warnings = None, list[str]()
-        # Output that is older than this log has no gaps.
-        if all(log_name("lat", job) in self.files for job in range(1, self.parameters.jobs + 1)):
-            completions = [
-                JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
-                for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
-            ]
-            try:
+        gaps, idle, warnings = None, list[Interval](), list[str]()
+        try:
+            # Output that is older than this log has no gaps.
+            if all(log_name("lat", job) in self.files for job in range(1, self.parameters.jobs + 1)):
+                completions = [
+                    JobCompletions(text=text, offset=offset, ios={name: completed(job, name) for name in DIRECTIONS})
+                    for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True)
+                ]
                 gaps = gaps_of(completions, self.milliseconds, gap_milliseconds(self.parameters, self.timing))
-            except SeriesError as error:
-                warnings.append(f"no gaps between operations: {error}")
-        idle = stretches_of(gaps) if gaps else []
-        logged = [self._with_series(sample, idle, warnings) for sample in samples]
+                idle = stretches_of(gaps)
+        except SeriesError as error:
+            warnings.append(f"no gaps between operations: {error}")
+        logged = [
+            sample if sample.operation is Operation.SYNC else self._with_series(sample, idle, warnings)
+            for sample in samples
+        ]
         try:
             check_gaps(idle, logged)
         except SeriesError as error:
@@ -97,15 +90,9 @@ class LogReader:
         return logged, gaps, warnings
 
     def _with_series(self, sample: OperationSample, idle: Sequence[Interval], warnings: list[str]) -> OperationSample:
-        operation = sample.operation
-        if operation is Operation.SYNC:
-            return sample
+        operation, cells = sample.operation, None
         try:
             cells = self._cells(sample, idle)
-        except SeriesError as error:
-            warnings.append(f"no series, and so no latency over time, of {operation} operations: {error}")
-            return sample
-        try:
             totals = [read_histogram(job[operation]["clat_ns"]) for job in self.jobs]
             slices = slices_of(
                 zip(self._logs("clat_hist"), totals, strict=True),
@@ -116,31 +103,27 @@ class LogReader:
                 in_flight=self.parameters.most_in_flight,
             )
         except SeriesError as error:
-            warnings.append(f"no latency over time of {operation} operations: {error}")
+            what = "no latency over time" if cells else "no series, and so no latency over time,"
+            warnings.append(f"{what} of {operation} operations: {error}")
             return sample.model_copy(update={"cells": cells})
         return sample.model_copy(update={"cells": cells, "slices": slices})
 
     def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
         if (spread := -min(self.offsets)) > _MAX_JITTER:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
-        sizes = [*self.parameters.block_sizes]
-        kind, unit = finest_log(sizes)
-        depth = self.parameters.io_depth
-        totals = [
-            Totals(ios=completed(job, sample.operation), milliseconds=self.milliseconds, in_flight=depth)
-            for job in self.jobs
-        ]
+        sizes, depth = [*self.parameters.block_sizes], self.parameters.io_depth
+
+        def read(kind: str, unit: float, size: float, done: Iterable[int], in_flight: int) -> Cells:
+            totals = (Totals(ios=ios, milliseconds=self.milliseconds, in_flight=in_flight) for ios in done)
+            logs = zip(self._logs(kind), totals, strict=True)
+            return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+
         size = sample.bytes / sample.ios if sample.ios else 0.0
-        logs = zip(self._logs(kind), totals, strict=True)
-        cells = cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
+        cells = read(*finest_log(sizes), size, (completed(job, sample.operation) for job in self.jobs), depth)
         if len(sizes) == 1:
             return cells
-        moved = [
-            replace(each, ios=job[sample.operation]["io_bytes"].count(), in_flight=depth * max(sizes))
-            for each, job in zip(totals, self.jobs, strict=True)
-        ]
-        by_bytes = cells_of(zip(self._logs("bw"), moved, strict=True), sample.operation, unit=1024, size=1, idle=idle)
-        return cells.model_copy(update={"bytes": by_bytes.bytes})
+        moved = (job[sample.operation]["io_bytes"].count() for job in self.jobs)
+        return cells.model_copy(update={"bytes": read("bw", 1024, 1, moved, depth * max(sizes)).bytes})
 
     def _logs(self, kind: str) -> list[str]:
         names = [log_name(kind, job) for job in range(1, self.parameters.jobs + 1)]
@@ -176,13 +159,13 @@ def cells_of(
 ) -> Cells:
     """Return the series of one operation over all jobs, which measured at the same time, each with its log and totals.
 
-    A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the times `idle`, in
-    milliseconds. SeriesError if a log is damaged, or disagrees with its job's totals.
+    A rate of 1 represents `unit` operations per second of `size` bytes. Nothing completed in the milliseconds `idle`.
+    SeriesError if a log is damaged, or disagrees with its job's totals.
     """
     series = []
     for log, totals in jobs:
         lines = [
-            _Line(milliseconds=int(match[1]), rate=int(match[2]))
+            (int(match[1]), int(match[2]))
             for _, match in _matches(_RATE_LINE, map(str.strip, log.splitlines()))
             if int(match[3]) == DIRECTIONS[operation]
         ]
@@ -191,7 +174,8 @@ def cells_of(
     return cells_of_operations(ios, size, WIDTH * MILLISECOND)
 
 
-def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
+def _cells(lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
+    """Return the cells of one job from its lines, each with its milliseconds and its rate."""
     number = -(-totals.milliseconds // WIDTH)
     if number > 200_000:  # noqa: PLR2004 - of a second each
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
@@ -199,43 +183,44 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
     allowed = len(lines) * unit
     try:
         cells, last = _counts(lines, unit, number)
-        # An interval that ended well before fio did, and its helper thread, has a line if it had any I/O, so no line
-        # means zero.
+        # An interval that ended well before fio's helper thread has a line if it had any I/O.
         closed = max(last, (totals.milliseconds - WIDTH // 10) // WIDTH)
         return _reconciled(cells, closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
         for skips in (True, False):
             if (spread := _spread(lines, unit, totals, idle, skips=skips)) is not None:
                 # fio may write the last line after the end.
-                closed = min(lines[-1].milliseconds // WIDTH, number)
+                closed = min(lines[-1][0] // WIDTH, number)
                 with suppress(SeriesError):
                     return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
         raise
 
 
 def _spread(
-    lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
+    lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
 ) -> list[float] | None:
     """Spread each line evenly over its time, without gaps; None if that is impossible.
 
-    The time of a line begins at the previous line. For intervals without an operation, fio writes none: if it `skips`
-    those that are idle, the time begins after them. They have no line either if fio itself was stopped, but then the
-    next line's time includes them.
+    The time of a line begins at the previous line, or if fio `skips` idle intervals, after these. If fio itself was
+    stopped, they have no line either, but then the next line's time includes them.
     """
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
-    for line in lines:
+    for end, rate in lines:
         # No thread is early, and only the last line may come after the end.
-        if line.milliseconds - before < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
+        if end - before < WIDTH - _MAX_JITTER or before >= totals.milliseconds:
             return None
-        while skips and line.milliseconds - before >= 2 * WIDTH - _MAX_JITTER and _is_idle(before, idle):
+        while skips and end - before >= 2 * WIDTH - _MAX_JITTER:
+            interval = Interval(start=before, end=before + WIDTH)
+            # A gap may be a little shorter than it was.
+            if sum(gap.clipped(interval) for gap in idle) < WIDTH - _MAX_JITTER:
+                break
             before += WIDTH
-        milliseconds = line.milliseconds - before
-        parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
+        parts = without([Interval(start=before, end=min(end, totals.milliseconds))], idle)
         if not (time := length_of(parts)):
             return None
-        before = line.milliseconds
-        count = (line.rate + 0.5) * unit * milliseconds / 1000
+        count = (rate + 0.5) * unit * (end - before) / 1000
+        before = end
         for part in parts:
             for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
                 inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
@@ -245,42 +230,23 @@ def _spread(
     return cells if lines and length_of(rest) <= WIDTH + _MAX_JITTER else None
 
 
-def _is_idle(start: int, idle: Sequence[Interval]) -> bool:
-    """Whether nothing completed in the interval that starts at `start`; a gap may be a little shorter than it was."""
-    interval = Interval(start=start, end=start + WIDTH)
-    return sum(gap.clipped(interval) for gap in idle) >= WIDTH - _MAX_JITTER
-
-
-def _counts(lines: Sequence[_Line], unit: float, number: int) -> tuple[list[float], int]:
-    """Return the operations of each interval, zero without a line, and the last interval with a line.
-
-    Interval k ends at k * WIDTH.
-    """
-    counts: dict[int, int] = {}
-    before = _Line(milliseconds=0, rate=0)
-    for line in lines:
-        slot = _slot(line)
-        if slot in counts or line.milliseconds <= before.milliseconds:
+def _counts(lines: Sequence[tuple[int, int]], unit: float, number: int) -> tuple[list[float], int]:
+    """Return the operations of each interval, zero without a line, and the number of the last one with a line."""
+    cells, before, last = [0.0] * number, 0, 0
+    for time, rate in lines:
+        slot = (time + WIDTH // 2) // WIDTH
+        if abs(time - slot * WIDTH) > _MAX_JITTER:
+            raise SeriesError(f"the line of the log at {time} ms does not lie on an interval of {WIDTH} ms")
+        if slot == last or time <= before:
             raise SeriesError(f"the log has two lines for the interval that ends at {slot * WIDTH} ms")
-        # Between neighbours the real distance is known; after a gap only the nominal one.
-        adjacent = slot == _slot(before) + 1
-        milliseconds = line.milliseconds - before.milliseconds if adjacent else WIDTH
-        # Half a unit compensates, on average, for rounding down.
-        counts[slot] = round((line.rate + 0.5) * unit * milliseconds / 1000)
-        before = line
-    cells = [0.0] * number
-    for slot, count in counts.items():
-        if not 1 <= slot <= number:
+        if slot > number:
             raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
-        cells[slot - 1] = count
-    return cells, max(counts, default=0)
-
-
-def _slot(line: _Line) -> int:
-    slot = (line.milliseconds + WIDTH // 2) // WIDTH
-    if abs(line.milliseconds - slot * WIDTH) > _MAX_JITTER:
-        raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
-    return slot
+        # Between neighbours the real distance is known; after a gap only the nominal one.
+        milliseconds = time - before if slot == last + 1 else WIDTH
+        # Half a unit compensates, on average, for rounding down.
+        cells[slot - 1] = round((rate + 0.5) * unit * milliseconds / 1000)
+        before, last = time, slot
+    return cells, last
 
 
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
@@ -295,8 +261,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
         surplus = math.fsum(cells) - totals.ios - allowed
         cells = [first - min(max(0.0, surplus), totals.in_flight, first), *others]
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
-    length = math.fsum(lengths)
-    counted = math.fsum(cells)
+    length, counted = math.fsum(lengths), math.fsum(cells)
     # The maximum plausible number of unlogged operations in the last cells together, at 1.5 times the highest rate.
     most: float = totals.ios
     if closed and length:
@@ -311,10 +276,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
 
 
 def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
-    """Return the times in which none of a client's jobs, which all measured for `milliseconds`, completed anything.
-
-    `width` is the interval of the log in milliseconds. SeriesError if a log is damaged, or disagrees with the totals.
-    """
+    """Return the times without completions of all jobs of a client; `width` is the log's interval in milliseconds."""
     idle = [Interval(start=0, end=milliseconds)]
     for job in jobs:
         end = milliseconds - job.offset
@@ -332,10 +294,7 @@ def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Ga
 
 
 def check_gaps(gaps: Sequence[Interval], samples: Sequence[OperationSample]) -> None:
-    """Compare the gaps, in milliseconds, with the series: a log that breaks off between two lines looks like a stall.
-
-    SeriesError if the series has operations in a gap, beyond what the jitter of its lines explains.
-    """
+    """Raise SeriesError if a series has operations in a gap (ms): a log that breaks off looks like a stall."""
     for gap, sample in product(gaps, samples):
         first = -(-(gap.start + _MAX_JITTER) // WIDTH)
         last = max(0, (gap.end - _MAX_JITTER) // WIDTH)
@@ -382,8 +341,7 @@ def slices_of(
     """Return the complete slices of one operation over all jobs, of `seconds` each; the last may lack a twentieth.
 
     `logs` has the log of each job and the completion latencies of its whole measurement, which took `milliseconds`;
-    `in_flight` operations can complete at the same time. SeriesError if a log is damaged, or its operations completed
-    at notably other times than the series `cells` shows.
+    `in_flight` operations can complete at once. SeriesError also if the series `cells` shows notably other times.
     """
     width = seconds * 1000
     number = int(milliseconds / width + 0.05)
@@ -408,7 +366,7 @@ def _slices(log: str, total: Histogram, operation: Operation, width: int, number
     for line, match in _matches(_SLICE_LINE, log.splitlines()):
         if int(match[2]) == DIRECTIONS[operation]:
             times.append(int(match[1]))
-            logged.append(_histogram(match[3], line))
+            logged.append(_histogram(match[3].split(", "), line))
     for before, after in pairwise(times):
         if after < before:
             raise SeriesError(f"the log goes back from {before} ms to {after} ms")
@@ -428,12 +386,11 @@ def _slices(log: str, total: Histogram, operation: Operation, width: int, number
     return [*logged, rest, *[Histogram(counts={})] * number][:number]
 
 
-def _histogram(text: str, number: int) -> Histogram:
-    bins = text.split(", ")
+def _histogram(bins: Sequence[str], line: int) -> Histogram:
     if len(bins) != BIN_COUNT:
-        raise SeriesError(f"line {number} of the log has {len(bins)} bins instead of {BIN_COUNT}")
+        raise SeriesError(f"line {line} of the log has {len(bins)} bins instead of {BIN_COUNT}")
     # Most of the 1856 bins are empty.
     histogram = Histogram(counts={index: int(count) for index, count in enumerate(bins) if count != "0"})
     if not histogram.total:
-        raise SeriesError(f"line {number} of the log is empty, although an operation completed with it")
+        raise SeriesError(f"line {line} of the log is empty, although an operation completed with it")
     return histogram

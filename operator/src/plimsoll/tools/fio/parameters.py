@@ -7,9 +7,9 @@ from hashlib import shake_128
 from itertools import count
 from math import log
 from struct import unpack
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Flag, Integer, Model, Rule
@@ -45,14 +45,10 @@ class Pattern(StrEnum):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Operations of the pattern."""
-        if self.is_mixed:
-            return (Operation.READ, Operation.WRITE)
-        return (Operation(self.value.removeprefix("rand")),)
+        return (Operation.READ, Operation.WRITE) if self.is_mixed else (Operation(self.value.removeprefix("rand")),)
 
     @property
     def writes(self) -> bool:
-        """Whether it writes data."""
         return Operation.WRITE in self.operations
 
 
@@ -71,49 +67,17 @@ class Engine(StrEnum):
         return self in (Engine.PSYNC, Engine.SYNC)
 
 
-class Until(StrEnum):
-    """What ends a measurement before its time is over."""
-
-    DATA_SET_DONE = "DataSetDone"
-
-
-class Arrivals(StrEnum):
-    """When the operations of a limited rate are due."""
-
-    EVEN = "Even"
-    POISSON = "Poisson"
-
-
 class BlockShare(Model):
-    """A size of operations and its share.
-
-    Attributes:
-        size: Bytes of an operation, as in blockSize.
-        percent: Percent of the operations that have this size. All sizes together have 100.
-
-    """
+    """A size of operations and its share."""
 
     size: BlockBytes
+    """Bytes of an operation, as in blockSize."""
     percent: Annotated[Integer, Field(ge=1, le=99)]
-
-
-class Files(StrEnum):
-    """Which files of a shared volume the clients work on."""
-
-    FILE_PER_CLIENT = "FilePerClient"
-    SHARED_FILE = "SharedFile"
-
-
-class ReadBack(StrEnum):
-    """Whose data a client reads instead of its own."""
-
-    NEXT_CLIENT = "NextClient"
+    """Percent of the operations that have this size. All sizes together have 100."""
 
 
 DEFAULT_BLOCK_BYTES = 4096
-SPARE_SECONDS = 10
-"""The trace is longer than ramp and runtime: a replay that ends before them would end the measurement."""
-
+SPARE_SECONDS = 10  # a trace is longer than ramp and runtime: the end of a replay would end the measurement
 _MICROSECONDS = 10**6
 _RANGE = 2**64
 
@@ -141,14 +105,12 @@ class Trace:
     delay: float = 0.0
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use.
-
-        If operations are due faster than they can be submitted, they follow each other without gaps until that is made
-        up for.
-        """
+        """Yield the lines, each with its end of line. fio replaces `data` by the file that it is to use."""
         yield from ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
         end, due, unit = self.seconds * _MICROSECONDS, 0.0, min(self.block_sizes)
-        written, ready = 0, 0.0  # time in the trace, and when fio has submitted the operation before
+        # Time in the trace, and when fio has submitted the operation before. Operations that are due faster than they
+        # can be submitted follow each other without gaps until that is made up for.
+        written, ready = 0, 0.0
         hundred_sizes = [size for size, percent in self.block_sizes.items() for _ in range(percent)]
         following = {Operation.READ: 0, Operation.WRITE: 0}
         for gap, kind, place in self._numbers():
@@ -182,60 +144,11 @@ class Trace:
             yield from zip(numbers, numbers, numbers, strict=True)
 
 
-_TRACED_PER_SECOND = 300_000
-"""Arrivals of a trace that an agent writes per second."""
+_TRACED_PER_SECOND = 300_000  # arrivals of a trace that an agent writes per second
 
 
 class FioParameters(ToolParameters):
-    """fio on each client's volume, one process per client; through librbd with access LibRBD.
-
-    Attributes:
-        pattern: Direction and order of the I/O, by fio's own names.
-        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
-            whole Ki (at most 9999Ki) or Mi. 4Ki if absent.
-        block_size_mix: Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a
-            multiple of the smallest, and operations begin at multiples of the smallest.
-        random_distribution: How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as
-            zipf:1.1, or pareto:H, such as pareto:0.2 for 80 % of the operations on 20 % of the blocks, for hot and cold
-            ones. Hot blocks are scattered over the data set, and differ between clients, jobs and trials.
-        io_depth: Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O
-            is submitted synchronously by libaio: there the depth has no effect although fio reports it.
-        engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise:
-            it works under the default seccomp profile, which blocks io_uring.
-        jobs: Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have
-            their own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the
-            image's lock from the others.
-        read_percent: Share of reads in a mixed pattern, 50 if absent. Refused for other patterns; for reads or writes
-            alone use theirs.
-        fsync_every: Writes after which each job calls fsync; 0 for never.
-        rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
-            absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
-            the next permitted operation is not latency.
-        arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, like requests of
-            many independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With
-            Poisson, a client has at most 50000 operations per second and one job, and takes a whole CPU, because it
-            waits by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does
-            not apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
-        compress_percent: Percentage of each 512 bytes that is constant and can be compressed. The prefill
-            writes such data too. Random data, which cannot be compressed, if absent. All workloads of the run that use
-            fio must agree, because they share the data sets.
-        dedupe_percent: Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as
-            compressPercent.
-        direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
-            access LibRBD.
-        until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
-            block of a random pattern included. runtimeSeconds is then the limit, which should not be far above the
-            expected time: intervals of latencies over time depend on it. With less than all done, the result is
-            Invalid. Requires rampSeconds 0, one job and directIo, and does not apply to readwrite.
-        files: FilePerClient for a separate file for each client; SharedFile for one file in which each client has its
-            own
-            region. SharedFile requires volume.sharing Shared, and applies to all workloads of the run that use fio.
-            FilePerClient if absent.
-        read_back: NextClient makes each client read the data that the next participating client prefilled, and the last
-            client the first one's, so that no client reads its own data. Requires volume.sharing
-            Shared, two clients or more, and the pattern read or randread.
-
-    """
+    """fio on each client's volume, one process per client; through librbd with access LibRBD."""
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "ioDepth"})
     rules: ClassVar[tuple[Rule, ...]] = fio_rules.PARAMETER_RULES
@@ -251,34 +164,61 @@ class FioParameters(ToolParameters):
 
     # Each field is checked against those above it, so that a problem is reported at the field to change.
     pattern: Pattern = Pattern.RANDREAD
+    """Direction and order of the I/O, by fio's own names."""
     block_size_mix: Annotated[tuple[BlockShare, ...], Field(min_length=2, max_length=32)] | None = None
+    """Operations of several sizes at random, in place of blockSize (fio's bssplit). Every size is a multiple of the
+    smallest, and operations begin at multiples of the smallest."""
     block_size: BlockBytes | None = Field(
         default_factory=lambda validated: None if validated.get("block_size_mix") else DEFAULT_BLOCK_BYTES,
         description=BLOCK_DESCRIPTION,
     )
+    """Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. 4Ki if absent."""
     random_distribution: Distribution = UNIFORM
+    """How the blocks of a random pattern are chosen: random for all alike; zipf:THETA, such as zipf:1.1, or pareto:H,
+    such as pareto:0.2 for 80 % of the operations on 20 % of the blocks, for hot and cold ones. Hot blocks are scattered
+    over the data set, and differ between clients, jobs and trials."""
     engine: Engine | None = None
+    """How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise. The
+    default seccomp profile blocks io_uring."""
     io_depth: Depth = 1
+    """Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O is
+    submitted synchronously by libaio: there the depth has no effect although fio reports it."""
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
+    """Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have their
+    own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the image's lock
+    from the others."""
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Share of reads in a mixed pattern, 50 if absent. Refused for other patterns; for reads or writes alone use
+    theirs."""
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
+    """Writes after which each job calls fsync; 0 for never."""
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
-    arrivals: Arrivals | None = None
+    """Maximum operations per second of each client, over all its jobs and directions together; no limit if absent. It
+    is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for the next permitted
+    operation is not latency."""
+    arrivals: Literal["Even", "Poisson"] | None = None
+    """When operations at rateIops are due: Even after equal times, if absent; Poisson at random times, like requests of
+    many independent users, whatever is in flight, up to ioDepth. With Poisson, a client has at most 50000 operations
+    per second and one job, and takes a whole CPU, because it waits by polling. Poisson does not apply to trims, syncs,
+    synchronous engines, buffered I/O and access LibRBD."""
     compress_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Percentage of each 512 bytes that is constant and can be compressed, also in the prefill. Random data if absent.
+    All workloads that use fio must agree, because they share the data sets."""
     dedupe_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
+    """Percentage of the writes that repeat earlier data and can be deduplicated. Otherwise as compressPercent."""
     direct_io: Flag = True
-    until: Until | None = None
-    files: Files | None = None
-    read_back: ReadBack | None = None
-
-    @field_validator("read_percent", mode="before")
-    @classmethod
-    def _check_mixed_share(cls, value: object, info: ValidationInfo) -> object:
-        pattern = info.data.get("pattern")
-        if type(value) is int and value in {0, 100} and pattern is not None and pattern.is_mixed:
-            alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
-            raise ValueError(f"leaves only one operation; use 1 to 99, or pattern {alone} without readPercent")
-        return value
+    """Bypass the page cache. false measures the client's memory as much as its storage, and is refused with access
+    LibRBD."""
+    until: Literal["DataSetDone"] | None = None
+    """DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every block of
+    a random pattern included. runtimeSeconds is then the limit, not far above the expected time. With less than all
+    done, the result is Invalid. Requires rampSeconds 0, one job and directIo."""
+    files: Literal["FilePerClient", "SharedFile"] | None = None
+    """FilePerClient, if absent, for a separate file for each client; SharedFile for one file in which each client has
+    its own region. It requires volume.sharing Shared, and applies to all workloads that use fio."""
+    read_back: Literal["NextClient"] | None = None
+    """NextClient makes each client read the data that the next participating client prefilled. Requires volume.sharing
+    Shared, two clients or more, and the pattern read or randread."""
 
     @field_validator("block_size_mix")
     @classmethod
@@ -304,7 +244,6 @@ class FioParameters(ToolParameters):
 
     @property
     def skew(self) -> Zipf | Pareto | None:
-        """How random blocks are preferred."""
         return skew_of(self.random_distribution, min(self.block_sizes))
 
     @property
@@ -313,11 +252,11 @@ class FioParameters(ToolParameters):
 
     @property
     def shares_file(self) -> bool:
-        return self.files is Files.SHARED_FILE
+        return self.files == "SharedFile"
 
     @property
     def reads_next_client(self) -> bool:
-        return self.read_back is ReadBack.NEXT_CLIENT
+        return self.read_back == "NextClient"
 
     @property
     def reads_data(self) -> bool:
@@ -342,7 +281,6 @@ class FioParameters(ToolParameters):
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the engine is synchronous."""
         return self.engine is not None and self.engine.is_synchronous
 
     @property
@@ -354,7 +292,7 @@ class FioParameters(ToolParameters):
 
     @property
     def is_open_loop(self) -> bool:
-        return self.arrivals is Arrivals.POISSON
+        return self.arrivals == "Poisson"
 
     @property
     def rate_per_job(self) -> Mapping[Operation, int]:
@@ -371,10 +309,7 @@ class FioParameters(ToolParameters):
 
     @property
     def in_flight(self) -> int | None:
-        """Operations that all jobs together always keep in flight; None if a rate or a sync makes them wait.
-
-        Also None for trims, which fio runs one at a time during submission.
-        """
+        """Operations that all jobs together always keep in flight; None if a rate, syncs or trims make them wait."""
         waits = self.rate_iops or self.fsync_every or Operation.TRIM in self.pattern.operations
         return None if waits else self.io_depth * self.jobs
 
@@ -383,10 +318,7 @@ class FioParameters(ToolParameters):
         return self.io_depth * self.jobs
 
     def load_step(self, vary: Vary) -> int:
-        """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have.
-
-        Operations of any rate are reads or writes at random.
-        """
+        """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have."""
         if vary is Vary.DEPTH:
             return self.jobs
         # fio takes a rate of 0 for no limit, so each job and direction needs an operation per second.
@@ -394,9 +326,8 @@ class FioParameters(ToolParameters):
 
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
-        changed: dict[str, int | Arrivals] = (
-            {"io_depth": load // self.jobs} if vary is Vary.DEPTH else {"rate_iops": load, "arrivals": Arrivals.POISSON}
-        )
+        rate: dict[str, object] = {"rate_iops": load, "arrivals": "Poisson"}
+        changed = {"io_depth": load // self.jobs} if vary is Vary.DEPTH else rate
         return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
 
     def most_load(self, vary: Vary, timing: Timing) -> int:
@@ -406,16 +337,13 @@ class FioParameters(ToolParameters):
         return min(fio_rules.MAX_OFFERED, fio_rules.MAX_ARRIVALS // traced_seconds(timing))
 
     def preparation_seconds(self, timing: Timing) -> int:
-        if not self.is_open_loop or self.rate_iops is None:
-            return 0
-        return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
+        return -(-(self.rate_iops or 0) * traced_seconds(timing) // _TRACED_PER_SECOND) if self.is_open_loop else 0
 
     def search_label(self, vary: Vary) -> str:
         """Return the label without a varied depth, or with the depth as a limit: `randread 4Ki up to qd64`."""
         return self._label(f"up to qd{self.io_depth}" if vary is Vary.RATE else "")
 
     def label(self) -> str:
-        """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
         return self._label(f"qd{self.io_depth}")
 
     def _label(self, depth: str) -> str:

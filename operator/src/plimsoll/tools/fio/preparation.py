@@ -1,72 +1,39 @@
-"""Changing a whole data set while nothing is measured: prefill, precondition, discard.
-
-A prefill writes every byte once, so that no read meets an unwritten extent. A precondition then overwrites random
-blocks, so that the storage is measured in use and not fresh. A discard releases the space of an image.
-"""
-
-from collections.abc import Iterator
+"""Changing a whole data set while nothing is measured: prefill, random overwrite (precondition), discard."""
 
 from plimsoll.api.json_reader import OutputError
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.storage import RANDOM_DATA, DataContent, Precondition
 from plimsoll.tools.base import Command, Output
-from plimsoll.tools.fio.command import (
-    cache_environment,
-    content_arguments,
-    offset_of,
-    output_arguments,
-    seed_arguments,
-    target_arguments,
-)
+from plimsoll.tools.fio import command
 from plimsoll.tools.fio.document import complaints, jobs_named, read_output
 from plimsoll.tools.reading import failure
 from plimsoll.tools.target import DataSet, ImageTarget, VolumeKind, VolumeTarget
 
-_BLOCK_BYTES = 2**20
-"""A data set must be a whole number of these: fio would skip the rest."""
-
-_OBJECT_BYTES = 4 * 2**20
-"""Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
+_BLOCK_BYTES = 2**20  # data sets are a whole number of these; fio would skip the rest
+_OBJECT_BYTES = 4 * 2**20  # default object size of an image: a discard removes whole objects
 
 
 def prefill_command(target: DataSet, seed: int, work_directory: str, content: DataContent = RANDOM_DATA) -> Command:
-    """Return the command that writes the whole target once, in order.
-
-    It creates a missing file, but never a device or an image. ValueError if the target is not a whole number of MiB.
-    """
-    _check_whole_blocks(target)
+    """Return the command that writes the whole target once, in order; it creates a missing file."""
     is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
     return _command(
         "prefill",
         target,
         work_directory,
         *_writing(seed, content),
-        f"--size={target.size}",
-        "--rw=write",
-        f"--bs={_BLOCK_BYTES}",
-        "--iodepth=8",
-        "--fallocate=none",
+        *("--rw=write", f"--size={target.size}", f"--bs={_BLOCK_BYTES}", "--iodepth=8", "--fallocate=none"),
         f"--allow_file_create={int(is_file)}",
     )
 
 
-def parse_prefill(output: Output, target: DataSet) -> int:
-    """Return the bytes that a prefill wrote: always the size of the target; OutputError if it failed or wrote less."""
-    return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
-
-
 def precondition_command(
-    target: DataSet,
-    precondition: Precondition,
-    seed: int,
-    work_directory: str,
-    content: DataContent = RANDOM_DATA,
+    target: DataSet, precondition: Precondition, seed: int, work_directory: str, content: DataContent = RANDOM_DATA
 ) -> Command:
     """Return the command that overwrites random blocks of the whole target for a time.
 
-    It creates no file: the target was prefilled. A block may be drawn again before all others were, because remembering
-    the drawn ones takes memory in proportion to the target. ValueError if the target is smaller than one block.
+    A block may be drawn again before all others were, because remembering the drawn ones takes memory in proportion to
+    the target. ValueError if the target is smaller than one block.
     """
     size = target.size // precondition.block_size * precondition.block_size
     if not size:
@@ -79,87 +46,56 @@ def precondition_command(
         target,
         work_directory,
         *_writing(seed, content),
-        f"--size={size}",
-        "--rw=randwrite",
-        f"--bs={precondition.block_size}",
-        # Enough to keep the devices busy, few enough that the last operations end soon after the time.
-        "--iodepth=16",
-        "--norandommap=1",
-        "--time_based=1",
-        f"--runtime={precondition.seconds}s",
-        "--allow_file_create=0",
+        # A depth that keeps the devices busy, but with which the last operations end soon after the time.
+        *("--rw=randwrite", f"--size={size}", f"--bs={precondition.block_size}", "--iodepth=16", "--norandommap=1"),
+        *("--time_based=1", f"--runtime={precondition.seconds}s", "--allow_file_create=0"),
     )
-
-
-def parse_precondition(output: Output, target: DataSet) -> int:
-    """Return the bytes that a precondition wrote, including repeated ones; OutputError if it failed or wrote none."""
-    written = _changed_bytes("precondition", "wrote", output, Operation.WRITE)
-    if not written:
-        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
-    return written
 
 
 def discard_command(target: ImageTarget, work_directory: str) -> Command:
-    """Return the command that trims the whole image once; ValueError if it is not a whole number of MiB."""
-    _check_whole_blocks(target)
-    return _command(
-        "discard",
-        target,
-        work_directory,
-        f"--size={target.size}",
-        "--rw=trim",
-        f"--bs={_BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES}",
-        "--iodepth=8",
-        "--allow_file_create=0",
-    )
-
-
-def parse_discard(output: Output, target: ImageTarget) -> int:
-    """Return the bytes that a discard trimmed: always the size of the image; OutputError if it failed or did less."""
-    return _changed_bytes("discard", "trimmed", output, Operation.TRIM, expected=target.size)
-
-
-def _check_whole_blocks(target: DataSet) -> None:
-    if target.size < _BLOCK_BYTES or target.size % _BLOCK_BYTES:
-        raise ValueError(f"the target has {target.size} bytes, which is not a whole number of MiB")
+    """Return the command that trims the whole image once."""
+    size = _BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES
+    options = ("--rw=trim", f"--size={target.size}", f"--bs={size}", "--iodepth=8", "--allow_file_create=0")
+    return _command("discard", target, work_directory, *options)
 
 
 def _command(job: str, target: DataSet, work_directory: str, *arguments: str) -> Command:
     """Return the command of one job that bypasses the page cache and ends at the first error."""
     return Command(
         argv=(
-            "fio",
-            *output_arguments(work_directory),
-            "--eta=never",
-            f"--name={job}",
-            *target_arguments(target),
-            f"--offset={offset_of(target)}",
-            "--thread=1",
-            "--continue_on_error=none",
+            *("fio", *command.output_arguments(work_directory), "--eta=never", f"--name={job}"),
+            *(
+                *command.target_arguments(target),
+                f"--offset={command.offset_of(target)}",
+                "--thread=1",
+                "--continue_on_error=none",
+            ),
             *arguments,
         ),
-        environment=cache_environment(target),
+        environment=command.cache_environment(target),
     )
 
 
-def _writing(seed: int, content: DataContent) -> Iterator[str]:
-    yield "--refill_buffers=1"
-    yield from content_arguments(content)
-    yield "--end_fsync=1"
-    yield from seed_arguments(seed)
+def _writing(seed: int, content: DataContent) -> tuple[str, ...]:
+    return ("--refill_buffers=1", *command.content_arguments(content), "--end_fsync=1", *command.seed_arguments(seed))
 
 
-def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, expected: int | None = None) -> int:
-    """Return the bytes that a job wrote or trimmed, and refuse a failure or anything incomplete."""
-    document = read_output(output)
-    (result,) = jobs_named(document.root, job, count=1)
-    problems = complaints([result], output, document.noise)
+def changed_bytes(step: str, output: Output, target: DataSet) -> int:
+    """Return the bytes that a step wrote or trimmed, a precondition also repeatedly.
+
+    OutputError if it failed, or if a prefill or discard did not change the whole target, or a precondition nothing.
+    """
+    root, noise = read_output(output)
+    (result,) = jobs_named(root, step, count=1)
+    problems = complaints([result], output, noise)
     if problems or output.exit_code:
-        raise OutputError(f"{job} failed with {failure(output, *problems)}")
-    direction = result[operation]
+        raise OutputError(f"{step} failed with {failure(output, *problems)}")
+    direction, did = (result[Operation.TRIM], "trimmed") if step == "discard" else (result[Operation.WRITE], "wrote")
     changed = direction["io_bytes"].count()
     if incomplete := direction["short_ios"].count() + direction["drop_ios"].count():
-        raise OutputError(f"{job} {did} {changed} bytes with {incomplete} operations that were short or dropped")
-    if expected is not None and changed != expected:
-        raise OutputError(f"{job} {did} {changed} of {expected} bytes")
+        raise OutputError(f"{step} {did} {changed} bytes with {incomplete} operations that were short or dropped")
+    if step == "precondition" and not changed:
+        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
+    if step != "precondition" and changed != target.size:
+        raise OutputError(f"{step} {did} {changed} of {target.size} bytes")
     return changed

@@ -1,10 +1,12 @@
 """Rules for fio's parameters, for workloads and for runs with them."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Rule
-from plimsoll.tools.base import ExpandedRun
+from plimsoll.tools.base import ExpandedRun, WorkloadPoint
 from plimsoll.tools.target import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "self.pattern in ['read', 'randread', 'readwrite', 'randrw']"
@@ -13,9 +15,7 @@ _NO_IMAGE = f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
-SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
-"""Depths for which fio reports how often they were full. A depth of 1 always is."""
-
+SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)  # depths for which fio reports how often they were full. A depth of 1 always is
 MAX_OFFERED = 50_000
 """Random arrivals per second of a client. What a submission takes beyond `ALLOWED_SECONDS` shifts all later arrivals;
 2 us are a tenth of the mean gap at this rate."""
@@ -24,10 +24,7 @@ MAX_ARRIVALS = 4_000_000
 """Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
 have about 35 bytes for each."""
 
-_VARIED = "must be absent, because line varies it; remove it, or remove line"
 _SEARCH = "!has(self.fio) || !has(self.line)"
-_OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
-_CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 _UNIFORM = "self.randomDistribution == 'random'"
 _CONTENTS = (
     "self.workloads.filter(w, has(w.fio)).map(w, 100 * w.fio.?compressPercent.orValue(0) + "
@@ -41,25 +38,79 @@ def _all_fio(run: ExpandedRun) -> list[Any]:
     return [point.parameters for point in run.points_of("fio")]
 
 
+# Fields that do not go with a load of which several operations are in flight when they are due: the field, what has to
+# hold in CEL and in Python, why, and for which loads of a search.
+_LOADS: tuple[tuple[str, str, Callable[[Any], bool], str, tuple[Vary, ...]], ...] = (
+    (
+        ".pattern",
+        "!(FIO.pattern in ['trim', 'randtrim'])",
+        lambda fio: not fio.removes_data,
+        "cannot be a trim with LOAD, because fio runs trims one after the other; use reads or writes",
+        (*Vary,),
+    ),
+    (
+        ".fsyncEvery",
+        "FIO.fsyncEvery == 0",
+        lambda fio: not fio.fsync_every,
+        "must be 0 with LOAD, because operations would wait for each sync; use 0",
+        (*Vary,),
+    ),
+    (
+        ".engine",
+        "(!has(FIO.engine) || !(FIO.engine in ['psync', 'sync']))",
+        lambda fio: not fio.is_synchronous,
+        "must be asynchronous with LOAD, so that more than one operation can be in flight; use libaio",
+        (*Vary,),
+    ),
+    (
+        ".directIo",
+        "FIO.directIo",
+        lambda fio: fio.direct_io,
+        "must be true with LOAD, because buffered operations are submitted one after the other; remove it",
+        (*Vary,),
+    ),
+    (
+        ".until",
+        "!has(FIO.until)",
+        lambda fio: fio.until is None,
+        "cannot be set with LOAD, whose trials end after a given time; remove it",
+        (*Vary,),
+    ),
+    (
+        ".jobs",
+        "FIO.jobs == 1",
+        lambda fio: fio.jobs == 1,
+        "must be 1 with LOAD, because fio can crash when several jobs replay arrivals; use more clients",
+        (Vary.RATE,),
+    ),
+)
+
+
+def _holds_in_open_loop(holds: Callable[[Any], bool], fio: Any) -> bool:  # noqa: ANN401 - `FioParameters`
+    return not fio.is_open_loop or holds(fio)
+
+
+def _holds_in_search(varied: tuple[Vary, ...], holds: Callable[[Any], bool], point: WorkloadPoint) -> bool:
+    return point.vary not in varied or holds(point.parameters)
+
+
 PARAMETER_RULES = (
-    Rule(
-        field_path=".until",
-        rule="!has(self.until) || self.jobs == 1",
-        holds=lambda fio: fio.until is None or fio.jobs == 1,
-        message="cannot be set with several jobs, which end at different times; use jobs 1, or remove it",
+    *(
+        Rule(
+            field_path=field,
+            rule=f"{_EVEN} || {rule.replace('FIO', 'self')}",
+            holds=partial(_holds_in_open_loop, holds),
+            message=message.replace("LOAD", "arrivals Poisson"),
+        )
+        for field, rule, holds, message, _ in _LOADS
     ),
     Rule(
+        # Jobs end at different times, readwrite would read one half and write the same half, and buffered data may
+        # still be in memory at the end.
         field_path=".until",
-        rule="!has(self.until) || self.pattern != 'readwrite'",
-        holds=lambda fio: fio.until is None or fio.pattern != "readwrite",
-        message="cannot be set for readwrite, which would read one half of the data set and write the same half; use "
-        "randrw, or remove it",
-    ),
-    Rule(
-        field_path=".until",
-        rule="!has(self.until) || self.directIo",
-        holds=lambda fio: fio.until is None or fio.direct_io,
-        message="cannot be set with directIo false, because data may still be in memory at the end; set directIo true",
+        rule="!has(self.until) || (self.jobs == 1 && self.pattern != 'readwrite' && self.directIo)",
+        holds=lambda fio: fio.until is None or (fio.jobs == 1 and fio.pattern != "readwrite" and fio.direct_io),
+        message="needs jobs 1, directIo true and a pattern other than readwrite; change them, or remove it",
     ),
     Rule(
         field_path=".arrivals",
@@ -69,48 +120,9 @@ PARAMETER_RULES = (
     ),
     Rule(
         field_path=".arrivals",
-        rule=f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])",
-        holds=lambda fio: not fio.is_open_loop or not fio.removes_data,
-        message="cannot be Poisson for trims, because fio runs them one after the other; use reads or writes",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || self.fsyncEvery == 0",
-        holds=lambda fio: not fio.is_open_loop or not fio.fsync_every,
-        message="cannot be Poisson with fsyncEvery, because fio does not sync while it replays arrivals; remove one of "
-        "them",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])",
-        holds=lambda fio: not fio.is_open_loop or not fio.is_synchronous,
-        message="cannot be Poisson with a synchronous engine, which delays what is due during an operation; use libaio",
-    ),
-    Rule(
-        field_path=".arrivals",
         rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
         holds=lambda fio: not fio.is_open_loop or (fio.rate_iops or 0) <= MAX_OFFERED,
-        message=f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or "
-        "use more clients",
-    ),
-    Rule(
-        field_path=".arrivals",
-        rule=f"{_EVEN} || self.jobs == 1",
-        holds=lambda fio: not fio.is_open_loop or fio.jobs == 1,
-        message="cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1",
-    ),
-    Rule(
-        field_path=".directIo",
-        rule=f"{_EVEN} || self.directIo",
-        holds=lambda fio: not fio.is_open_loop or fio.direct_io,
-        message="must be true with arrivals Poisson, because buffered operations are submitted one after the other; "
-        "remove it",
-    ),
-    Rule(
-        field_path=".until",
-        rule=f"{_EVEN} || !has(self.until)",
-        holds=lambda fio: not fio.is_open_loop or fio.until is None,
-        message="cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it",
+        message=f"cannot be Poisson with more than {MAX_OFFERED} IOPS of a client; lower rateIops, or use more clients",
     ),
     Rule(
         field_path=".ioDepth",
@@ -122,8 +134,7 @@ PARAMETER_RULES = (
         field_path=".blockSize",
         rule="!has(self.blockSizeMix) || !has(self.blockSize)",
         holds=lambda fio: (fio.block_size is None) == (fio.block_size_mix is not None),
-        message="must be absent with blockSizeMix, which has the sizes; remove it, or sweep over blockSize without "
-        "blockSizeMix",
+        message="must be absent with blockSizeMix, which has the sizes; remove one of them",
     ),
     Rule(
         field_path=".blockSizeMix",
@@ -136,8 +147,7 @@ PARAMETER_RULES = (
         field_path=".blockSizeMix",
         rule="!has(self.blockSizeMix) || !has(self.until)",
         holds=lambda fio: fio.block_size_mix is None or fio.until is None,
-        message="cannot be set with until DataSetDone, where fio shortens overlapping blocks; use blockSize, or remove "
-        "until",
+        message="cannot be set with until, where fio shortens overlapping blocks; use blockSize, or remove until",
     ),
     Rule(
         field_path=".arrivals",
@@ -148,15 +158,9 @@ PARAMETER_RULES = (
     ),
     Rule(
         field_path=".randomDistribution",
-        rule=f"{_UNIFORM} || self.pattern.startsWith('rand')",
-        holds=lambda fio: fio.skew is None or fio.pattern.is_random,
-        message="applies only to random patterns; remove it, or use randread, randwrite, randrw or randtrim",
-    ),
-    Rule(
-        field_path=".randomDistribution",
-        rule=f"{_UNIFORM} || !has(self.until)",
-        holds=lambda fio: fio.skew is None or fio.until is None,
-        message="must be random with until DataSetDone, which visits every block once; remove it, or remove until",
+        rule=f"{_UNIFORM} || (self.pattern.startsWith('rand') && !has(self.until))",
+        holds=lambda fio: fio.skew is None or (fio.pattern.is_random and fio.until is None),
+        message="applies only to random patterns without until; remove it, or change pattern or until",
     ),
     Rule(
         field_path=".readPercent",
@@ -191,12 +195,20 @@ PARAMETER_RULES = (
 )
 
 WORKLOAD_RULES = (
+    *(
+        Rule(
+            field_path=f".fio{field}",
+            rule=f"{_SEARCH} || !(self.line.vary in {[*map(str, varied)]}) || {rule.replace('FIO', 'self.fio')}",
+            holds=partial(_holds_in_search, varied, holds),
+            message=message.replace("LOAD", "line" if len(varied) > 1 else "line and vary Rate"),
+        )
+        for field, rule, holds, message, varied in _LOADS
+    ),
     Rule(
         field_path=".rampSeconds",
         rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
         holds=lambda point: point.parameters.until is None or not point.workload.ramp_seconds,
-        message="must be 0 with until DataSetDone, because the ramp would consume data outside the measurement; set it "
-        "to 0",
+        message="must be 0 with until, because the ramp would consume data outside the measurement; set it to 0",
     ),
     Rule(
         field_path=".fio.until",
@@ -205,73 +217,23 @@ WORKLOAD_RULES = (
         message="cannot be set with disturb, which ends before runtimeSeconds have passed; remove one of them",
     ),
     Rule(
-        field_path=".fio.pattern",
-        rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
-        holds=lambda point: not point.vary or not point.parameters.removes_data,
-        message="cannot be a trim with line, because fio runs trims one after the other; use reads or writes",
-    ),
-    Rule(
-        field_path=".fio.directIo",
-        rule=f"{_SEARCH} || self.fio.directIo",
-        holds=lambda point: not point.vary or point.parameters.direct_io,
-        message="must be true with line, because buffered operations are submitted one after the other; remove it, or "
-        "remove line",
-    ),
-    Rule(
-        field_path=".fio.until",
-        rule=f"{_SEARCH} || !has(self.fio.until)",
-        holds=lambda point: not point.vary or point.parameters.until is None,
-        message="cannot be set with line, whose trials have equal durations; remove it, or remove line",
-    ),
-    Rule(
-        field_path=".fio.engine",
-        rule=f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
-        holds=lambda point: not point.vary or not point.parameters.is_synchronous,
-        message="must be asynchronous with line, so that more than one operation can be in flight; use libaio",
-    ),
-    Rule(
-        field_path=".fio.rateIops",
-        rule=f"{_OPEN} || !has(self.fio.rateIops)",
-        holds=lambda point: point.vary is not Vary.RATE or point.parameters.rate_iops is None,
-        message=_VARIED,
-    ),
-    Rule(
         field_path=".fio.ioDepth",
-        rule=f"{_OPEN} || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
+        rule=f"{_SEARCH} || self.line.vary != 'Rate' || self.fio.ioDepth.all(depth, depth in {list(SEARCHED_DEPTHS)})",
         holds=lambda point: point.vary is not Vary.RATE or point.parameters.io_depth in SEARCHED_DEPTHS,
-        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because fio reports only for these how often "
-        "they were full; use 64, and more clients if more operations should be in flight",
-    ),
-    Rule(
-        field_path=".fio.jobs",
-        rule=f"{_OPEN} || self.fio.jobs == 1",
-        holds=lambda point: point.vary is not Vary.RATE or point.parameters.jobs == 1,
-        message="must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more "
-        "clients",
-    ),
-    Rule(
-        field_path=".fio.fsyncEvery",
-        rule=f"{_OPEN} || self.fio.fsyncEvery == 0",
-        holds=lambda point: point.vary is not Vary.RATE or not point.parameters.fsync_every,
-        message="must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0",
+        message="must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only for these fio reports how often "
+        "they were full; use 64, and more clients",
     ),
     Rule(
         field_path=".fio.rateIops",
-        rule=f"{_CLOSED} || !has(self.fio.rateIops)",
-        holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.rate_iops is None,
-        message="cannot be set with line and vary Depth, because it would limit the load; remove it, or remove line",
-    ),
-    Rule(
-        field_path=".fio.fsyncEvery",
-        rule=f"{_CLOSED} || self.fio.fsyncEvery == 0",
-        holds=lambda point: point.vary is not Vary.DEPTH or not point.parameters.fsync_every,
-        message="must be 0 with line and vary Depth, because operations wait for each sync; use 0, or remove line",
+        rule=f"{_SEARCH} || !has(self.fio.rateIops)",
+        holds=lambda point: not point.vary or point.parameters.rate_iops is None,
+        message="must be absent with line, which varies the load; remove it, or remove line",
     ),
     Rule(
         field_path=".fio.ioDepth",
-        rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
+        rule=f"{_SEARCH} || self.line.vary != 'Depth' || self.fio.ioDepth == [1]",
         holds=lambda point: point.vary is not Vary.DEPTH or point.parameters.io_depth == 1,
-        message=_VARIED,
+        message="must be absent, because line varies it; remove it, or remove line",
     ),
 )
 

@@ -1,12 +1,8 @@
-"""fio as a tool: its output -> a measurement, and its status lines -> live rates.
-
-The document provides totals, moments and histograms. fio's own minimum, mean and deviation of rates ignore intervals
-without I/O, and its percentiles cannot be merged, so they are never read.
-"""
+"""fio as a tool: its output -> a measurement, and its status lines -> live rates."""
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,41 +13,14 @@ from plimsoll.measure.histogram import merge_latencies
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Tool
 from plimsoll.tools.fio.command import JOB, data_set, measure_command, trace_command, work_bytes
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Document, complaints, jobs_named, read_latency, read_output
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, complaints, jobs_named, read_latency, read_output
 from plimsoll.tools.fio.logs import DIRECTIONS, LogReader, completed
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.rules import SEARCHED_DEPTHS
 from plimsoll.tools.reading import MILLISECOND, bounded, excerpt
 from plimsoll.tools.target import ImageTarget, TargetKind
 
-_ROOT = frozenset(
-    {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
-)
-_JOB = frozenset(
-    {
-        "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options",
-        "read", "write", "trim", "sync", "mixed",
-        "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf",
-        "iodepth_level", "iodepth_submit", "iodepth_complete", "latency_ns", "latency_us", "latency_ms",
-        "total_err", "first_error",
-        "latency_depth", "latency_target", "latency_target_ns", "latency_percentile", "latency_window",
-        "latency_window_us", "desc", "block", "steadystate", "zone_resets",
-    }
-)  # fmt: skip
-_DIRECTION = frozenset(
-    {
-        "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios", "drop_ios",
-        "slat_ns", "clat_ns", "lat_ns", "prios", "cachehit",
-        "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples",
-        "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
-    }
-)  # fmt: skip
-_SYNC = frozenset({"total_ios", "lat_ns"})
-_LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
-
-EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)
-"""Depths of which fio reports how often they were full."""
-
+EXACT_DEPTHS = (1, *SEARCHED_DEPTHS)  # depths of which fio reports how often they were full
 _STATUS = re.compile(
     r"Jobs: \d+ \(f=\d+\)[^\[\]]*: \[(?P<jobs>[^\[\]]*)\]\[[^\[\]]*\]"
     r"(?:\[(?P<bytes>[^\[\]]*)\]\[(?P<iops>[^\[\]]*) IOPS\])?\[eta [^\[\]]*\] *",
@@ -65,8 +34,7 @@ _OVER = frozenset("FfE_X")
 """States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
 
 _RAMP_STEP_SINCE = (3, 42)
-"""The first version in which a helper thread ends the ramp, not the operation that completes after it. The program of
-3.41 has no such thread, and ends its ramp like 3.39; fio's source has it since."""
+"""The first version in which a helper thread ends the ramp, not the operation that completes after it."""
 _RAMP_STEP = 1000 * MILLISECOND
 """Time between two looks of that thread (`RAMP_PERIOD_CHECK_MSEC`), which may look just before the ramp is over."""
 
@@ -116,8 +84,7 @@ class Fio(Tool[FioParameters]):
         matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match]
         # The states of jobs, such as `m(2),f(1)`: all have begun to measure, and one still does.
         states = [set(re.sub(r"\(\d+\)|,", "", match["jobs"])) for match in matches]
-        are_measuring = all(jobs & _RUNNING and jobs <= _RUNNING | _OVER for jobs in states)
-        if len(matches) < 2 or not are_measuring:  # noqa: PLR2004 - as documented above
+        if len(states) < 2 or not all(jobs & _RUNNING and jobs <= _RUNNING | _OVER for jobs in states):  # noqa: PLR2004
             return ()
         # A line without rates means no I/O. Operations are named by their first letter.
         bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
@@ -131,9 +98,9 @@ class Fio(Tool[FioParameters]):
         )
 
     def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
-        document, target = read_output(output), data_set(context)
-        jobs = jobs_named(document.root, JOB, count=parameters.jobs)
-        spans = [_span(job, document.root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
+        (root, noise), target = read_output(output), data_set(context)
+        jobs = jobs_named(root, JOB, count=parameters.jobs)
+        spans = [_span(job, root["timestamp_ms"].count(at_most=MAX_MILLISECONDS)) for job in jobs]
         common = _Span(
             start=max(span.start for span in spans),
             end=min(span.end for span in spans),
@@ -155,17 +122,28 @@ class Fio(Tool[FioParameters]):
             offsets=[span.start - common.start for span in spans],
         )
         logged, gaps, log_warnings = reader.read(samples)
-        version = document.root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
+        version = root["fio version"].line().removeprefix("fio-")[:MAX_NAME]
         # A version such as `3.42` or `3.42-12-gabcdef` may end its ramp late; unknown ones do not.
         release = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
         looks_seldom = release is not None and (int(release[1]), int(release[2])) >= _RAMP_STEP_SINCE
         has_series = any(sample.cells for sample in logged)
-        # The CPU time of the busiest job's thread says nothing where librbd has threads of its own, a synchronous
-        # engine submits one operation after the other, or a load keeps no number of operations in flight: that is not
-        # the most that a thread can do.
+        # The CPU time of the busiest job's thread is not the most that it can do where librbd has threads of its own, a
+        # synchronous engine submits one operation after the other, or no number of operations is kept in flight.
         cpu_times = ((job.number_or_none("usr_cpu"), job.number_or_none("sys_cpu")) for job in jobs)
         percents = [user + system for user, system in cpu_times if user is not None and system is not None]
         is_limiting = not (isinstance(target, ImageTarget) or parameters.is_synchronous or parameters.in_flight is None)
+        counts = {operation: (_issued(jobs, operation), _timed(jobs, operation)) for operation in DIRECTIONS}
+        untimed = [
+            f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
+            for operation, (issued, timed) in counts.items()
+            if issued and not timed
+        ]
+        # They failed, or were in flight at the end.
+        unfinished = [
+            f"{issued - timed} of {issued} {operation} operations did not complete"
+            for operation, (issued, timed) in counts.items()
+            if timed < issued
+        ]
         return Measurement(
             tool_version=version,
             started_at=common.start * MILLISECOND,
@@ -180,17 +158,10 @@ class Fio(Tool[FioParameters]):
             work_bytes=work_bytes(parameters, target),
             bypasses_cache=not target.cache if isinstance(target, ImageTarget) else parameters.direct_io,
             gaps=gaps,
-            errors=bounded(
-                [
-                    *complaints(jobs, output, document.noise),
-                    *(
-                        f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
-                        for operation in DIRECTIONS
-                        if (issued := _issued(jobs, operation)) and not _timed(jobs, operation)
-                    ),
-                ]
+            errors=bounded([*complaints(jobs, output, noise), *untimed]),
+            warnings=bounded(
+                [*unfinished, *([] if output.exit_code else [*noise, *excerpt(output.stderr)]), *log_warnings]
             ),
-            warnings=bounded([*_warnings(document, jobs, output), *log_warnings]),
         )
 
 
@@ -225,7 +196,7 @@ def _span(job: JsonNode, printed_at: int) -> _Span:
     """Return the time in which a job measured.
 
     `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
-    have ended when the document was printed; fio 3.39 prints it a quarter of a second later.
+    have ended when the document was printed.
     """
     runtime = _runtime(job)
     start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
@@ -247,12 +218,7 @@ def _runtime(job: JsonNode) -> int:
 
 
 def _effective_runtime(jobs: Sequence[JsonNode], common: _Span) -> int:
-    """Return the nanoseconds by which the I/O of all jobs is divided without a series.
-
-    A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
-    is unknown which I/O completed after that, so dividing all of it by the common time would count slow operations
-    once too often per job. A series is reconciled with the common time.
-    """
+    """Return the nanoseconds by which all I/O is divided without a series: some completed after the common time."""
     done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
     rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
     if not rate or not common.milliseconds:
@@ -264,8 +230,7 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
     """Add up one operation over all jobs.
 
     Only timed operations count, which completed during the measurement. `total_ios` counts issued operations, without
-    the ones in flight at the end of the ramp. `io_bytes` may contain one block too many per job, of the operation whose
-    completion ended the ramp.
+    the ones in flight at the end of the ramp. `io_bytes` may contain a block of the ramp per job.
     """
     directions = [job[operation] for job in jobs]
     for job, direction in zip(jobs, directions, strict=True) if operation is not Operation.SYNC else ():
@@ -304,30 +269,6 @@ def _sample(jobs: Sequence[JsonNode], operation: Operation, parameters: FioParam
         latency=latency,
         submission_nanoseconds=merge_latencies(submissions).mean_nanoseconds,
     )
-
-
-def _warnings(document: Document, jobs: Sequence[JsonNode], output: Output) -> Iterator[str]:
-    yield from document.warnings
-    for job in document.root["jobs"].elements():
-        if (name := job["jobname"].line()) != JOB:
-            yield f"{job.path} is named {name} and was ignored"
-    unknown = [*document.root.unknown(_ROOT)]
-    for job in document.root["jobs"].elements():
-        unknown += job.unknown(_JOB)
-        for operation in DIRECTIONS:
-            direction = job[operation]
-            unknown += direction.unknown(_DIRECTION)
-            for kind in ("lat_ns", "clat_ns", "slat_ns"):
-                unknown += direction[kind].unknown(_LATENCY)
-        unknown += job[Operation.SYNC].unknown(_SYNC)
-    yield from (f"{path} is an unknown field and was ignored" for path in unknown)
-    for operation in DIRECTIONS:
-        # They failed, or were in flight at the end.
-        issued, timed = _issued(jobs, operation), _timed(jobs, operation)
-        if timed < issued:
-            yield f"{issued - timed} of {issued} {operation} operations did not complete"
-    if not output.exit_code:
-        yield from (*document.noise, *excerpt(output.stderr))
 
 
 def _values(text: str) -> dict[str, float]:
