@@ -338,8 +338,8 @@ def judge_quotas(facts: Facts) -> Findings:
     if not limited:
         yield Finding(State.OK, "no ResourceQuota")
     for quota in limited:
-        name, status = quota["metadata"]["name"], quota.get("status") or {}
-        hard, used = status.get("hard") or {}, status.get("used") or {}
+        name, counts = quota["metadata"]["name"], {**quota["spec"], **(quota.get("status") or {})}
+        hard, used = counts.get("hard") or {}, counts.get("used") or {}
         shown = {key: f"{key}: {used.get(key, 0)} of {limit} used" for key, limit in hard.items()}
         full = [text for key, text in shown.items() if parse_amount(used.get(key, 0)) >= parse_amount(hard[key])]
         problem = f"leaves no room for a run ({', '.join(full)})" if full else ""
