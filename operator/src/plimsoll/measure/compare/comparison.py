@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TypeVar
 
 from pydantic import field_serializer
@@ -38,6 +38,7 @@ from plimsoll.measure.compare.significance import (
     change_of,
     conclude,
     logarithms_of,
+    mean_and_variance,
     pass_means,
     point_members,
     weights,
@@ -253,7 +254,9 @@ def side_of(values: Sequence[float | None]) -> Side:
     return Side(
         trials=len(values),
         mean=fmean(whole) if whole else None,
-        deviation=stdev(map(math.log, whole)) if len(whole) > 1 and min(whole) > 0 else None,
+        deviation=math.sqrt(mean_and_variance([*map(math.log, whole)])[1])
+        if len(whole) > 1 and min(whole) > 0
+        else None,
     )
 
 
