@@ -219,10 +219,7 @@ async def _wait(
 
 
 async def _end(process: asyncio.subprocess.Process) -> bool:
-    """End a command and all its children, by force if SIGTERM does not; false if that does not either.
-
-    An RBD client that is killed while it writes leaves its exclusive lock behind; the next client waits up to 30 s.
-    """
+    """End a command and all its children, by force if SIGTERM, which closes images, does not; false if neither does."""
     try:
         _signal(process, signal.SIGTERM)
         with suppress(TimeoutError):

@@ -237,10 +237,7 @@ def aligned(size: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedVolume(_OwnFile):
-    """One client's part of a shared volume: a file of its own.
-
-    All clients compute the same sizes and places from the specification, so that each can find the others' data sets.
-    """
+    """One client's part of a shared volume: a file of its own, in a place that all clients compute alike."""
 
     directory: Path
     client: int

@@ -198,10 +198,7 @@ def _sample(parameters: IopingParameters, report: _Report, slice_width: int) -> 
 
 
 def _gaps(report: _Report, interval: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and the length of long waits, in whole milliseconds after the start of the measured part.
-
-    A request is due when the previous one has ended, and at least an interval in nanoseconds after its start.
-    """
+    """Yield start and length (ms) of waits after requests were due: after the previous one, and at its interval."""
     due = report.ends[0] - report.times[0]
     for time, end in zip((*report.times, 0), (*report.ends, report.total), strict=True):
         start = -(-(max(due, report.start) - report.start) // MILLISECOND)

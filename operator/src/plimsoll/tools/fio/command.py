@@ -148,11 +148,7 @@ def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
 
 
 def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
-    """Return the interval of the latency log, from which gaps between completions are read.
-
-    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs. Each kind of log is
-    smaller than 3 MB, except with many jobs for hours.
-    """
+    """Return the interval of the latency log, for logs below 3 MB except with many jobs for hours."""
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
     widths = (10, 20, 25, 50, 100, 200, 250, 500)
     return next((width for width in widths if logged <= 100_000 * width), LOG_MILLISECONDS)

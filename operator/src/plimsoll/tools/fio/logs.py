@@ -63,10 +63,7 @@ class LogReader:
     offsets: Sequence[int]  # start of each job in milliseconds after the common start; never positive
 
     def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
-        """Return the samples with series and slices, the gaps, and warnings about what is missing.
-
-        fio does not log syncs. OutputError if a field of the document is missing or malformed.
-        """
+        """Return the samples with series and slices, except of syncs, the gaps, and warnings about what is missing."""
         gaps, idle, warnings = None, list[Interval](), list[str]()
         try:
             # Output that is older than this log has no gaps.
@@ -199,11 +196,7 @@ def _cells(lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: 
 def _spread(
     lines: Sequence[tuple[int, int]], unit: float, totals: Totals, idle: Sequence[Interval], *, skips: bool
 ) -> list[float] | None:
-    """Spread each line evenly over its time, without gaps; None if that is impossible.
-
-    The time of a line begins at the previous line, or if fio `skips` idle intervals, after these. If fio itself was
-    stopped, they have no line either, but then the next line's time includes them.
-    """
+    """Spread lines evenly over their times, after idle intervals if fio `skips` these; None if that is impossible."""
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
     for end, rate in lines:

@@ -30,11 +30,7 @@ def prefill_command(target: DataSet, seed: int, work_directory: str, content: Da
 def precondition_command(
     target: DataSet, precondition: Precondition, seed: int, work_directory: str, content: DataContent = RANDOM_DATA
 ) -> Command:
-    """Return the command that overwrites random blocks of the whole target for a time.
-
-    A block may be drawn again before all others were, because remembering the drawn ones takes memory in proportion to
-    the target. ValueError if the target is smaller than one block.
-    """
+    """Return the command that overwrites random blocks for a time; ValueError if the target is less than one block."""
     size = target.size // precondition.block_size * precondition.block_size
     if not size:
         raise ValueError(
@@ -81,10 +77,7 @@ def _writing(seed: int, content: DataContent) -> tuple[str, ...]:
 
 
 def changed_bytes(step: str, output: Output, target: DataSet) -> int:
-    """Return the bytes that a step wrote or trimmed, a precondition also repeatedly.
-
-    OutputError if it failed, or if a prefill or discard did not change the whole target, or a precondition nothing.
-    """
+    """Return the bytes that a step wrote or trimmed; OutputError if it failed, or changed less than it has to."""
     root, noise = read_output(output)
     (result,) = jobs_named(root, step, count=1)
     problems = complaints([result], output, noise)

@@ -169,10 +169,7 @@ FIO = Fio()
 
 
 def depth_full_share(jobs: Sequence[JsonNode], depth: int) -> float | None:
-    """Return the share of submissions that filled the depth, 0 to 1, over all jobs.
-
-    None if fio does not report it for that depth, or if nothing was submitted. OutputError if a share is not a number.
-    """
+    """Return the share of submissions that filled the depth, 0 to 1; None if fio does not report it for that depth."""
     if depth not in EXACT_DEPTHS:
         return None
     bucket = str(depth) if depth < EXACT_DEPTHS[-1] else f">={depth}"
@@ -193,11 +190,7 @@ def _timed(jobs: Sequence[JsonNode], operation: Operation) -> int:
 
 
 def _span(job: JsonNode, printed_at: int) -> _Span:
-    """Return the time in which a job measured.
-
-    `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
-    have ended when the document was printed.
-    """
+    """Return the time in which a job measured; before fio 3.36, it is assumed to end when the document is printed."""
     runtime = _runtime(job)
     start = job["job_start"].count(at_most=MAX_MILLISECONDS) if "job_start" in job else 0
     estimate = max(0, printed_at - runtime)
@@ -205,11 +198,7 @@ def _span(job: JsonNode, printed_at: int) -> _Span:
 
 
 def _runtime(job: JsonNode) -> int:
-    """Return the milliseconds that a job measured, 0 if it never ran.
-
-    OutputError if the runtimes of its directions and of the job differ by more than a second; fio 3.33 and 3.39 print
-    the job's a millisecond less.
-    """
+    """Return the milliseconds that a job measured; OutputError if its directions differ from it by over a second."""
     whole = job["job_runtime"].count(at_most=MAX_MILLISECONDS)
     longest = max(job[operation]["runtime"].count(at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
     if longest and abs(longest - whole) > 1000:  # noqa: PLR2004 - a second
