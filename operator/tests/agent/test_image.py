@@ -106,8 +106,8 @@ async def test_an_image_that_was_not_filled_is_known_as_such(tmp_path: Path) -> 
         ),
         ("exit 5", "image pool/image cannot be opened as client.bench"),
         ("echo '{\"size\": 5}'", "pool/image has 5 bytes, but 8388613 were planned"),
-        ("echo what", "does not show the size of image pool/image: what"),
-        ("echo '[]'", "does not show the size"),
+        ("echo what", "image pool/image: rbd info is not JSON"),
+        ("echo '[]'", "rbd info is not an object"),
     ],
 )
 async def test_an_unusable_image_is_reported_before_anything_is_written(

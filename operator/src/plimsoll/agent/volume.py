@@ -357,10 +357,9 @@ class ImageVolume(ImageTarget):
         if exit_code != 0:
             raise VolumeError(f"{self._problem(stderr)} (rbd ended with exit code {exit_code}: {stderr.strip()})")
         try:
-            size = JsonNode.parse(stdout)["size"].count()
+            size = JsonNode.parse(stdout, document="rbd info")["size"].count()
         except OutputError as error:
-            message = f"rbd info does not show the size of image {self.name}: {stdout.strip() or 'no output'}"
-            raise VolumeError(message) from error
+            raise VolumeError(f"image {self.name}: {error}") from error
         if size < aligned(self.size):
             raise VolumeError(
                 f"image {self.name} has {size} bytes, but {self.size} were planned; resize or recreate it"
