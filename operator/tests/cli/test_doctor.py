@@ -70,6 +70,17 @@ def node(name: str = "worker", **spec: Any) -> Document:
     return named(name, labels=labels, spec=spec, status=status)
 
 
+def node_lease(renewed: str, written: str) -> Document:
+    lease = named("worker", "kube-node-lease", spec={"renewTime": f"2026-03-01T{renewed}.300000Z"})
+    lease["metadata"]["managedFields"] = [{"manager": "kubelet", "time": f"2026-03-01T{written}Z"}]
+    return lease
+
+
+def lease(renewed: str = "11:59:50", holder: str = "plimsoll-0_a") -> Document:
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": f"2026-03-01T{renewed}.000000Z"}
+    return named("plimsoll", "plimsoll-system", spec=spec)
+
+
 def run(created: str, status: Document | None = None) -> Document:
     obj = named("nightly", "bench", **({"status": status} if status else {}))
     obj["metadata"]["creationTimestamp"] = f"2026-03-01T{created}Z"
@@ -88,6 +99,7 @@ HEALTHY = Facts(
     user="jane",
     storage_class=None,
     now=NOW,
+    ahead_seconds=0.3,
     unserved=(),
     refusal="",
     rights={right: True for rights in RIGHTS.values() for right in rights},
@@ -95,6 +107,7 @@ HEALTHY = Facts(
     definitions=[named("benchmarkruns.plimsoll.dev", labels={"app.kubernetes.io/version": VERSION})],
     operators=[OPERATOR],
     settings=SETTINGS,
+    lease=[lease()],
     runs=[run("11:00:00", {"observedGeneration": 1})],
     ceph_clusters=[ceph()],
     osds=[named("rook-ceph-osd-0", "rook-ceph", {"rook-version": "v1.18.11"})],
@@ -104,6 +117,7 @@ HEALTHY = Facts(
     volumes=[],
     quotas=[quota({"pods": "40", "requests.storage": "10Gi"}, {"pods": "2", "requests.storage": "5Gi"})],
     nodes=[node()],
+    node_leases=[node_lease("11:59:59", "11:59:59")],
 )
 
 
@@ -116,7 +130,7 @@ def test_all_is_well() -> None:
         "runs that name no cluster use it",
         "Quota tight": "pods: 2 of 40 used, requests.storage: 5Gi of 10Gi used",
         "StorageClass fast": ("rook-ceph.rbd.csi.ceph.com, Immediate, expandable, CSI driver on 1 of 1 node"),
-        "Nodes": "1 of 1 node for pods",
+        "Nodes": "1 of 1 node for pods, 7.91 CPUs, amd64",
     }
 
 
@@ -163,6 +177,9 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "has version 0.0.9",
         UPGRADE,
     ),
+    ("Leader", {"lease": [lease("11:59:00")]}, "has not renewed the Lease for 60 s", "deployment/plimsoll"),
+    ("Leader", {"lease": [lease(holder="")]}, "no operator holds the Lease", "kubectl logs"),
+    ("Leader", {"lease": []}, "no operator holds the Lease", "kubectl logs"),
     ("Namespace", {"namespaces": []}, "namespace bench does not exist", "kubectl create namespace bench"),
     (
         "Watched",
@@ -190,6 +207,12 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "--user='jane; rm'",
     ),
     ("New run", {"refusal": 'unknown field "spec.new"'}, 'refused: unknown field "spec.new"', UPGRADE),
+    (
+        "New pod",
+        {"pod_refusal": "failed quota: tight: must specify limits.cpu"},
+        "refused: failed quota: tight: must specify limits.cpu",
+        "the chart's podDefaults.resources",
+    ),
     (
         "Quota tight",
         {"quotas": [quota({"pods": "3"}, {"pods": "3"})]},
@@ -222,6 +245,8 @@ PROBLEMS: list[tuple[str, Document, str, str]] = [
         "has kubernetes.io/os=linux,pool=bench",
         "kubectl get nodes",
     ),
+    ("Clocks here", {"ahead_seconds": -61.0}, "61 s behind the API server's", "timedatectl"),
+    ("Clocks of nodes", {"node_leases": [node_lease("11:59:09", "11:59:04")]}, "worker by 5 s", "timedatectl"),
 ]
 
 
@@ -284,8 +309,8 @@ def test_a_static_class_counts_its_volumes() -> None:
 
 def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
     rights = ("namespaces", "operators", "settings", "ceph_clusters", "classes", "quotas", "nodes")
-    hidden = {field: Hidden(f"needs list {field}") for field in (*rights, "definitions", "runs")}
-    facts = replace(HEALTHY, **hidden)  # type: ignore[arg-type]
+    hidden = {field: Hidden(f"needs list {field}") for field in (*rights, "definitions", "runs", "node_leases")}
+    facts = replace(HEALTHY, lease=None, **hidden)  # type: ignore[arg-type]
     states = {finding.check: (finding.state, finding.text) for finding in diagnose(facts)}
     unknown = {check: text for check, (state, text) in states.items() if state is State.UNKNOWN}
     assert unknown["Operator"] == unknown["Watched"] == "needs list operators"
@@ -295,12 +320,14 @@ def test_what_is_not_visible_is_unknown_and_names_the_right() -> None:
         "Rights to view",
         "Rights to edit",
         "New run",
+        "New pod",
+        "Clocks here",
     }
     assert State.PROBLEM not in {state for state, _ in states.values()}
 
 
 def test_without_an_operator_no_one_knows_which_rook_clusters_are_allowed() -> None:
-    facts = replace(HEALTHY, operators=[], settings="there is no operator")
+    facts = replace(HEALTHY, operators=[], settings="there is no operator", lease=None)
     findings = {finding.check: finding for finding in diagnose(facts)}
     assert findings["Rook"].state is State.UNKNOWN
     assert findings["Rook"].text.endswith(": there is no operator")

@@ -35,13 +35,14 @@ def installed(bench: Bench) -> Iterator[Bench]:
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     objects = {
         bench.path("deployments", root="/apis/apps/v1"): deployment,
+        bench.path("serviceaccounts", root="/api/v1"): {"metadata": {"name": "default"}},
         "/api/v1/nodes": {"metadata": {"name": name, "labels": labels}},
         "/apis/storage.k8s.io/v1/storageclasses": {"metadata": {"name": name}, "provisioner": "fast.csi.example.com"},
     }
     paths = {path: f"{path}/{document['metadata']['name']}" for path, document in objects.items()}
     for path, document in objects.items():
         api.request("POST", path, document).expect(201)
-    deployed, node, _ = paths.values()
+    deployed, _, node, _ = paths.values()
     ready = {"replicas": 2, "readyReplicas": 2}
     api.request("PATCH", f"{deployed}/status", {"status": ready}, content=MERGE).expect(200)
     # New nodes have a taint until the node controller, which does not run, removes it.
@@ -53,22 +54,30 @@ def installed(bench: Bench) -> Iterator[Bench]:
         api.request("DELETE", path).expect(200)
 
 
+def limit(bench: Bench, **hard: str) -> None:
+    """Create a quota, with the status that the quota controller, which does not run, would write."""
+    quotas, body = bench.path("resourcequotas", root="/api/v1"), {"metadata": {"name": "tight"}, "spec": {"hard": hard}}
+    bench.apiserver.request("POST", quotas, body).expect(201)
+    status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+    bench.apiserver.request("PATCH", f"{quotas}/tight/status", {"status": status}, content=MERGE).expect(200)
+
+
 def examine(bench: Bench, *options: str, config: str, code: int) -> dict[str, dict[str, Any]]:
     done = bench.kubectl("doctor", "-n", bench.namespace, "-o", "json", *options, config=config)
     assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout, done.stderr
     return {finding["check"]: finding for finding in json.loads(done.stdout)}
 
 
 def test_an_administrator_sees_what_is_installed_and_what_is_wrong(installed: Bench) -> None:
-    spec = {"hard": {"pods": "0"}}
-    quotas = installed.path("resourcequotas", root="/api/v1")
-    installed.apiserver.request("POST", quotas, {"metadata": {"name": "tight"}, "spec": spec}).expect(201)
+    limit(installed, pods="0")
     findings = examine(installed, config=installed.config(), code=Exit.ERROR)
     good = ("Kubernetes", "CRDs", "Operator", "Namespace", "Watched", "New run", "Pod Security")
-    others = ("Rights to view", "Rights to edit", "Nodes")
+    others = ("Rights to view", "Rights to edit", "Nodes", "Clocks here")
     assert {check: findings[check]["state"] for check in (*good, *others)} == dict.fromkeys((*good, *others), "ok")
     assert findings["Operator"]["text"].startswith(f"{installed.namespace}/plimsoll: 2 of 2 ready, ")
     problems = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "problem"}
+    assert "exceeded quota: tight" in problems["New pod"]
     assert problems["Quota tight"].startswith("leaves no room for a run (pods: ")
     storage_class = f"StorageClass {installed.namespace}"
     assert problems[storage_class] == "CSIDriver fast.csi.example.com does not exist"
@@ -85,9 +94,11 @@ def test_a_user_sees_a_line_for_each_missing_right_and_it_is_no_failure(installe
         "Rights to view",
         "Rights to edit",
         "New run",
+        "Clocks here",
     }
     unknown = {check: finding["text"] for check, finding in findings.items() if finding["state"] == "unknown"}
     assert unknown["Rook"] == unknown["Operator"] == "needs list deployments"
+    assert unknown["New pod"] == f"needs create pods in namespace {installed.namespace}"
     assert unknown["Quota"] == f"needs list resourcequotas in namespace {installed.namespace}"
     assert not any("plimsoll-operator" in json.dumps(finding) for finding in findings.values())
 
@@ -98,6 +109,18 @@ def test_missing_rights_on_runs_are_a_problem_with_the_binding_to_create(bench: 
     account = f"{bench.namespace}:viewer"
     binding = f"create rolebinding plimsoll-edit-{bench.namespace}-viewer --clusterrole=plimsoll-edit"
     assert f"  kubectl --namespace {bench.namespace} {binding} --serviceaccount={account}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("hard", "refusal"),
+    [({}, ""), ({"cpu": "9"}, ""), ({"limits.cpu": "9"}, "failed quota: tight: must specify limits.cpu")],
+)
+def test_whether_a_client_fits_is_asked_of_the_api_server(installed: Bench, hard: dict[str, str], refusal: str) -> None:
+    if hard:
+        limit(installed, **hard)
+    finding = examine(installed, config=installed.config(), code=Exit.ERROR)["New pod"]
+    assert finding["state"] == ("problem" if refusal else "ok"), finding
+    assert refusal in finding["text"]
 
 
 def test_a_storage_class_that_does_not_exist_is_named(installed: Bench) -> None:

@@ -1,5 +1,7 @@
 """The comparison of two runs, and the layers of a run."""
 
+import pytest
+
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.layers import layer_notes
 from plimsoll.measure.compare.comparison import compare
@@ -11,7 +13,7 @@ from plimsoll.report.figure import ReportedRun
 from plimsoll.report.layers_links import layers_section
 from plimsoll.suite.evaluation import Compared
 from plimsoll.tools.registry import LAYERS
-from support.goldens import CEPH, blocks_of, golden, tables_of, texts, words_of
+from support.goldens import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
 from support.results import line, result, searched, steady, trials_of
 
 
@@ -22,7 +24,7 @@ def compared(baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], 
     return Compared(baseline="before", candidate="after", comparison=comparison, likeness=likeness)
 
 
-def test_a_regression_has_its_interval_and_the_threshold() -> None:
+def test_a_regression_is_drawn_with_its_interval_and_the_threshold() -> None:
     before, after = result(trials_of(steady(1000))), result(trials_of(steady(700)), run="candidate")
     section = comparison_section([compared([before], [after])])
     (table,) = tables_of(section)
@@ -32,6 +34,13 @@ def test_a_regression_has_its_interval_and_the_threshold() -> None:
     words = words_of(section)
     assert words.startswith("after against before: Regression: Regression in 1 of 2 gating metrics")
     assert "Tolerated: 5 % less rate, 10 % more latency." in words
+    rate, latency = charts_of(section)
+    (trace,) = rate.data
+    assert (trace["name"], trace["y"]) == ("Regression", ["w-000 read iops"])
+    assert trace["x"] == pytest.approx([0.7], rel=0.01)
+    assert trace["error_x"]["array"][0] > 0
+    assert [shape["x0"] for shape in rate.layout["shapes"]] == [1, 0.95]
+    assert [shape["x0"] for shape in latency.layout["shapes"]] == [1, 1.1]
 
 
 def test_a_lower_line_is_a_lower_rate() -> None:
@@ -40,6 +49,8 @@ def test_a_lower_line_is_a_lower_rate() -> None:
     assert texts(table)[0][2:7] == ["all", "line", "12,000", "9,600", "-20.0 %"]
     assert table.rows[0][-1].mark == "Regression"
     assert "its trials are the probes behind it" in words_of(section)
+    (chart,) = charts_of(section)
+    assert [(trace["name"], trace["y"]) for trace in chart.data] == [("Regression", ["line-000 line"])]
 
 
 def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -21,9 +22,11 @@ from plimsoll.lifecycle.ceph.rook_survey import rook_version
 from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.provisioning import rejection, why_no_devices
-from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Settings, platform_of, run_of
+from plimsoll.lifecycle.render import client
+from plimsoll.lifecycle.run import ENFORCED_PROFILE, Platform, Run, Settings, platform_of, run_of
 from plimsoll.lifecycle.storage.registry import provider_of
 from plimsoll.measure.text import count_text, first_few, size_text
+from plimsoll.plan.expand import make_plan
 
 OLDEST_KUBERNETES = (1, 31)  # as in the chart's kubeVersion
 TESTED_KUBERNETES = ("1.34", "1.35", "1.37")
@@ -45,6 +48,8 @@ _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CHECK_CSI = "kubectl get csidrivers,csinodes; kubectl get daemonsets --all-namespaces   # and install the CSI driver"
 _UNOBSERVED_SECONDS = 30
+_CLOCK_SECONDS = 2.0  # the API server writes times without fractions
+_LEASE_SLACK_SECONDS = 5.0  # the clocks of the leader and of the API server differ
 _TAINTS = {"NoSchedule", "NoExecute"}
 
 T = TypeVar("T")
@@ -84,13 +89,16 @@ class Facts:
     user: str
     storage_class: str | None  # the only one that matters; None for all
     now: datetime  # the API server's time
+    ahead_seconds: float  # of this machine's clock
     unserved: Sequence[str]  # Plimsoll's kinds that the API server does not serve
     refusal: str | Hidden = ""  # why a dry run of a run's creation was refused; empty if it was accepted
+    pod_refusal: str | Hidden = ""  # the same of a client's pod
     rights: Mapping[tuple[str, str], bool] | Hidden
     namespaces: Sequence[Object] | Hidden  # of that name, if it exists
     definitions: Sequence[Object] | Hidden
     operators: Sequence[Object] | Hidden  # their Deployments
     settings: Settings | str | Hidden = ""  # of the operator; a text if they are invalid
+    lease: Sequence[Object] | Hidden | None = None  # the operator's, if it exists; None if it needs none, or is unknown
     runs: Sequence[Object] | Hidden
     ceph_clusters: Sequence[Object] | Hidden
     osds: Sequence[Object] | Hidden  # their Deployments
@@ -100,6 +108,7 @@ class Facts:
     volumes: Sequence[Object] | Hidden  # PersistentVolumes that are available
     quotas: Sequence[Object] | Hidden
     nodes: Sequence[Object] | Hidden
+    node_leases: Sequence[Object] | Hidden
 
 
 Findings = Iterator[Finding]
@@ -253,6 +262,21 @@ def judge_operator(facts: Facts) -> Findings:
     yield judged(problem, f"{namespace}/{name}: {ready} of {wanted} ready, {image}", fix)
 
 
+@_rule("Leader")
+def judge_leader(facts: Facts) -> Findings:
+    if facts.lease is None or (chosen := operator_of(facts)) is None:
+        return
+    spec = next((obj.get("spec") or {} for obj in visible(facts.lease)), {})
+    holder, renewed, problem = spec.get("holderIdentity") or "", spec.get("renewTime"), ""
+    age = (facts.now - datetime.fromisoformat(renewed)).total_seconds() if renewed else 0.0
+    if not holder:
+        problem = "no operator holds the Lease"
+    elif age > float(spec.get("leaseDurationSeconds") or 0) + _LEASE_SLACK_SECONDS:
+        problem = f"{holder} leads, but has not renewed the Lease for {age:.0f} s"
+    place = f"--namespace {chosen['metadata']['namespace']} deployment/{chosen['metadata']['name']}"
+    yield judged(problem, f"{holder} leads", f"kubectl logs --all-pods {place}")
+
+
 # The person and the namespace
 
 
@@ -324,6 +348,16 @@ def judge_acceptance(facts: Facts) -> Findings:
     yield judged(f"refused: {refusal}" if refusal else "", "the API server accepts a run of this program", fix)
 
 
+@_rule("New pod")
+def judge_pod(facts: Facts) -> Findings:
+    refusal = visible(facts.pod_refusal)
+    fix = (
+        f"kubectl --namespace {facts.namespace} describe resourcequotas,limitranges   # and set clients.resources and "
+        "conductor.resources in the run, or the chart's podDefaults.resources"
+    )
+    yield judged(f"refused: {refusal}" if refusal else "", "the API server accepts a client's pod", fix)
+
+
 @_rule("Pod Security")
 def judge_pod_security(facts: Facts) -> Findings:
     level = label(next(iter(visible(facts.namespaces)), {"metadata": {}}), ENFORCED_PROFILE)
@@ -349,6 +383,24 @@ def judge_quotas(facts: Facts) -> Findings:
 
 def _settings(facts: Facts) -> Settings:
     return facts.settings if isinstance(facts.settings, Settings) else Settings(runner_image="runner")
+
+
+def _sample(facts: Facts) -> Run:
+    """Return the run of `plimsoll run --storage-class`."""
+    body = generated_run(facts.storage_class or "any", Load())
+    body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
+    return run_of(body, _settings(facts))
+
+
+def client_pod(facts: Facts) -> dict[str, Any] | None:
+    """Return the manifest of a client's pod of such a run; None if the operator's settings do not permit the run."""
+    run, settings = _sample(facts), _settings(facts)
+    if run.document is None:
+        return None
+    plan = make_plan(run.document, seed=0, runner_image=settings.runner_image)
+    template = client.job(run, plan, settings, client=0, attempt=0)["spec"]["template"]
+    metadata = template["metadata"] | {"name": "plimsoll-doctor", "namespace": facts.namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 # Storage
@@ -418,10 +470,7 @@ def judge_storage_classes(facts: Facts) -> Findings:
 
 def _run_problem(facts: Facts, platform: Platform) -> str:
     """Return why the operator would refuse a run on the StorageClass; empty if it would not."""
-    settings = _settings(facts)
-    body = generated_run(facts.storage_class or "any", Load())
-    body["metadata"] |= {"namespace": facts.namespace, "uid": "u", "creationTimestamp": facts.now.isoformat()}
-    run = run_of(body, settings)
+    settings, run = _settings(facts), _sample(facts)
     ending: Fact | None = rejection(run, settings)
     if ending is None and run.document is not None:
         ending = provider_of(run).blocker(run.document, platform)
@@ -453,7 +502,7 @@ def _storage_class(facts: Facts, obj: Object) -> Finding:
     return judged(problem, f"{text}, {kind}", _CHECK_CSI)
 
 
-# Nodes
+# Nodes and clocks
 
 
 @_rule("Nodes")
@@ -471,8 +520,30 @@ def judge_nodes(facts: Facts) -> Findings:
     labels = ",".join(f"{key}={value}" for key, value in wanted.items())
     count = count_text(len(everything), "node")
     problem = "" if usable else f"none of {count} is ready, untainted and has {labels}"
-    yield judged(
-        problem,
-        f"{len(usable)} of {count} for pods",
-        "kubectl get nodes --show-labels; kubectl describe nodes | grep Taints",
-    )
+    cpus = sum((parse_amount(node["status"]["allocatable"]["cpu"]) for node in usable), Decimal())
+    architectures = sorted({label(node, "kubernetes.io/arch") for node in usable})
+    text = f"{len(usable)} of {count} for pods, {cpus.normalize():f} CPUs, {', '.join(architectures)}"
+    yield judged(problem, text, "kubectl get nodes --show-labels; kubectl describe nodes | grep Taints")
+
+
+@_rule("Clocks")
+def judge_clocks(facts: Facts) -> Findings:
+    fix, ahead = "timedatectl set-ntp true", facts.ahead_seconds
+    here = f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the API server's"
+    text = "this machine and the API server agree within 2 s"
+    yield judged(here if abs(ahead) > _CLOCK_SECONDS else "", text, fix, check="here")
+    offsets = dict(_node_offsets(visible(facts.node_leases)))
+    wrong = [f"{name} by {offset:.0f} s" for name, offset in offsets.items() if abs(offset) > _CLOCK_SECONDS]
+    text = f"{count_text(len(offsets), 'node')} within 2 s; every trial compares clocks to milliseconds"
+    problem = f"differ from the API server's: {first_few(wrong, 5)}" if wrong else ""
+    yield judged(problem, text, f"{fix}   # on these nodes", check="of nodes")
+
+
+def _node_offsets(leases: Sequence[Object]) -> Iterator[tuple[str, float]]:
+    """Yield how far the clock of each node is ahead: its kubelet writes a time, and the API server when it did."""
+    for lease in leases:
+        written = [entry["time"] for entry in lease["metadata"].get("managedFields") or () if "time" in entry]
+        if (renewed := lease["spec"].get("renewTime")) and written:
+            # The API server cuts the fraction off.
+            ahead = datetime.fromisoformat(renewed) - datetime.fromisoformat(max(written)) - timedelta(seconds=0.5)
+            yield lease["metadata"]["name"], ahead.total_seconds()

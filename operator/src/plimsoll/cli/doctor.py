@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +33,6 @@ from plimsoll.kube.port import ApiError, ForbiddenError, Kind, Object, UnknownKi
 from plimsoll.lifecycle.ceph.rook_render import API_VERSION as ROOK_VERSION
 from plimsoll.lifecycle.ceph.rook_render import CEPH_CLUSTER
 from plimsoll.lifecycle.render.common import OSD_LABELS
-from plimsoll.lifecycle.run import Settings
 from plimsoll.measure.checks.documents import FIO_REPORTS_START
 from plimsoll.measure.checks.hosts import node_cpu_saturated
 from plimsoll.measure.text import percent_text, size_text
@@ -44,6 +44,7 @@ from plimsoll.tools.target import VolumeKind, VolumeTarget
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
+_LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease")
 _SECONDS = 10.0  # for each answer
 _PROGRAM_SECONDS = 20
 _LOOK_SECONDS = 1.0  # in which the load of the CPUs is observed
@@ -91,7 +92,7 @@ def command(
     """Check a cluster, or this machine, before the first run; or find out why a run does not start.
 
     In a cluster it checks what is installed and its versions, the operator, what you may do in the namespace, the Rook
-    clusters and StorageClasses, Pod Security, quotas and nodes. It changes nothing. Checks that you
+    clusters and StorageClasses, Pod Security, quotas, nodes and clocks. It changes nothing. Checks that you
     have no right to make are `unknown`, with the right that they need.
 
     With --directory or --device it checks this machine: fio, direct I/O, free space or the device, CPUs and load. It
@@ -123,6 +124,7 @@ def command(
 async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) -> Facts:
     """Read what the rules need, as far as the person may; ApiError if the API server does not answer at all."""
     kubernetes = await kube.version()
+    ahead = (datetime.now(UTC) - kube.clock.now()).total_seconds()
     reviewed = await kube.review({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
 
     def listed(api_version: str, kind: str, inside: str | None = None, **options: Any) -> Awaitable[Any]:  # noqa: ANN401 - the client's
@@ -130,13 +132,9 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         request = kube.list(Kind(api_version=api_version, kind=kind), namespace=inside, **options)
         return _seen(request, f"list {resource}{f' in namespace {inside}' if inside else ''}", ())
 
-    async def existing_namespace() -> Sequence[Object]:
-        obj = await kube.get(_NAMESPACE, namespace)
-        return () if obj is None else (obj,)
-
     queries = {
         "rights": _seen(_rights(kube, namespace), "create selfsubjectaccessreviews", {}),
-        "namespaces": _seen(existing_namespace(), f"get namespaces {namespace}", ()),
+        "namespaces": _seen(_named(kube, _NAMESPACE, namespace), f"get namespaces {namespace}", ()),
         "unserved": _unserved(kube),
         "definitions": listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", labels=_OURS),
         "operators": listed("apps/v1", "Deployment", labels=_OURS | {"app.kubernetes.io/component": "operator"}),
@@ -151,6 +149,7 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         ),
         "quotas": listed("v1", "ResourceQuota", namespace),
         "nodes": listed("v1", "Node"),
+        "node_leases": listed(_LEASE.api_version, _LEASE.kind, "kube-node-lease"),
     }
     answers: dict[str, Any] = dict(zip(queries, await asyncio.gather(*queries.values()), strict=True))
     facts = Facts(
@@ -160,9 +159,11 @@ async def _gather(kube: "AioKube", namespace: str, storage_class: str | None) ->
         user=((reviewed.get("status") or {}).get("userInfo") or {}).get("username") or "",
         storage_class=storage_class,
         now=kube.clock.now(),
+        ahead_seconds=ahead,
         **answers,
     )
-    return replace(facts, refusal=await _refusal(kube, facts), settings=_operator_settings(facts))
+    facts = replace(facts, refusal=await _refusal(kube, facts), **await _operator_facts(kube, facts))
+    return replace(facts, pod_refusal=await _pod_refusal(kube, facts))
 
 
 async def _seen(answer: Awaitable[T], needs: str, otherwise: M) -> T | M | Hidden:
@@ -180,6 +181,11 @@ async def _seen(answer: Awaitable[T], needs: str, otherwise: M) -> T | M | Hidde
         return Hidden(f"{needs}: {error.reason}")
 
 
+async def _named(kube: "AioKube", kind: Kind, name: str, namespace: str | None = None) -> Sequence[Object]:
+    obj = await kube.get(kind, name, namespace)
+    return () if obj is None else (obj,)
+
+
 async def _unserved(kube: "AioKube") -> Sequence[str]:
     """Return Plimsoll's kinds that the API server does not serve; all users can see the served kinds."""
 
@@ -190,15 +196,16 @@ async def _unserved(kube: "AioKube") -> Sequence[str]:
     return [kind for kind in diagnosis.KINDS if not await is_served(kind)]
 
 
-async def _rights(kube: "AioKube", namespace: str) -> Mapping[tuple[str, str], bool]:
-    async def is_allowed(verb: str, resource: str) -> bool:
-        attributes = {"namespace": namespace, "verb": verb, "group": GROUP, "resource": resource}
-        kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
-        answer = await kube.review({**kind, "spec": {"resourceAttributes": attributes}})
-        return bool(answer["status"]["allowed"])
+async def _may(kube: "AioKube", namespace: str, verb: str, resource: str, group: str = GROUP) -> bool:
+    attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
+    kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    answer = await kube.review({**kind, "spec": {"resourceAttributes": attributes}})
+    return bool(answer["status"]["allowed"])
 
+
+async def _rights(kube: "AioKube", namespace: str) -> Mapping[tuple[str, str], bool]:
     wanted = [right for rights in diagnosis.RIGHTS.values() for right in rights]
-    return dict(zip(wanted, await asyncio.gather(*(is_allowed(*right) for right in wanted)), strict=True))
+    return dict(zip(wanted, await asyncio.gather(*(_may(kube, namespace, *right) for right in wanted)), strict=True))
 
 
 async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
@@ -213,20 +220,41 @@ async def _refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
     return ""
 
 
-def _operator_settings(facts: Facts) -> Settings | str | Hidden:
+async def _pod_refusal(kube: "AioKube", facts: Facts) -> str | Hidden:
+    """Return why quotas, LimitRanges, Pod Security or webhooks would refuse a client's pod, by a dry run."""
+    if (pod := diagnosis.client_pod(facts)) is None:
+        return Hidden("the operator's settings permit no run with that StorageClass")
+    if await _seen(_may(kube, facts.namespace, "create", "pods", ""), "", None) is not True:
+        return Hidden(f"needs create pods in namespace {facts.namespace}")
+    try:
+        await kube.create(pod, dry_run=True)
+    except ApiError as error:
+        return error.reason
+    return ""
+
+
+async def _operator_facts(kube: "AioKube", facts: Facts) -> Mapping[str, Any]:
+    """Return what the operator's Deployment leads to: its settings and its Lease."""
     # Imported here because kopf takes longer than everything else.
     import kopf  # noqa: PLC0415
 
+    from plimsoll.operator.leader import LeaseSettingError, lease_of  # noqa: PLC0415
     from plimsoll.operator.main import settings_of  # noqa: PLC0415
 
     if isinstance(facts.operators, Hidden):
-        return facts.operators
+        return {"settings": facts.operators}
     if (operator := diagnosis.operator_of(facts)) is None:
-        return "there is no operator"
+        return {"settings": "there is no operator"}
+    environment = diagnosis.environment_of(operator)
     try:
-        return settings_of(diagnosis.environment_of(operator))
-    except kopf.PermanentError as error:
-        return str(error)
+        settings, place = settings_of(environment), lease_of(environment)
+    except (kopf.PermanentError, LeaseSettingError) as error:
+        return {"settings": str(error)}
+    if place is None:
+        return {"settings": settings}
+    namespace, name, _ = place
+    lease = await _seen(_named(kube, _LEASE, name, namespace), f"get leases in namespace {namespace}", ())
+    return {"settings": settings, "lease": lease}
 
 
 # This machine

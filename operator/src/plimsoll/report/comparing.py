@@ -4,16 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.names import Metric
+from plimsoll.api.suite_status import Conclusion
 from plimsoll.measure.compare import comparison as words
-from plimsoll.measure.compare.comparison import Comparison, MeanComparison, MetricComparison
+from plimsoll.measure.compare.comparison import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.values import operation_text
 from plimsoll.measure.text import count_text, first_few
 from plimsoll.plan.fingerprint import Difference
+from plimsoll.report import plot
 from plimsoll.report.overview import value_text
 from plimsoll.report.view import (
     Block,
+    Chart,
     Column,
     Details,
+    Json,
     Number,
     Section,
     Text,
@@ -23,16 +27,29 @@ from plimsoll.report.view import (
 from plimsoll.suite.evaluation import Compared
 
 _MOST_DIFFERENCES = 100
+_MOST_CHARTS, _CHANGES = 6, 20  # figures of a comparison, and changes in each
+_MARKERS = {
+    Conclusion.REGRESSION: ("$bad", "x"),
+    Conclusion.NO_REGRESSION: ("$good", "circle"),
+    Conclusion.INCONCLUSIVE: ("$warn", "diamond-open"),
+}
+_FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)  # ticks if all changes are small
+_COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
+
+_Change = tuple[PointComparison, MetricComparison]
 
 
 def comparison_section(compared: Sequence[Compared]) -> Section | None:
     blocks: list[Block] = []
-    for pair in compared:
+    for number, pair in enumerate(compared):
         names, comparison = f"{pair.candidate} against {pair.baseline}", pair.comparison
         if comparison is None:
             blocks.append(Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."]))
             continue
         blocks.append(Text(paragraphs=[*_words(names, pair, comparison)]))
+        if charts := [*_charts(f"change-{number}", names, comparison)]:
+            legend = "Changes of the metrics that gate, with 95 % intervals; the dotted line is the tolerated change."
+            blocks += plot.limited(legend, charts, "the table has every metric", _MOST_CHARTS)
         blocks.append(page_table(f"{names}, all metrics", COMPARED_COLUMNS, compared_rows(comparison)))
         if notes := [f"{first_few(places)}: {note}." for note, places in words.notes_of(comparison).items()]:
             blocks.append(Text(paragraphs=notes))
@@ -61,6 +78,59 @@ def _words(names: str, compared: Compared, comparison: Comparison) -> Iterator[s
         "change; `plimsoll compare --noise` takes it into account."
     )
     yield from only_texts(comparison)
+
+
+def _charts(key: str, names: str, comparison: Comparison) -> Iterator[Chart]:
+    changes = [
+        (point, metric) for point in comparison.points for metric in point.metrics if metric.gates and metric.ratio
+    ]
+    for kind, is_rate, limit in (
+        ("Rate", True, 1 - comparison.rate_threshold),
+        ("Latency", False, 1 + comparison.latency_threshold),
+    ):
+        of_kind = [change for change in changes if change[1].metric.is_rate is is_rate]
+        for number, part_text, part in plot.in_parts(of_kind, _CHANGES):
+            bounds = [value for _, metric in part for value in (metric.ratio, metric.low, metric.high) if value]
+            ticks = _FINE if _FINE[0] < min(bounds) and max(bounds) < _FINE[-1] else _COARSE
+            labels = ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]
+            yield Chart(
+                key=f"{key}-{kind.lower()}-{number}",
+                title=f"{kind}: {names}{part_text}",
+                description=(
+                    f"Change of {count_text(len(part), 'gating metric')} in percent with its 95 % interval. The table "
+                    "below has the numbers."
+                ),
+                data=[
+                    _trace(conclusion, part) for conclusion in dict.fromkeys(metric.conclusion for _, metric in part)
+                ],
+                x=plot.numbers_axis("candidate / baseline", ticks, labels),
+                y=plot.category_axis([words.place_of(*change) for change in reversed(part)]),
+                more={
+                    "shapes": [
+                        plot.vertical_line(1, "$muted", "solid"),
+                        plot.vertical_line(limit, plot.colour(1), "dot"),
+                    ]
+                },
+                height=140 + 30 * len(part),
+            )
+
+
+def _trace(conclusion: Conclusion, changes: Sequence[_Change]) -> Json:
+    drawn = [change for change in changes if change[1].conclusion is conclusion]
+    colour, symbol = _MARKERS[conclusion]
+    places = [words.place_of(*change) for change in drawn]
+    bars = plot.error_bars([(metric.low, metric.ratio, metric.high) for _, metric in drawn], thickness=2, width=5)
+    return plot.scatter(
+        conclusion.value,
+        [metric.ratio for _, metric in drawn],
+        places,
+        error_x=bars,
+        marker={"color": colour, "symbol": symbol, "size": 10},
+        texts=[
+            f"{place}\n{words.change_text(metric.ratio)}: {words.interval_text(metric)}"
+            for place, (_, metric) in zip(places, drawn, strict=True)
+        ],
+    )
 
 
 def legend_texts(comparison: Comparison) -> Iterator[str]:
