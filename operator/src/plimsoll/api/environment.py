@@ -19,9 +19,7 @@ from plimsoll.api.model import Flag, Integer, Model
 Number = Integer | Annotated[float, Strict()]
 """Keeps whole numbers whole: the digest of a fingerprint depends on their form."""
 
-Counts = dict[str, Integer]
-"""Number of occurrences by name; `others` sums up unnamed ones."""
-
+Counts = dict[str, Integer]  # number of occurrences by name; `others` sums up unnamed ones
 TextFact = str | tuple[str, ...]
 """A fact reported by clients: its value, or all values if the clients differ. The other facts have the same form."""
 
@@ -231,11 +229,9 @@ class Environment(PlatformEnvironment):
     pool: PoolLayout | None = None  # layout of the measured pool; results of different layouts are not comparable
 
     def merged(self, other: PlatformEnvironment) -> "Environment":
-        """Return both combined; the other one takes precedence."""
         return Environment.model_validate({**self.document(), **other.document()})
 
     def tool_versions(self) -> dict[str, list[str]]:
-        """Return the versions of each tool over all clients."""
         by_tool: dict[str, set[str]] = {}
         for tools in self.tools if isinstance(self.tools, tuple) else (self.tools or {},):
             for name, version in tools.items():
@@ -274,7 +270,6 @@ class CephOption(Model):
         return 2 if self.who.startswith("osd.") else int(_CLASS_MARK in self.who)
 
     def applies_to(self, osd: int, device_class: str) -> bool:
-        """Whether it is an option of this OSD."""
         _, mark, wanted = self.who.partition(_CLASS_MARK)
         return wanted == device_class if mark else self.who in {"osd", f"osd.{osd}"}
 

@@ -202,7 +202,6 @@ def problems_of(
 
 
 def _sibling_fields(model: type[BaseModel], details: ErrorDetails) -> list[str]:
-    """Return the known fields of the model that an error is in."""
     models = [model]
     for part in details["loc"][:-1]:
         if isinstance(part, str):

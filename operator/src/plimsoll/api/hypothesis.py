@@ -11,12 +11,8 @@ from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PAT
 from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
 from plimsoll.api.run import WorkloadName
 
-CLIENTS = "clients"
-"""The key of the number of clients, in `where` and `over`."""
-
-STORM = "storm"
-"""The key, in `where`, of whether a line is the storm line; all other keys are parameters of the tool."""
-
+CLIENTS = "clients"  # key of the number of clients, in `where` and `over`
+STORM = "storm"  # key, in `where`, of whether a line is the storm line; others are parameters of the tool
 MAX_HYPOTHESES = 64
 MAX_VARIANT_CHARACTERS = 20
 _MAX_CONDITIONS = 16

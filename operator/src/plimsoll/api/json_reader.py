@@ -13,8 +13,7 @@ _MAX_IDENTIFIER = 2**64 - 1
 
 _QUOTED_CHARACTERS = 300
 _ONE_LINE = {ord("\n"): "?", ord("\t"): "?"}
-_CONTRADICTION = object()
-"""The value of a field that an object holds several times, with different values."""
+_CONTRADICTION = object()  # the value of a field that an object holds several times, with different values
 
 
 class OutputError(ValueError):
@@ -70,8 +69,7 @@ class _Decoder(json.JSONDecoder):
             return super().raw_decode(s[:idx] + _STRING_OR_NOT_FINITE.sub(_spell_not_finite, s[idx:]), idx)
 
 
-DECODER = _Decoder(object_pairs_hook=_build_object)
-"""Decodes documents for `JsonNode`."""
+DECODER = _Decoder(object_pairs_hook=_build_object)  # for `JsonNode`
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +113,9 @@ class JsonNode:
         return name in self._fields()
 
     def get(self, name: str) -> "JsonNode | None":
-        """Return a field of an object; None if it is absent or null."""
         return self[name] if self._fields().get(name) is not None else None
 
     def items(self) -> Iterator[tuple[str, "JsonNode"]]:
-        """Yield the names and values of an object's fields."""
         for name in self._fields():
             yield name, self[name]
 

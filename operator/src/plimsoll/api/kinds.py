@@ -164,5 +164,4 @@ SUITE = CustomResource(
     ),
 )
 
-KINDS = (RUN, SUITE, RESULT)
-"""First those that users write."""
+KINDS = (RUN, SUITE, RESULT)  # first those that users write

@@ -17,9 +17,7 @@ STORM_SUFFIX = "-storm"  # of the names of points that search for a storm line, 
 
 _MAX_LOAD = 2**31 - 1
 
-Percentile = Literal["50", "90", "95", "99", "99.9", "99.99"]
-"""The percentiles of latency that every result contains."""
-
+Percentile = Literal["50", "90", "95", "99", "99.9", "99.99"]  # of latency, in every result
 Latency = Annotated[
     str,
     Field(pattern=LATENCY_PATTERN, max_length=16),

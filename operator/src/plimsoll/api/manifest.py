@@ -10,9 +10,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from plimsoll.api.errors import Problem, SpecError
 
-MAX_TEXT_BYTES = 256 * 2**10
-"""Far above any real manifest; a larger one takes seconds to read."""
-
+MAX_TEXT_BYTES = 256 * 2**10  # far above any real manifest; a larger one takes seconds to read
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _FRACTION = re.compile(r"[-+]?[0-9]{0,19}\.[0-9]{0,19}([eE][-+][0-9]{1,2})?")
 _TAGS = "tag:yaml.org,2002:"

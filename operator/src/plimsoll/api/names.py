@@ -11,9 +11,7 @@ RUN_KIND = "BenchmarkRun"
 RESULT_KIND = "BenchmarkResult"
 SUITE_KIND = "BenchmarkSuite"
 
-DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-"""Source: Kubernetes, RFC 1123 labels."""
-
+DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"  # source: Kubernetes, RFC 1123 labels
 OBJECT_NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 """Names of runs and suites: RFC 1035 labels, because a run has a Service whose name begins with its own."""
 
@@ -23,17 +21,12 @@ CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"
 MONITOR_PATTERN = r"^[\[\]a-zA-Z0-9.:,/_-]+$"
 """Addresses of monitors as in `mon_host`, without characters that start a new line of a configuration file."""
 
-DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"
-"""Source: Kubernetes, keys of ConfigMaps and Secrets."""
-
-HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"
-"""Ceph's names of health checks."""
-
+DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"  # source: Kubernetes, keys of ConfigMaps and Secrets
+HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"  # Ceph's names of health checks
 DECIMAL_PATTERN = r"^-?[0-9]{1,3}(\.[0-9]{1,6})?$"
 """A number with decimals is text, because a float in JSON is not the same for every reader."""
 
-PARAMETER_PATTERN = r"^[a-z][a-zA-Z0-9]*$"
-"""Names of parameters of a tool."""
+PARAMETER_PATTERN = r"^[a-z][a-zA-Z0-9]*$"  # names of parameters of a tool
 
 
 class Verdict(StrEnum):

@@ -33,7 +33,6 @@ class Statistic(Model):
 
     @property
     def half_width(self) -> float | None:
-        """Return half the confidence interval; None for a single trial."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 

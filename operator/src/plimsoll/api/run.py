@@ -127,8 +127,7 @@ class Conductor(Model):
 LEAST_SECONDS_DOWN = 120
 """A trial that marks an OSD down takes at least so long: one that is marked down six times in ten minutes ends itself
 (`osd_max_markdown_count`, `osd_max_markdown_period`)."""
-LEAST_SECONDS_RECOVERING = 30
-"""A probe of a storm line lasts so much longer than its disturbance at least."""
+LEAST_SECONDS_RECOVERING = 30  # by which a probe of a storm line outlasts its disturbance
 
 
 class Disturbance(Model):

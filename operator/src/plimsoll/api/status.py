@@ -23,9 +23,7 @@ from plimsoll.api.run import MAX_CLIENTS, MAX_SERVERS
 from plimsoll.api.storage import NamespacedName
 
 MAX_HEADLINES = 32
-STATE_FILE = "state.json"
-"""The name of a `RunState` in a ConfigMap, and in a results directory."""
-
+STATE_FILE = "state.json"  # name of a `RunState` in a ConfigMap, and in a results directory
 _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
@@ -323,8 +321,7 @@ class OsdsSeen(Model):
         return OsdsSeen(up=max(self.up, other.up), members=max(self.members, other.members))
 
 
-NO_OSDS = OsdsSeen()
-"""Before the first poll."""
+NO_OSDS = OsdsSeen()  # before the first poll
 
 
 class RunState(Model):

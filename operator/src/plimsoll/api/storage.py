@@ -63,7 +63,6 @@ class ErasureCoded(Model):
 
     @property
     def stripe_unit_bytes(self) -> int | None:
-        """The stripe unit in bytes; None for Ceph's default."""
         return None if self.stripe_unit is None else parse_quantity(self.stripe_unit)
 
 

@@ -114,9 +114,7 @@ class SuiteComparison(Model):
 
 
 MAX_SUITE_NAME = 30
-BY_NAME = "workloads"
-"""The list of a run's specification whose entries are merged by name; all others are replaced."""
-
+BY_NAME = "workloads"  # the list of a run's specification whose entries are merged by name; others are replaced
 ANNOTATION_STUDY = "plimsoll.dev/study"
 """Its value is the key of a published study in lower case, which reports show next to the suite."""
 
@@ -148,7 +146,6 @@ def _checked(fragment: Fragment) -> Fragment:
 
 
 def _changes(fragment: Fragment) -> Fragment:
-    """Return what a variant sets, if a suite can merge it."""
     remedy = "cannot be null, which kubectl apply drops; to remove a field of spec.run, name it in unset"
     if nulls := [Problem(field=field_path(place), value="null", remedy=remedy) for place in _nulls(fragment, ())]:
         raise SpecError(nulls)
@@ -156,7 +153,6 @@ def _changes(fragment: Fragment) -> Fragment:
 
 
 def _nulls(value: JsonValue, place: Location) -> Iterator[Location]:
-    """Yield the places of nulls in a document."""
     if value is None:
         yield place
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -12,25 +12,15 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 
 MAX_KEEP = 50
-PINNED_ROUNDS = 5
-"""Accepted rounds that are kept beyond `keep`, because slow drift is tested against them."""
-
-UNUSABLE_ROUNDS = 5
-"""Failed and superseded rounds that are kept; they do not count for `keep`."""
-
+PINNED_ROUNDS = 5  # accepted rounds kept beyond `keep`, because slow drift is tested against them
+UNUSABLE_ROUNDS = 5  # failed and superseded rounds that are kept; they do not count for `keep`
 MAX_ROUNDS = MAX_KEEP + 2 * PINNED_ROUNDS + UNUSABLE_ROUNDS + 1
 """Rounds in the status, including the former baseline and the round that decides whether there is a regression."""
 
-MAX_DROPPED = 128
-"""Dropped rounds that the status names."""
-
-MAX_OUTCOMES = 128
-"""Entries of `comparisons` and of `hypotheses`; more would make the object too large."""
-
+MAX_DROPPED = 128  # dropped rounds that the status names
+MAX_OUTCOMES = 128  # entries of `comparisons` and of `hypotheses`: more would make the object too large
 MAX_OUTCOME_CHARACTERS = 512
-MAX_ANNOTATION_CHARACTERS = 256
-"""Of the text of an annotation that the status remembers."""
-
+MAX_ANNOTATION_CHARACTERS = 256  # of the text of an annotation that the status remembers
 MAX_VERSION_CHARACTERS = 256
 MAX_ENVIRONMENT = 16
 
@@ -183,7 +173,6 @@ class EndedRound(Model):
 
     @property
     def ending(self) -> str:
-        """How it ended, for people."""
         if self.verdict is RoundVerdict.NO_REGRESSION and not self.comparisons:
             return "measured; the suite compares no rounds"
         return f"{self.verdict}, accepted" if self.accepted else self.verdict

@@ -133,9 +133,7 @@ class Hosts(Model):
     """Average size of a write that reached a block device."""
 
 
-MAX_LISTED = 64
-"""Nodes and OSDs that a result lists; of more it has the number."""
-
+MAX_LISTED = 64  # nodes and OSDs that a result lists; of more it has the number
 _Number = Annotated[int, Field(ge=0, lt=2**63)]
 _Osd = Annotated[int, Field(ge=0, lt=2**31)]
 

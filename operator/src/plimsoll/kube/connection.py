@@ -19,8 +19,7 @@ from plimsoll.kube.port import CredentialsError, InvalidError
 _RESOLUTION_SECONDS = 1.0  # resolution of the `Date` header
 _NO_NAMES = {"", ".", ".."}
 
-Guard = Callable[[], object]
-"""Called before a request is sent. The request raises the same errors."""
+Guard = Callable[[], object]  # called before a request is sent; the request raises the same errors
 
 
 class ApiClock:

@@ -257,7 +257,6 @@ def label(obj: Object, name: str) -> str:
 
 
 def time_of(text: str | None) -> datetime | None:
-    """Return the time of a text as the API server writes it; None without one."""
     return datetime.fromisoformat(text) if text else None
 
 

@@ -161,7 +161,6 @@ class Decision:
 
 
 def events_of(run: Run, status: Mapping[str, Any]) -> tuple[Event, ...]:
-    """Return an event for every condition that changes with this status."""
     events = []
     conditions = [Condition.model_validate(entry) for entry in status["conditions"]]
     for condition in sorted(conditions, key=lambda condition: _ORDER.index(condition.type)):

@@ -7,9 +7,7 @@ from plimsoll.plan.document import base_name
 
 MANAGED_BY = "plimsoll"
 
-FINALIZER = f"{GROUP}/teardown"
-"""Keeps a deleted run until everything that was created for it is removed."""
-
+FINALIZER = f"{GROUP}/teardown"  # keeps a deleted run until everything that was created for it is removed
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 LABEL_NAME = "app.kubernetes.io/name"
 LABEL_COMPONENT = "app.kubernetes.io/component"
@@ -103,7 +101,6 @@ def ceph_config_map(run: str) -> str:
 
 
 def keyring_secret(uid: str, component: str) -> str:
-    """Return the name of the Secret with the conductor's or the clients' keyring, with the UID as well."""
     return f"{MANAGED_BY}-{component}-keyring-{uid}"
 
 

@@ -71,7 +71,6 @@ class Observed:
 
     @property
     def conductor_job(self) -> JobFact | None:
-        """Return the conductor's Job; None if it does not exist."""
         return next((job for job in self.jobs if job.client is None), None)
 
     @cached_property

@@ -169,7 +169,6 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
 
 
 def why_no_devices(namespace: str, pod_security: str) -> str:
-    """Return why clients in a namespace that enforces a profile cannot open raw devices; empty if they can."""
     if pod_security != _RESTRICTED:
         return ""
     policy = f"Pod Security in namespace {namespace} forbids ({ENFORCED_PROFILE}: {_RESTRICTED})"
@@ -178,7 +177,6 @@ def why_no_devices(namespace: str, pod_security: str) -> str:
 
 
 def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
-    """Return the next step of removing everything that uses resources."""
     load, rights, storage = stop_load(seen), revoke_rights(seen, now), storage_of(run, seen, settings, now)
     if load or seen.jobs or seen.loading_pods:
         fact = Fact.false(Reason.IN_PROGRESS, stopping_message(seen))

@@ -59,12 +59,10 @@ class Run:
 
     @property
     def start_time(self) -> datetime | None:
-        """Return when the run was first admitted; None before that."""
         return time_of(self.status.get("startTime"))
 
     @property
     def completion_time(self) -> datetime | None:
-        """Return when the run ended according to its status; None before that."""
         return time_of(self.status.get("completionTime"))
 
     @property
@@ -88,7 +86,6 @@ class Run:
         return kind in self.conditions and self.conditions[kind].status is ConditionStatus.TRUE
 
     def last_transition(self, kind: ConditionType) -> datetime:
-        """Return when the status of a condition last changed. The condition must exist."""
         return datetime.fromisoformat(self.conditions[kind].last_transition_time)
 
     def has_reason(self, kind: ConditionType, reason: Reason) -> bool:
@@ -286,7 +283,6 @@ class Settings:
         return f"{cluster.namespace}/{cluster.name}" in self.clusters_of(namespace)
 
     def clusters_of(self, namespace: str) -> list[str]:
-        """Return the Rook clusters that runs in a namespace may use, as `namespace/name`."""
         return sorted(place for place, allowed in self.rook_clusters.items() if {namespace, ANY_NAMESPACE} & {*allowed})
 
     def default_cluster(self, namespace: str) -> Mapping[str, str] | None:
@@ -295,7 +291,6 @@ class Settings:
         return {"namespace": places[0][0], "name": places[0][1]} if len(places) == 1 else None
 
     def rook_problem(self, cluster: NamespacedName | None, namespace: str) -> str:
-        """Return why runs in a namespace may not use a Rook cluster, or must name one; empty if they may."""
         places = self.clusters_of(namespace)
         if cluster is None and places:
             return f"must be set, because runs in namespace {namespace} may use several: {', '.join(places)}"
@@ -306,7 +301,6 @@ class Settings:
         return f"runs in namespace {namespace} may not use {place}; {remedy}"
 
     def allows_option(self, cluster: NamespacedName, name: str) -> bool:
-        """Whether runs that may use a Rook cluster may set an option of its OSDs."""
         return name in self.rook_options.get(f"{cluster.namespace}/{cluster.name}", ())
 
     def neighbours(self, storage: Storage, namespace: str) -> tuple[str, ...] | None:
@@ -317,7 +311,6 @@ class Settings:
         return self.disturb.get(f"{cluster.namespace}/{cluster.name}") if cluster else None
 
     def caches_problem(self, namespace: str) -> str:
-        """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""
         return _problem("dropping caches", "drop caches", "caches", self.caches, namespace)
 
     def burning_problem(self, namespace: str) -> str:

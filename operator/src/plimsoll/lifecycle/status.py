@@ -101,7 +101,6 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
 
 
 def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
-    """Return the status of a run that is being deleted: its last status, and the progress of its removal."""
     facts = {"CleanedUp": cleaned_up, "Reconciling": Fact.true(Reason.CLEANING_UP, cleaned_up.message)}
     before = run.conditions.get(ConditionType.SUCCEEDED)
     if before is not None and before.status is ConditionStatus.UNKNOWN:
@@ -308,7 +307,6 @@ class _Pace:
     ratio: float  # of the real to the planned duration of trials, both with what is between them
 
     def seconds(self, point: Point) -> float:
-        """Return how long a trial of a point should take, from its start to the start of the next one."""
         if self.took[point.name]:
             return fmean(self.took[point.name]) + self.between
         return (trial_seconds(point, self.servers) + self.preparing) * self.ratio

@@ -75,7 +75,6 @@ def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
 
 
 def clients_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return ClientsReady: whether every client has registered, and otherwise why not."""
     clients = range(plan.members)
     problems = [text for client in clients if (text := client_problem(client, seen))]
     conductor = conductor_fact(seen)
@@ -228,7 +227,6 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
 
 
 def name_still_taken(seen: Observed, limit: int) -> RunEnding:
-    """Return the end of a run whose name is still occupied by the objects of an earlier run."""
     first = seen.departing[0]
     what = f"{first} of an earlier run with this name still exists after timeouts.provisionSeconds ({limit} s)"
     message = f"{what}; check its finalizers and create the run again once it is gone, or rename the run"

@@ -116,7 +116,6 @@ def run_metrics(body: Mapping[str, Any]) -> Exposed:
 
 
 def run_samples(runs: Sequence[Exposed], limit: int = MAX_RUNS) -> Iterator[Sample]:
-    """Yield the samples of runs, and the number of all runs by status."""
     yield from _shown(runs, limit, catalogue.RUNS_OMITTED)
     yield from _by_status(runs, catalogue.OPERATOR_RUNS)
 
@@ -135,7 +134,6 @@ def suite_metrics(body: Mapping[str, Any]) -> Exposed:
 
 
 def suite_samples(suites: Sequence[Exposed], limit: int = MAX_SUITES) -> Iterator[Sample]:
-    """Yield the samples of suites, and the number of all suites by status."""
     yield from _shown(suites, limit, catalogue.SUITES_OMITTED)
     yield from _by_status(suites, catalogue.OPERATOR_SUITES)
 

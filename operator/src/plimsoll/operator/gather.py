@@ -72,7 +72,6 @@ class Digests(Generic[T]):
         self._by_uid = {}
 
     async def look(self, kube: Kube, *, namespace: str, labels: Mapping[str, str]) -> Sequence[T]:
-        """Return the digests of all objects with these labels, in the order of the list."""
         if 0 < len(self._by_uid) < self.worthwhile:
             objects = await kube.list(self._kind, namespace=namespace, labels=labels, shape=self.shape)
             self.forget()
@@ -150,7 +149,6 @@ class FixedObjects:
         self._read_at = None
 
     async def look(self, kube: Kube) -> Sequence[Child]:
-        """Return the existing objects of the run."""
         now = self._now()
         is_stale = self._read_at is None or abs(now - self._read_at) >= timedelta(seconds=REREAD_SECONDS)
         if is_stale or any(child.deleting for child in self._children):

@@ -104,7 +104,6 @@ class Leadership:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Keep the Lease, and release it after the context."""
 
         def ended(error: BaseException | None) -> None:
             self._lose(f"the task that renews Lease {self._place} ended: {error!r}")

@@ -59,7 +59,6 @@ def seconds_to_wait(sighting: Sighting, identity: str, terms: Terms, now: float)
 
 
 def taken(sighting: Sighting, identity: str, terms: Terms, time: datetime) -> Spec:
-    """Return the content of a Lease that the operator with that identity takes."""
     return {
         "acquireTime": _micro_time(time),
         "leaseDurationSeconds": ceil(terms.seconds),

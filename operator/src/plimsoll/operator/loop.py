@@ -82,7 +82,6 @@ class Reconciler(ABC, Generic[R]):
         """
 
     def needs_look(self, _body: Body) -> bool:
-        """Whether an object needs a look, now or after an event."""
         return True
 
     def notice(self, body: Body, *, is_gone: bool = False) -> None:
@@ -128,7 +127,6 @@ class Reconciler(ABC, Generic[R]):
         await wait_for_first(seconds, record.wakeup.wait(), self.stopping.wait())
 
     async def stop(self) -> None:
-        """End all tasks; a look may last a few seconds longer."""
         self.stopping.set()
         tasks = {record.task for record in self.records.values() if record.task is not None}
         if tasks:

@@ -64,7 +64,6 @@ class RunReconciler(Reconciler[RunMemory]):
     write_seconds: float = 2.0  # how long a refused change of the run is tried again
 
     def needs_look(self, body: Body) -> bool:
-        """Whether a run needs attention, or still has its finalizer."""
         return needs_attention(body) or is_protected(body)
 
     async def look(self, body: Body) -> tuple[float | None, bool]:
@@ -200,7 +199,6 @@ class RunReconciler(Reconciler[RunMemory]):
         return progress.fact
 
     def read(self, body: Body, record: RunMemory) -> Run:
-        """Return the run with the last written status."""
         document = dict(body)
         if record.status is None:
             record.version = document["metadata"]["resourceVersion"]

@@ -177,7 +177,6 @@ async def run_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: ko
 
 @kopf.on.event(GROUP, VERSION, "benchmarksuites")
 async def suite_changed(event: kopf.RawEvent, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Keep a suite's metrics, and have it looked at."""
     context, body = memo.context, event["object"]
     _drop_managers(body)
     if type == "DELETED":

@@ -25,9 +25,7 @@ from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 MAX_POINTS = 512
-PLAN_FILE = "plan.json"
-"""The name of a plan in a ConfigMap, and in a results directory."""
-
+PLAN_FILE = "plan.json"  # name of a plan in a ConfigMap, and in a results directory
 _SCHEMA_VERSION = 1
 _MAX_PARTS = 2**17  # fields, entries, mappings and lists
 _PREFIX = "plimsoll"
@@ -219,7 +217,6 @@ class Plan(Model):
         ]
 
     def point(self, name: str) -> Point:
-        """Return the point of that name; KeyError if there is none."""
         for point in self.points:
             if point.name == name:
                 return point

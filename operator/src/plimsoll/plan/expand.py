@@ -109,8 +109,7 @@ def _calm_and_storm(point: Point, disturbance: Disturbance) -> list[Point]:
     return [calm, point.model_copy(update={"name": f"{point.name}{STORM_SUFFIX}", "label": label, "calm": point.name})]
 
 
-TRIAL_OVERHEAD_SECONDS = 3
-"""Barrier, start of the tool, collection and recording; `make bench` measures it."""
+TRIAL_OVERHEAD_SECONDS = 3  # barrier, start of the tool, collection and recording; `make bench` measures it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

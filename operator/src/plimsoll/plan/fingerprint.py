@@ -28,9 +28,7 @@ _PREPARE_IDENTITY = {"per_trial", "prefill", "precondition", "discard", "drop_ca
 _IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")
 """Fields of an environment that belong to the identity, at least in part; the rest is context."""
 
-DROPPED_IN_PART = "DroppedInPart"
-"""Value of `osdCaches` if the OSDs dropped their caches before some trials only."""
-
+DROPPED_IN_PART = "DroppedInPart"  # value of `osdCaches` if OSDs dropped their caches before some trials only
 Json = dict[str, JsonValue]
 
 
@@ -94,7 +92,6 @@ def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Differenc
 
 
 def digest(part: Mapping[str, JsonValue]) -> str:
-    """Return the SHA-256 of a part of a fingerprint, in hexadecimal."""
     text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 

@@ -45,9 +45,7 @@ _LATENCIES_OF_A_TRIAL = 10
 A storage that completes less than arrives falls behind ever further; in a short trial no operation would be late yet.
 """
 
-_STORED = (TargetKind.VOLUME, TargetKind.IMAGE, TargetKind.POOL)
-"""Targets whose data is in a pool."""
-
+_STORED = (TargetKind.VOLUME, TargetKind.IMAGE, TargetKind.POOL)  # targets whose data is in a pool
 Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 """Every workload with the parameters of its points."""
 
@@ -325,7 +323,6 @@ def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | N
 
 
 def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
-    """Return the rules for a workload, which has exactly one of these tools."""
     present = ", ".join(f"has(self.{key})" for key in tools)
     one_tool = Rule(
         rule=f"[{present}].filter(present, present).size() == 1",

@@ -26,5 +26,4 @@ def severity_of(reason: str) -> Severity:
 
 
 def event_name(name: str) -> str:
-    """Return the name of the event about this reason or condition."""
     return (_TABLE[name].event if name in _TABLE else "") or name

@@ -619,12 +619,10 @@ class Reason(ExplainedReason):
     )
 
 
-UnknownReason = NewType("UnknownReason", str)
-"""A reason that only another version of the operator knows."""
+UnknownReason = NewType("UnknownReason", str)  # a reason that only another version of the operator knows
 
 
 def read_reason(text: str) -> Reason | UnknownReason:
-    """Return a status's reason, which only another version may know."""
     try:
         return Reason(text)
     except ValueError:

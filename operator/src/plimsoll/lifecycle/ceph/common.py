@@ -136,7 +136,6 @@ def look_at_ceph(namespace: str, run: RunIdentity) -> Look[ExternalObjects]:
 
 
 def look_at_teardown(namespace: str, uid: str) -> Look[Sequence[Object]]:
-    """Find the record, the keyring, and the teardown Jobs with their pods and their NetworkPolicy."""
     labels, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
     # Jobs first: a pod that is read after its Job is at least as new.
     (jobs,) = yield [Query(api_version="batch/v1", kind=JOB, namespace=namespace, labels=labels)]
@@ -222,14 +221,12 @@ class CephResource(Resource):
 
     @property
     def plan(self) -> Plan:
-        """Return the frozen plan; raises ValueError if there is none."""
         if self.view.seen.plan is None:
             raise ValueError(f"run {self.view.run.name} has no plan")
         return self.view.seen.plan
 
     @property
     def target(self) -> CephTarget:
-        """Return the run's part of the Ceph cluster; raises ValueError if the plan names none."""
         if self.plan.ceph is None:
             raise ValueError(f"the plan of run {self.view.run.name} names no Ceph cluster")
         return self.plan.ceph
@@ -395,7 +392,6 @@ class Leftovers(CephResource):
         return removal_step(f"about to {_RESTORE if only_restores else _REMOVE}", creation)
 
     def _progress(self, job: JobFact, pods: Iterable[PodFact], *, only_restores: bool) -> Teardown:
-        """Return the progress of a Job, whose pods these are, without actions."""
         there, task = self.there, _RESTORE if only_restores else _REMOVE
         # A pod can have succeeded shortly before its Job is complete.
         trying = sorted((pod for pod in pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)

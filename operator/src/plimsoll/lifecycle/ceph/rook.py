@@ -71,7 +71,6 @@ class RookProvider(common.ClusterProvider):
         return [*first, claims, RookLeftovers(view=view, there=there)]
 
     def claims_class(self, run: Run) -> str:
-        """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
         return naming.storage_class(run.name, run.uid)
 
     def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
@@ -453,7 +452,6 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
 
 
 def _volumes_fact(there: ExternalObjects) -> Fact | None:
-    """Return the remaining PersistentVolumes, and the PVCs of others that they are bound to; None if none remains."""
     if volumes := there.claimed_by_others:
         bound = f"{count_text(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound"
         what = f"{bound} to PVCs of others: {first_few(volumes, 3)}"

@@ -106,7 +106,6 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
 
 
 def readiness_fact(target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*ROOK_KINDS,)) -> Fact:
-    """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
     facts_by_name = {(fact.child.kind, fact.child.name): fact for fact in facts}
     for kind, name in own_objects(target):
         if kind not in kinds:

@@ -154,7 +154,6 @@ class KeySecrets:
 
 
 def key_secrets(namespace: str, ceph_clients: Iterable[Object]) -> KeySecrets:
-    """Return which Secrets are used, from the view of a run's namespace."""
     clients = list(ceph_clients)
     by_user = {obj["metadata"]["name"]: str((obj.get("spec") or {}).get("secretName", "")) for obj in clients}
     own = [obj["metadata"]["name"] for obj in clients if label(obj, naming.LABEL_RUN_NAMESPACE) == namespace]

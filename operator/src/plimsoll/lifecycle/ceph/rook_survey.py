@@ -156,7 +156,6 @@ def unusable_file_system(target: CephTarget, file_systems: Sequence[Object]) -> 
 
 
 def _unusable(kind: str, names: Sequence[str], objects: Iterable[Object]) -> Fact | None:
-    """Return why a run may not use the pools or the file system of these names; None if it may."""
     field, not_found, not_allowed, not_ready = _EXISTING[kind]
     existing = {obj["metadata"]["name"]: obj for obj in objects if not belongs_to_a_run(obj)}
     annotations = {name: obj["metadata"].get("annotations") or {} for name, obj in existing.items()}
@@ -365,7 +364,6 @@ def rook_version(deployments: Iterable[Object]) -> str:
 
 
 def _too_old(rook: RookStorage, cluster: ClusterFact, platform: RookPlatform) -> RunEnding | None:
-    """Return that this Ceph or this Rook is too old for the run; None if it is not, or a version is unknown."""
     name, version = cluster_name(cluster), cluster.ceph_version
     if why := age_problem(name, version):
         return RunEnding.false(Reason.CEPH_TOO_OLD, f"{_FIELD}.cluster: {why}")

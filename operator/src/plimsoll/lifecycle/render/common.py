@@ -26,9 +26,7 @@ TMP_MOUNT = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the containe
 TMP_VOLUME = {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}
 
 _NODE_GONE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_TOLERATED_SECONDS = 30
-"""A pod is evicted so long after its node is gone. Kubernetes' default is five minutes."""
-
+_TOLERATED_SECONDS = 30  # after which a pod is evicted from a dead node, instead of Kubernetes' five minutes
 _USER = 65532  # of the images too
 _HOST = "kubernetes.io/hostname"
 OSD_LABELS = {"app": "rook-ceph-osd"}
@@ -191,7 +189,6 @@ def container_security(*, is_root: bool = False) -> Json:
 
 
 def secret_volume(name: str, secret: str, items: Mapping[str, str]) -> Json:
-    """Return the volume with some keys of a Secret, under these paths."""
     files = [{"key": key, "path": path} for key, path in items.items()]
     return {"name": name, "secret": {"secretName": secret, "defaultMode": READABLE, "items": files}}
 
@@ -201,7 +198,6 @@ def session_volume(run: Run, items: Mapping[str, str]) -> Json:
 
 
 def environment(values: Mapping[str, str], fields: Mapping[str, str]) -> list[Json]:
-    """Return a container's environment: plain values, and fields of its pod."""
     return [
         *({"name": name, "value": value} for name, value in values.items()),
         *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()),
@@ -220,12 +216,10 @@ def state_config_map(run: Run) -> Json:
 
 
 def session_secret(run: Run) -> Json:
-    """Return the session secret without data, which is generated at its creation."""
     return empty_secret(metadata(run, naming.session_secret(run.uid), component="session"))
 
 
 def result(run: Run, plan: Plan, point: Point) -> Json:
-    """Return a point's result before it is measured: its identity."""
     is_owned = run.document is None or run.document.spec.results != "Retain"
     name, labels = naming.result(run.name, point.name), {naming.LABEL_WORKLOAD: point.workload}
     spec = {

@@ -124,7 +124,6 @@ def burner_access(run: Run, plan: Plan, client: int) -> Access:
 
 
 def caches_helper(plan: Plan) -> dict[str, str]:
-    """Return the option of a client's agent that names the helpers that drop caches."""
     helper = plan.cache_helper
     return {} if helper is None else {"PLIMSOLL_CACHES_HELPER": caches_url(helper.name, helper.namespace)}
 

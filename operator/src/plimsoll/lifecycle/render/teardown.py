@@ -32,7 +32,6 @@ class TeardownRecord(Model):
 
 
 def record_of(plan: Plan) -> TeardownRecord | None:
-    """Return what will have to be undone after a run; None if it does not use Ceph directly."""
     if plan.ceph is None:
         return None
     return TeardownRecord(run=plan.run, runner_image=plan.runner_image, clients=plan.clients, ceph=plan.ceph)
@@ -52,7 +51,6 @@ def record_config_map(run: Run, record: TeardownRecord, monitors: tuple[str, ...
 
 
 def keyring_secret(run: Run, settings: Settings) -> Json:
-    """Return the Secret for the Job's keyring, which is the conductor's, without data."""
     return empty_secret(_metadata(run, settings))
 
 

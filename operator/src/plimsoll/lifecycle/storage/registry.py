@@ -88,7 +88,6 @@ def provider_for(storage: StorageSpec) -> Provider:
 
 
 def provider_of(run: Run) -> Provider:
-    """Return the provider of a run's storage, according to the specification as stored."""
     return provider_for(run.written.get("storage") or {})
 
 

@@ -141,7 +141,6 @@ class Storage:
         return next((fact for fact in facts if not fact.holds), facts[-1])
 
     def restoration(self, *, is_needed: bool) -> Teardown | None:
-        """Return the next step of restoring what a conductor changed for others; see `Resource.restore`."""
         steps = (resource.restore(is_needed=is_needed) for resource in self.resources)
         return next((step for step in steps if step is not None), None)
 
