@@ -11,36 +11,11 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from plimsoll.api.json_reader import printable, printable_text
-from plimsoll.api.names import (
-    API_VERSION,
-    CEPH_NAME_PATTERN,
-    DATA_KEY_PATTERN,
-    DECIMAL_PATTERN,
-    DNS_LABEL_PATTERN,
-    HEALTH_CHECK_PATTERN,
-    MONITOR_PATTERN,
-    OBJECT_NAME_PATTERN,
-    PARAMETER_PATTERN,
-    RESULT_KIND,
-    RUN_KIND,
-    SUITE_KIND,
-)
+from plimsoll.api.names import API_VERSION, FORMS, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.quantity import format_quantity, parse_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
 _MAX_PROBLEMS = 1000  # more errors are only counted: each takes a KiB, and a document may have one for every other byte
-
-_FORMS = {
-    DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
-    OBJECT_NAME_PATTERN: "must consist of lower-case letters, digits and '-', begin with a letter and not end with '-'",
-    CEPH_NAME_PATTERN: "must consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
-    MONITOR_PATTERN: "must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]",
-    DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",
-    HEALTH_CHECK_PATTERN: "must be the name of a health check such as MON_DISK_LOW",
-    DECIMAL_PATTERN: 'must be a decimal number such as "0.8"',
-    PARAMETER_PATTERN: "must be clients, or a parameter of the tool such as ioDepth",
-}
-"""Pattern -> the form that it requires, in words."""
 
 _WRONG_TYPE = re.compile(
     r"(int|float|bool|string|tuple|list|dict|mapping|model)(_attributes)?_(type|parsing|from_float)"
@@ -119,7 +94,7 @@ def remedy_of(details: ErrorDetails) -> str:
     if kind in _TEXTS:
         return _TEXTS[kind].format_map(context)
     if kind == "string_pattern_mismatch":
-        return _FORMS.get(context["pattern"], f"must match the pattern {context['pattern']}")
+        return FORMS.get(context["pattern"], f"must match the pattern {context['pattern']}")
     # The clause 'should be ...' of 'Input should be ...'.
     text = details["msg"].removeprefix("Input ").removeprefix("Value ")
     return text[:1].lower() + text[1:]

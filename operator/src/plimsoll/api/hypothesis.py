@@ -60,8 +60,8 @@ class Selector(Model):
     as blockSize 4Mi, and clients; storm true selects the storm line, false the calm line."""
     quantity: Metric
     """The compared quantity: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99, p99.9,
-    p99.99), as far as the tool reports it; iopsDuring or recovery if the workload has disturb; line if the workload
-    searches for it, and nothing else then."""
+    p99.99), as far as the tool reports it; iopsDuring or recovery if the workload has disturb; only line if the
+    workload searches for the line."""
 
 
 class AxisRange(Model):

@@ -102,7 +102,7 @@ class JsonNode:
     def __getitem__(self, name: str) -> "JsonNode":
         """Return a field of an object; it is an error if it is absent."""
         fields = self._fields()
-        child = JsonNode(fields.get(name), self._place(name), self.document)
+        child = JsonNode(fields.get(name), f"{self.path}.{printable(name)}".removeprefix("."), self.document)
         if name not in fields:
             raise child.error("is missing")
         if child.value is _CONTRADICTION:
@@ -197,6 +197,3 @@ class JsonNode:
         if not isinstance(self.value, dict):
             raise self.error("is not an object")
         return self.value
-
-    def _place(self, name: str) -> str:
-        return f"{self.path}.{printable(name)}" if self.path else printable(name)

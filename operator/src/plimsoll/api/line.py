@@ -31,7 +31,7 @@ Latency = Annotated[
 
 
 class Vary(StrEnum):
-    """What a load is."""
+    """The kind of load that a search varies."""
 
     RATE = "Rate"
     """Offered operations per second of all clients together, in an open loop."""
@@ -78,7 +78,7 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less was achieved than offered, of all clients, one, reads or writes; in an open loop, submissions blocked."""
+    """Less was achieved than offered: in total, by one client, of reads or of writes; or submissions blocked."""
 
     DEPTH_FULL = "DepthFull"
     """At least 1 % of a client's submissions filled the depth, or it was full for so long that too little arrived."""
@@ -113,7 +113,7 @@ class Objective(Model):
 class LineSearch(Model):
     """Searches for the line: the load at which half of the trials meet all objectives.
 
-    Each combination of the axes gets one search, whatever repetitions is, because a search repeats loads itself.
+    Each combination of the axes gets one search. repetitions has no effect, because a search repeats loads itself.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -157,8 +157,8 @@ class OfferedLoad(Model):
     achieved: Rate | None = None
     """Achieved load: completed operations per second, or the mean depth in flight; absent without numbers."""
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
-    """Percentage of submissions that filled the depth, of the client with the highest; absent unless operations are due
-    at random times, and without numbers."""
+    """Percentage of submissions that filled the depth, on the client with the most; absent without numbers, and unless
+    operations are due at random times."""
 
 
 class Probe(OfferedLoad):

@@ -28,6 +28,18 @@ DECIMAL_PATTERN = r"^-?[0-9]{1,3}(\.[0-9]{1,6})?$"
 
 PARAMETER_PATTERN = r"^[a-z][a-zA-Z0-9]*$"  # names of parameters of a tool
 
+FORMS = {
+    DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
+    OBJECT_NAME_PATTERN: "must consist of lower-case letters, digits and '-', begin with a letter and not end with '-'",
+    CEPH_NAME_PATTERN: "must consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
+    MONITOR_PATTERN: "must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]",
+    DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",
+    HEALTH_CHECK_PATTERN: "must be the name of a health check such as MON_DISK_LOW",
+    DECIMAL_PATTERN: 'must be a decimal number such as "0.8"',
+    PARAMETER_PATTERN: "must be clients, or a parameter of the tool such as ioDepth",
+}
+"""Pattern -> the form that it requires, in words."""
+
 
 class Verdict(StrEnum):
     """Whether the numbers are trustworthy."""

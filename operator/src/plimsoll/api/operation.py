@@ -133,7 +133,7 @@ class OperationResult(Model):
     """IOPS of sumOfRates divided by IOPS of rates, minus 1; absent without I/O while all clients were measuring."""
     latency: Latency
     processor_percent: Rate | None = None
-    """CPU time for this operation, in percent of one CPU, of the client with the most; absent if not counted."""
+    """CPU time for this operation on the client with the most, in percent of one CPU; absent if not counted."""
     series: Series | None = None
     p50_steadiness: Steadiness | None = None
     """Whether the median of latency stayed the same over the window; absent unless the workload sets the rate, and if

@@ -300,8 +300,8 @@ class Trial(Model):
     clients: ClientNumbers
     """Numbers of the clients that took part, such as 0-7,12; servers included."""
     places: Annotated[tuple[ClientPlace, ...], ServerOnly(max_length=2048)] = ()
-    """Where the clients ran, as far as the trials recorded before do not show it. In the first trial these are all
-    clients, and in later ones those that were replaced by one on another node or volume."""
+    """Where the clients ran, unless earlier trials show it: all clients in the first trial, and in later trials those
+    that moved to another node or volume."""
     place_digests: PlaceDigests | None = None
     """Digests of places that are left out because the result would be too large; absent otherwise."""
     new_data_set: bool | None = None
@@ -324,7 +324,7 @@ class Trial(Model):
     """Failed checks."""
     window: Window | None = None
     stalls: Stalls | None = None
-    """Seconds without a completed operation while all clients were measuring; absent if a client shows none."""
+    """Seconds without a completed operation while all clients were measuring; absent if unknown."""
     steadiness: Steadiness | None = None
     """Whether the rate of all operations together stayed the same over the window; absent if that was not judged: in a
     window shorter than ten intervals of the series, usually seconds, if a client does not record operations over time,
@@ -332,7 +332,7 @@ class Trial(Model):
     operations: Annotated[tuple[OperationResult, ...], ServerOnly(max_length=len(Operation))] = ()
     """Numbers of each operation."""
     hosts: Hosts | None = None
-    """Load of all clients' hosts during the measurement; absent if unknown, like quantities that no host reported."""
+    """Load of all clients' hosts during the measurement, as far as they reported it; absent if none did."""
     caches: DroppedCaches | None = None
     """Caches that were dropped before the trial; absent if none were."""
     slowest: Annotated[tuple[ClientSummary, ...], ServerOnly(max_length=8)] = ()
@@ -340,7 +340,7 @@ class Trial(Model):
     osds: Osds | None = None
     """Rates of all OSDs, each measured alone; absent for other tools."""
     cluster: ClusterSummary | None = None
-    """State and load of the Ceph cluster during the measurement; absent without one, like what it did not report."""
+    """State and load of the Ceph cluster during the measurement, as far as Ceph reported them; absent without one."""
     disturbance: DisturbanceResult | None = None
     """Numbers before, during and after the disturbance; absent without one."""
     tool: ToolUse | None = None  # absent if no client delivered
@@ -447,8 +447,8 @@ class ResultStatus(Model):
     line: Line | None = None
     """Line as far as it is known; absent if the point is measured at one load, and before the first trial."""
     first_line: Line | None = None
-    """Line as the first attempts show it: every probe whose first attempt the storage spoiled counts as broken. Absent
-    if these are the attempts that count."""
+    """Line according to the first attempts: a probe counts as broken if the storage spoiled its first attempt. Absent
+    if the first attempts are the ones that count."""
     verdict: Verdict | None = None
     """Whether the numbers are trustworthy; absent without numbers."""
     findings: _Findings = ()

@@ -92,11 +92,11 @@ class Hold(Model):
     """How long a run has kept its queue place without measuring."""
 
     seconds: _SmallCount
-    """Time before since."""
+    """Accumulated time before since, in seconds."""
     since: _Time | None = None
     """Start of the current hold, by a suspension; absent while all clients are ready."""
     measured_trials: _SmallCount
-    """Measured trials at the start of the sum. A further trial resets it."""
+    """Number of measured trials when the sum started. A further measured trial resets the sum."""
 
 
 class Points(Model):
@@ -125,7 +125,7 @@ class HeadlineLine(Model):
     text: _DisplayText
     """The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms; of a calm line with the storm line."""
     vary: Vary
-    """What a load is."""
+    """Kind of load that the search varied."""
     ending: Ending | None = None
     """Why the search ended; absent while it goes on."""
     estimate: Rate | None = None

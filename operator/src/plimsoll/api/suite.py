@@ -225,8 +225,8 @@ class SuiteSpec(Model):
     triggers: Triggers = Triggers()
     """Other causes that start a round."""
     repeat: Annotated[Integer, Field(ge=1, le=10)] = 3
-    """How often each variant is measured in a round, in shuffled order, so that the noise between runs of the same
-    becomes known. At least 3 are needed for a useful estimate of that noise."""
+    """How often each variant is measured in a round, in shuffled order, to estimate the noise between runs of the
+    same variant. At least 3 are needed for a useful estimate."""
     keep: Annotated[Integer, Field(ge=1, le=MAX_KEEP)] = 10
     """Number of former rounds whose runs and results are kept, besides those that a comparison still uses."""
     run: Annotated[Fragment, ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)]

@@ -112,17 +112,26 @@ class RoundChildren(Model):
     """Number of runs of the round."""
 
 
-class ActiveRound(Model):
-    """The round that is being measured."""
+class Round(Model):
+    """A round."""
 
     minute: Count
-    """Identity of the round, the minute of its start since 1970. The names of its runs contain it."""
-    seed: Count
-    """Seed of the order of its runs."""
+    """Identity of the round: the minute of its start, counted from 1970. The names of its runs contain it."""
     cause: Cause
     """Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion."""
     start_time: _Time
     """When the round started."""
+
+    @property
+    def name(self) -> str:
+        return round_name(self.minute)
+
+
+class ActiveRound(Round):
+    """The round that is being measured."""
+
+    seed: Count
+    """Seed of the order of its runs."""
     children: RoundChildren
     current: _Name | None = None
     """Name of the run that is being measured or is created next; absent when all runs ended."""
@@ -130,23 +139,13 @@ class ActiveRound(Model):
     """UID of that run once it exists."""
 
     @property
-    def name(self) -> str:
-        return round_name(self.minute)
-
-    @property
     def is_measured(self) -> bool:
         return self.children.done >= self.children.total
 
 
-class EndedRound(Model):
+class EndedRound(Round):
     """A former round."""
 
-    minute: Count
-    """Identity of the round, the minute of its start since 1970. The names of its runs contain it."""
-    cause: Cause
-    """Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion."""
-    start_time: _Time
-    """When the round started."""
     completion_time: _Time
     """When the round ended."""
     verdict: RoundVerdict
@@ -159,17 +158,13 @@ class EndedRound(Model):
     """Whether the round is kept beyond spec.keep, because slow drift is tested against it."""
     former: bool = False
     """Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted again;
-    they are kept until three rounds of the present baseline were accepted."""
+    they are kept until three rounds of the current baseline have been accepted."""
     digest: _Digest
     """SHA-256 of the run, the variants and repeat that it measured."""
     environment: Annotated[dict[str, _Version], Field(max_length=MAX_ENVIRONMENT)] = Field(default_factory=dict)
     """Versions that it was measured with, such as the versions of the kernel, Ceph and Kubernetes."""
     comparisons: Annotated[dict[str, _SmallCount], Field(max_length=8)] = Field(default_factory=dict)
     """Number of comparisons with accepted rounds, by verdict. Only these decide the verdict."""
-
-    @property
-    def name(self) -> str:
-        return round_name(self.minute)
 
     @property
     def ending(self) -> str:
@@ -276,9 +271,9 @@ class BenchmarkSuiteStatus(Model):
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
     """Results of the comparisons of the last complete round, the worst first, at most 128."""
     comparisons_left_out: _SmallCount | None = None
-    """How many more there are, none of them worse than those; absent if there are none."""
+    """Number of further results, none of them worse than the listed ones; absent if there are none."""
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()
     """Results of the hypotheses of the last complete round, those that were refuted first, at most 128."""
     hypotheses_left_out: _SmallCount | None = None
-    """How many more there are, none of them worse than those; absent if there are none."""
+    """Number of further results, none of them worse than the listed ones; absent if there are none."""
     display: SuiteDisplay | None = None

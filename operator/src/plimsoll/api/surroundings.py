@@ -60,7 +60,7 @@ class ClusterSummary(Model):
     used_ratio: float | None = None
     """Used part of the raw capacity, 0 to 1; the maximum of all polls."""
     read_bytes_per_second: Count | None = None
-    """Bytes per second read from the run's pools by Ceph's counters, in the window, or around one that is too short."""
+    """Bytes per second read from the run's pools, by Ceph's counters; if the window is short, over a longer time."""
     written_bytes_per_second: Count | None = None
     """Bytes per second written to the run's pools, over the same time."""
     operations_per_second: float | None = None
@@ -68,11 +68,11 @@ class ClusterSummary(Model):
     foreign_operations_per_second: float | None = None
     """Operations per second on all other pools, over the same time."""
     foreign_bytes_per_second: Count | None = None
-    """Bytes per second read from and written to them."""
+    """Bytes per second read from and written to all other pools, over the same time."""
     data_set_bytes: Count | None = None
     """Size of the data that all clients read from; absent if none reads, or it is unknown."""
     osd_memory_bytes: Count | None = None
-    """Memory that the OSDs may use for it, the sum of osd_memory_target; absent if it is unknown."""
+    """Memory in which the OSDs may cache it, the sum of osd_memory_target; absent if it is unknown."""
 
 
 class HostSummary(Model):

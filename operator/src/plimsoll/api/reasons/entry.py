@@ -33,8 +33,8 @@ class AttemptExplanation(Explanation):
 class ReasonEntry:
     """A reason, with its explanations and what decisions derive from it."""
 
+    conditions: tuple[str, ...]  # those with this reason while the run is active or being cleaned up
     name: str
-    conditions: tuple[str, ...] = ()  # those with this reason while the run is active or being cleaned up
     meaning: str = ""  # of these conditions; empty if only a finished run has the reason
     advice: str = "nothing"  # what to do about them
     _: KW_ONLY

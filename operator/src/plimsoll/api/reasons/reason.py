@@ -35,12 +35,16 @@ _DELETION_BLOCKED = (
 )
 
 _normal = partial(ReasonEntry, severity=Severity.NORMAL)
+_waiting = partial(ReasonEntry, _SUMMARY)
+_storage_problem = partial(ReasonEntry, _STORAGE, ended=_CEPH_TIMED_OUT)
+_cleaning_up = partial(ReasonEntry, _CLEANED_UP)
+_refusal = partial(ReasonEntry, ended=_REFUSED_TOO_LONG, is_refusal=True)
 
 
 def _rook_is_busy(name: str, checked: str, *, is_passed_by: bool) -> ReasonEntry:
     return _normal(
-        name,
         _STORAGE,
+        name,
         "Rook is creating the pool, the file system or the CephX users, or is stuck; the message has the newest "
         "`ReconcileFailed` event",
         "nothing for a minute or two. Then check Rook's operator: it handles one pool at a time, and a pool that it "
@@ -54,52 +58,50 @@ def _rook_is_busy(name: str, checked: str, *, is_passed_by: bool) -> ReasonEntry
 def _rook_failed(name: str, remedy: str) -> ReasonEntry:
     meaning = "Rook could not create it, and retries"
     advice = "the message quotes Rook; the log of Rook's operator has the details"
-    return ReasonEntry(name, _STORAGE, meaning, advice, ended=_CEPH_TIMED_OUT, own_remedy=remedy)
+    return ReasonEntry(_STORAGE, name, meaning, advice, ended=_CEPH_TIMED_OUT, own_remedy=remedy)
 
 
 def _client_problem(name: str, meaning: str, advice: str, own_remedy: str | None = None) -> ReasonEntry:
-    return ReasonEntry(name, _CLIENTS, meaning, advice, ended=_CLIENTS_TIMED_OUT, own_remedy=own_remedy)
+    return ReasonEntry(_CLIENTS, name, meaning, advice, ended=_CLIENTS_TIMED_OUT, own_remedy=own_remedy)
 
 
 def _end(name: str, meaning: str, advice: str) -> ReasonEntry:
-    return ReasonEntry(name, ended=Explanation(meaning, advice))
+    return ReasonEntry((), name, ended=Explanation(meaning, advice))
 
 
 class Reason(ExplainedReason):
     """Why a condition of a `BenchmarkRun` holds or does not: the closed vocabulary of this version."""
 
-    PLANNING = _normal("Planning", _SUMMARY, "the plan is being stored")
-    FINALIZER_MISSING = ReasonEntry(
+    PLANNING = _normal(_SUMMARY, "Planning", "the plan is being stored")
+    FINALIZER_MISSING = _waiting(
         "FinalizerMissing",
-        _SUMMARY,
         "the operator could not set the run's finalizer, without which a deletion could leave objects behind; the "
         "message has the cause. Until it is set, the operator creates nothing for the run; existing pods continue",
         "stop whatever keeps changing the run, or removes its finalizer",
         is_passed_by=True,
     )
     WAITING_FOR_TURN = _normal(
-        "WaitingForTurn",
         (*_SUMMARY, ConditionType.ADMITTED),
+        "WaitingForTurn",
         "other runs on the same target are ahead in the queue; the message has the position, and how many runs of "
         "each other namespace can start before this one",
         "wait; a run that is suspended, or has ended and is not cleaned up, loses its place after `queue.holdSeconds`",
     )
     WAITING_FOR_WINDOW = _normal(
-        "WaitingForWindow",
         (*_SUMMARY, ConditionType.ADMITTED),
+        "WaitingForWindow",
         "no trial may start now, because it would not end within a maintenance window; the message says until when",
         "wait, or ask the administrator for longer `maintenanceWindows`",
     )
     SUSPENDED_TOO_LONG = _normal(
-        "SuspendedTooLong",
         (ConditionType.ADMITTED, ConditionType.RECONCILING),
+        "SuspendedTooLong",
         "the run has been suspended for more than `queue.holdSeconds` in total since its last measured trial; "
         "other runs on its target go first, as soon as its pods have stopped. Its volumes are kept",
         "resume it: it continues at the end of the queue",
     )
-    WAITING_FOR_EARLIER_RUN = ReasonEntry(
+    WAITING_FOR_EARLIER_RUN = _waiting(
         "WaitingForEarlierRun",
-        _SUMMARY,
         "an object of an earlier run with this name, or an object that is being deleted, still exists; the message "
         "names it. The operator checks every 15 s; meanwhile, other runs overtake a run that is not admitted yet, "
         "and it ends after `provisionSeconds`",
@@ -107,48 +109,46 @@ class Reason(ExplainedReason):
         is_passed_by=True,
         is_refusal=True,
     )
-    SPEC_UNREADABLE = ReasonEntry(
+    SPEC_UNREADABLE = _waiting(
         "SpecUnreadable",
-        _SUMMARY,
         "another version of the operator started the run, and this version cannot read its specification. Its pods "
         "continue and may finish; the operator creates no more objects for it",
         _USE_NEWER_OPERATOR,
         is_passed_by=True,
     )
-    RESULTS_UNREADABLE = ReasonEntry(
+    RESULTS_UNREADABLE = _waiting(
         "ResultsUnreadable",
-        _SUMMARY,
         "the conductor finished, but this version cannot read the status of the results that the message names",
         _USE_NEWER_OPERATOR,
     )
-    ADMITTED = _normal("Admitted", (ConditionType.ADMITTED,), "it is this run's turn")
-    MEASURING = _normal("Measuring", _SUMMARY, "all clients have registered; the message shows what is being measured")
+    ADMITTED = _normal((ConditionType.ADMITTED,), "Admitted", "it is this run's turn")
+    MEASURING = _normal(_SUMMARY, "Measuring", "all clients have registered; the message shows what is being measured")
     SUSPENDED = _normal(
-        "Suspended",
         (ConditionType.SUCCEEDED, ConditionType.SUSPENDED, ConditionType.CLIENTS_READY),
+        "Suspended",
         "`spec.suspend` is true, and the clients are deleted",
         "set it to false to resume",
     )
-    STOPPING = _normal("Stopping", (ConditionType.RECONCILING,), "the pods of a suspended run are stopping")
-    NOT_SUSPENDED = _normal("NotSuspended", (ConditionType.SUSPENDED,), "the run is not suspended", event="Resumed")
+    STOPPING = _normal((ConditionType.RECONCILING,), "Stopping", "the pods of a suspended run are stopping")
+    NOT_SUSPENDED = _normal((ConditionType.SUSPENDED,), "NotSuspended", "the run is not suspended", event="Resumed")
     ENDED = _normal(
-        "Ended",
         (ConditionType.SUSPENDED, ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY),
+        "Ended",
         "the condition was True until the run ended",
         _SEE_SUCCEEDED,
     )
-    ALL_FINAL = _normal("AllFinal", (ConditionType.MEASURED,), "all points have all their trials")
+    ALL_FINAL = _normal((ConditionType.MEASURED,), "AllFinal", "all points have all their trials")
     INCOMPLETE = ReasonEntry(
-        "Incomplete",
         (ConditionType.MEASURED,),
+        "Incomplete",
         "the run ended before all points had all their trials",
         _SEE_SUCCEEDED,
     )
-    NOT_NEEDED = _normal("NotNeeded", (ConditionType.STORAGE_READY,), "no workload uses a volume")
-    BOUND = _normal("Bound", (ConditionType.STORAGE_READY,), "all PVCs are bound")
+    NOT_NEEDED = _normal((ConditionType.STORAGE_READY,), "NotNeeded", "no workload uses a volume")
+    BOUND = _normal((ConditionType.STORAGE_READY,), "Bound", "all PVCs are bound")
     CLAIMS_NOT_BOUND = _normal(
-        "ClaimsNotBound",
         _STORAGE,
+        "ClaimsNotBound",
         "a PVC is pending; the message has its last warning, or the reason for the wait: a CSI driver that is not "
         "installed reports nothing (`ExternalProvisioning`). Clients are created once all PVCs of a StorageClass with "
         "volumeBindingMode Immediate are bound",
@@ -161,11 +161,10 @@ class Reason(ExplainedReason):
         own_remedy="check the StorageClass, its provisioner and its capacity",
     )
     READY = _normal(
-        "Ready", (ConditionType.STORAGE_READY,), "the pool or file system exists; the conductor checks it again"
+        (ConditionType.STORAGE_READY,), "Ready", "the pool or file system exists; the conductor checks it again"
     )
-    KUBE_BURNER_NOT_READY = ReasonEntry(
+    KUBE_BURNER_NOT_READY = _storage_problem(
         "KubeBurnerNotReady",
-        _STORAGE,
         "the helper that runs kube-burner has not published its certificate",
         "check the pod in the namespace that the message names, and its log",
         ended=Explanation(
@@ -173,14 +172,12 @@ class Reason(ExplainedReason):
         ),
         own_remedy="check the helper's pod, and create the run again when it is ready",
     )
-    CEPH_CLUSTER_NOT_READY = ReasonEntry(
+    CEPH_CLUSTER_NOT_READY = _storage_problem(
         "CephClusterNotReady",
-        _STORAGE,
         "the CephCluster has never been ready, is in `HEALTH_ERR` or in a `HEALTH_WARN` that the run does not "
         "accept, or is being upgraded; or the addresses of its monitors are unknown. The run waits for "
         "`provisionSeconds`, and other runs on the cluster overtake it",
         "repair it, or wait for the upgrade; warnings (`HEALTH_WARN`) may be accepted in `gates.acceptedHealthChecks`",
-        ended=_CEPH_TIMED_OUT,
         own_remedy="check the CephCluster, and create the run again when it is healthy",
         is_passed_by=True,
     )
@@ -194,24 +191,20 @@ class Reason(ExplainedReason):
         "FileSystemFailed", "change spec.storage.rook.fileSystem to pools that the cluster can place"
     )
     USER_FAILED = _rook_failed("UserFailed", "check the CephClient and the log of Rook's operator")
-    KEY_SECRETS_TAKEN = ReasonEntry(
+    KEY_SECRETS_TAKEN = _storage_problem(
         "KeySecretsTaken",
-        _STORAGE,
         "runs of the namespace already use their share of the Secrets for keys",
         "delete runs that keep their storage",
-        ended=_CEPH_TIMED_OUT,
     )
-    CSI_DRIVER_NOT_FOUND = ReasonEntry(
+    CSI_DRIVER_NOT_FOUND = _storage_problem(
         "CSIDriverNotFound",
-        _STORAGE,
         "no CSI driver of the Rook cluster is registered, or several are, and it is unclear which one to use; the "
         "message has the names. Until then, nothing is created in the cluster",
         "enable Rook's CSI drivers; if several are registered, create a StorageClass of the cluster that names one",
-        ended=_CEPH_TIMED_OUT,
     )
     ROOK_NOT_FOUND = ReasonEntry(
-        "RookNotFound",
         (ConditionType.STORAGE_READY, ConditionType.CLEANED_UP),
+        "RookNotFound",
         "the CephCluster or Rook's CRDs were deleted while the run has objects there",
         "reinstall Rook's CRDs: without them the operator cannot see the remaining objects",
         ended=Explanation(
@@ -219,32 +212,30 @@ class Reason(ExplainedReason):
         ),
         own_remedy="install Rook, and create the run again",
     )
-    KEYRING_NOT_FOUND = ReasonEntry(
+    KEYRING_NOT_FOUND = _waiting(
         "KeyringNotFound",
-        _SUMMARY,
         "the Secret with the key of a CephX user does not exist, or has no key of that user ([Ceph](allow.md#ceph)). "
         "If the operator may not read it, the reason is `ApiRefused`",
         "create that Secret, with a keyring file that has a section `[client.USER]`; with Rook, check Rook",
         ended=_CEPH_TIMED_OUT,
         is_refusal=True,
     )
-    KEYRING_NOT_ALLOWED = ReasonEntry(
+    KEYRING_NOT_ALLOWED = _waiting(
         "KeyringNotAllowed",
-        _SUMMARY,
         'the Secret that `keyringSecret` names has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
         'have its owner run `kubectl annotate secret NAME plimsoll.dev/allow-benchmarks="true"` in its namespace',
         ended=_CEPH_TIMED_OUT,
         is_refusal=True,
     )
-    STARTING = _normal("Starting", _CLIENTS, "pods are being created, and no problem is known", event="ClientsStarting")
+    STARTING = _normal(_CLIENTS, "Starting", "pods are being created, and no problem is known", event="ClientsStarting")
     CONDUCTOR_STARTING = _normal(
-        "ConductorStarting",
         _CLIENTS,
+        "ConductorStarting",
         "the conductor, or its replacement, is not active yet; the message has the state of its pod",
         "nothing; if it persists, check the events of its Job and pod, and its log",
         own_remedy="check the events of the conductor's Job and pod, and its log",
     )
-    REGISTERED = _normal("Registered", (ConditionType.CLIENTS_READY,), "all clients have registered")
+    REGISTERED = _normal((ConditionType.CLIENTS_READY,), "Registered", "all clients have registered")
     CLIENTS_MISSING = _client_problem(
         "ClientsMissing",
         "a client has no pod, or its running pod has not contacted the conductor",
@@ -273,55 +264,48 @@ class Reason(ExplainedReason):
         "see [exit codes](#exit-codes); it is replaced up to five times",
         "check the client's exit code and termination message",
     )
-    QUOTA_EXCEEDED = ReasonEntry(
-        "QuotaExceeded",
+    QUOTA_EXCEEDED = _refusal(
         (*_REQUESTS, ConditionType.CLEANED_UP),
+        "QuotaExceeded",
         "a ResourceQuota or LimitRange of the namespace blocks the creation of an object, or of a Job's pod; the "
         "message quotes it. A full pool of Ceph is `QuotaReached`, a limit of the chart `LimitExceeded`",
         "change the namespace's ResourceQuota or LimitRange, or `clients.count`, `volume.size` or `resources`; where a "
         "quota counts limits, these have to be set",
-        ended=_REFUSED_TOO_LONG,
-        is_refusal=True,
     )
-    API_REFUSED = ReasonEntry(
-        "ApiRefused",
+    API_REFUSED = _refusal(
         (*_REQUESTS, ConditionType.CLEANED_UP),
+        "ApiRefused",
         "the API server refuses a request of the operator, or a Job's pod: an admission policy or webhook, Pod "
         "Security, missing permissions; the message quotes it. The operator retries every 5 s",
         "change the run, or the policy that refuses it; "
         "[who may do what](../explanation/architecture.md#who-may-do-what) lists the operator's permissions. "
         "A run does not end because the operator cannot observe it",
-        ended=_REFUSED_TOO_LONG,
         own_remedy=(
             "change the run, or the cause of the refusal: an admission policy or webhook, Pod Security, the "
             "operator's ClusterRole"
         ),
-        is_refusal=True,
     )
-    NAMESPACE_TERMINATING = _normal(
-        "NamespaceTerminating",
+    NAMESPACE_TERMINATING = _refusal(
         _REQUESTS,
+        "NamespaceTerminating",
         "the namespace is being deleted and accepts no new objects. The operator creates no more objects for the run",
         "nothing has to be done: runs are deleted with their namespace, which is being deleted",
-        ended=_REFUSED_TOO_LONG,
-        is_refusal=True,
+        severity=Severity.NORMAL,
     )
-    API_UNAVAILABLE = ReasonEntry(
-        "ApiUnavailable",
+    API_UNAVAILABLE = _refusal(
         (*_SUMMARY, ConditionType.CLEANED_UP),
+        "ApiUnavailable",
         "the request did not succeed within 20 s of retries",
         "check the API server and its admission webhooks",
-        ended=_REFUSED_TOO_LONG,
-        is_refusal=True,
     )
     CLEANING_UP = _normal(
-        "CleaningUp",
         (ConditionType.RECONCILING,),
+        "CleaningUp",
         "succeeded, and volumes are being deleted; or the run is being deleted",
     )
     IN_PROGRESS = _normal(
-        "InProgress",
         _CLEANED_UP,
+        "InProgress",
         "pods are stopping, or these are being deleted, in this order: namespaces of kube-burner, images and objects "
         "in Ceph, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, pools, the teardown "
         "record. With a file system of the run's own, PVCs and PersistentVolumes come before the objects in Ceph, "
@@ -331,29 +315,26 @@ class Reason(ExplainedReason):
         "purge takes as long as Ceph needs: wait while the number in the message falls",
         event="CleaningUp",
     )
-    TEARDOWN_FAILING = ReasonEntry(
+    TEARDOWN_FAILING = _cleaning_up(
         "TeardownFailing",
-        _CLEANED_UP,
         "the teardown Job has not yet removed the run's images, objects and flags, and is retried; the message has "
         f"its last error. {_NEXT_WAITS}",
         "check that Ceph responds, and that no client still has an image of the run open. If that cluster is gone "
         "for good, delete the Secret that the message names",
     )
-    POOL_DELETION_BLOCKED = ReasonEntry("PoolDeletionBlocked", _CLEANED_UP, *_DELETION_BLOCKED)
-    FILE_SYSTEM_DELETION_BLOCKED = ReasonEntry("FileSystemDeletionBlocked", _CLEANED_UP, *_DELETION_BLOCKED)
-    USER_DELETION_BLOCKED = ReasonEntry("UserDeletionBlocked", _CLEANED_UP, *_DELETION_BLOCKED)
-    PLACEMENT_GROUPS_INACTIVE = ReasonEntry(
+    POOL_DELETION_BLOCKED = _cleaning_up("PoolDeletionBlocked", *_DELETION_BLOCKED)
+    FILE_SYSTEM_DELETION_BLOCKED = _cleaning_up("FileSystemDeletionBlocked", *_DELETION_BLOCKED)
+    USER_DELETION_BLOCKED = _cleaning_up("UserDeletionBlocked", *_DELETION_BLOCKED)
+    PLACEMENT_GROUPS_INACTIVE = _cleaning_up(
         "PlacementGroupsInactive",
-        _CLEANED_UP,
         "the `CephCluster` reports inactive placement groups (`PG_AVAILABILITY`). The teardown Job waits for them; a "
         "pool or file system that is not being deleted yet is kept, because its deletion would hang Rook's "
         f"controller for all of them. {_NEXT_WAITS}",
         "bring the OSDs back: cleanup continues automatically. If the groups belong only to other pools, delete the "
         "CephBlockPool or CephFilesystem that the message names",
     )
-    NODE_GONE = ReasonEntry(
+    NODE_GONE = _cleaning_up(
         "NodeGone",
-        _CLEANED_UP,
         "the last pods exceeded their deletion deadline by five minutes. They count as no longer loading the target, "
         "so its next run starts; this run waits for its pods. A Job has restored the OSDs that it took away, and their "
         "options, or the message says why not",
@@ -361,33 +342,35 @@ class Reason(ExplainedReason):
         "finalizers",
         load_is_gone=True,
     )
-    CLAIMED_BY_OTHERS = ReasonEntry(
+    CLAIMED_BY_OTHERS = _cleaning_up(
         "ClaimedByOthers",
-        _CLEANED_UP,
         "PVCs that do not belong to the run are bound to PersistentVolumes of its StorageClass; the message names "
         "them. Their storage in Ceph is kept until they are deleted; the next run starts",
         "have those PVCs deleted; the chart's value `admission.runs` prevents users from creating such PVCs",
         load_is_gone=True,
     )
     STORAGE_KEPT = _normal(
-        "StorageKept",
         _CLEANED_UP,
+        "StorageKept",
         "`cleanup` keeps the PVCs; for a run on Ceph also pool, images, users and teardown record",
         "delete the run when they are no longer needed",
         load_is_gone=True,
     )
     REMOVED = _normal(
-        "Removed",
         _CLEANED_UP,
+        "Removed",
         "only results, plan, state and session Secret remain, and for a run on Ceph the ConfigMap `<run>-ceph` and "
         "the Secrets with keyrings, whose users Rook has deleted. They are deleted with the run",
         load_is_gone=True,
     )
     NOTHING_CREATED = _normal(
-        "NothingCreated", _CLEANED_UP, "the run was refused before anything was created for it", load_is_gone=True
+        _CLEANED_UP, "NothingCreated", "the run was refused before anything was created for it", load_is_gone=True
     )
-    VALID = ReasonEntry("Valid", ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL)
+    VALID = ReasonEntry(
+        (), "Valid", ended=Explanation("all points are Valid"), succeeded=True, severity=Severity.NORMAL
+    )
     SUSPECT = ReasonEntry(
+        (),
         "Suspect",
         ended=Explanation("some points are Suspect, the others Valid", "read the findings in the results"),
         succeeded=True,
@@ -561,6 +544,7 @@ class Reason(ExplainedReason):
         "delete them and the run, or rename the run",
     )
     NAME_TAKEN = ReasonEntry(
+        (),
         "NameTaken",
         ended=Explanation(
             "an object that does not belong to this run occupies a name that the run needs; the message names it. "
@@ -598,6 +582,7 @@ class Reason(ExplainedReason):
         "create the run again, and do not delete either before it ends; to measure something again, create another run",
     )
     CLIENTS_NOT_READY = ReasonEntry(
+        (),
         "ClientsNotReady",
         ended=Explanation(
             "clients did not register, or were lost and did not return, within `readySeconds`; or were not running "
